@@ -4,7 +4,7 @@
 //   deep_loop PAIRS [THREADS] [random|inner|flat] [REGION]
 //
 // random: a path chosen at random for each pair; only the outermost frames stay. inner: only the four innermost frames
-// change. flat: no frames in between. PAIRS counts for each thread; events are twice that. REGION: so many pairs at a time are
+// change. flat: no frames in between. PAIRS counts for each thread; events are twice that. REGION: this many pairs at a time are
 // a region of memtoll.h.
 #include "memtoll.h"
 #include <cstdint>

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// Faults by module: the file's name, without a version behind `.so`. A fault inside the C library's allocator counts for
-/// whoever called that, as it does in memtoll's `--paid`.
+/// its caller, as it does in memtoll's `--paid`.
 pub type ByModule = HashMap<String, u64>;
 
 /// What perf sees, and what it cannot tell.
@@ -34,10 +34,10 @@ impl Seen {
 /// The C library, as a module.
 const LIBC: &str = "libc";
 
-/// perf takes a copy of the stack at each fault that it looks at. It loses some where there are more than so many.
+/// perf takes a copy of the stack at each fault that it looks at. It loses some where there are more than this.
 const MOST: f64 = 10_000.0;
 
-/// Runs a program that has so many faults, and counts them: each, or one in several.
+/// Runs a program with a number of faults, and counts them: each, or one in several.
 pub fn by_module(command: &CommandLine, folder: &Path, faults: f64) -> Result<Seen, String> {
     // Odd, so that faults that take turns are all met.
     let one_in = (faults / MOST) as u64 / 2 * 2 + 1;
@@ -84,7 +84,7 @@ pub fn agreement(charged: &ByModule, memtoll_run: f64, perf: &Seen) -> f64 {
     if scale == 0.0 { 0.0 } else { 1.0 - (missing - perf.unknown as f64).max(0.0) / (all * scale) }
 }
 
-/// The faults in the text of `perf script`, which shows one in so many.
+/// The faults in the text of `perf script`, which shows one in `one_in`.
 fn sort(text: &str, one_in: u64) -> Seen {
     let mut seen = Seen::default();
     for frames in stacks::each(text) {
@@ -138,7 +138,7 @@ mod tests {
         agrees(&both(2, 1), 4, &found, 1.0);
         agrees(&both(1, 2), 4, &found, 2.0 / 3.0);
         agrees(&both(0, 3), 4, &found, 1.0 / 3.0);
-        // Most of a short run's faults are the loader's, which memtoll charges to nobody.
+        // Most of a short run's faults are the loader's, which memtoll charges to no site.
         agrees(&both(1, 0), 4, &found, 1.0);
         agrees(&both(0, 1), 4, &found, 1.0);
         agrees(&both(0, 2), 4, &found, 0.5);

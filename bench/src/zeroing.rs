@@ -7,7 +7,7 @@
 //!
 //! Samples do not tell it: the processor goes on after the instruction that zeroes a page while the zeroes are still on their
 //! way, waits at the next locked instruction, and is sampled there. In `shmem_fault` after `fallocate`, one sample of seven
-//! was in `clear_page_erms`, the others in the function that called it. Only a huge page is zeroed for so long that nearly
+//! was in `clear_page_erms`, the others in the function that called it. Only zeroing a huge page takes so long that nearly
 //! all samples are in the right place.
 
 use std::ptr::null_mut;
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_machines_price_of_zeroing_is_what_it_takes_inside_a_fault() {
-        // Whoever else uses the caches makes both dearer, and not at the same moment.
+        // Other users of the caches make both dearer, and not at the same moment.
         let (zeroing, prices) = (measure().unwrap(), memtoll_machine::prices().unwrap());
         let cached = prices.minor_fault.median - prices.minor_fault_unzeroed.median;
         assert!(cached < zeroing.cached * 2.0 + 30.0, "{cached:.0} ns: {zeroing:?}");

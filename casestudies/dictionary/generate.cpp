@@ -20,7 +20,7 @@ std::uint32_t random_number() { // Knuth's MMIX generator; the high bits are the
 std::uint32_t below(std::uint32_t limit) { return random_number() % limit; }
 bool happens(unsigned percent) { return below(100) < percent; }
 
-// A quantile of the real file's, and the lengths of so many of its entries.
+// A quantile of the real file's entries, and their lengths up to it.
 struct Quantile {
     unsigned per_mille;
     unsigned length;

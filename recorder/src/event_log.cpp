@@ -163,7 +163,7 @@ void next_chunk(ThreadLog& log, wire::Waiting waiting) {
     if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
         chunk = wait_for_chunk(log, arena, waiting);
     if (chunk == wire::kNoChunk) {
-        // Over: what comes is written over this chunk's first records, which nobody reads any more.
+        // Over: what comes is written over this chunk's first records, which the supervisor does not read any more.
         session.stop();
         log.is_over = true;
         if (is_first) {

@@ -7,7 +7,7 @@
 
 namespace memtoll::footprint {
 
-// The recorder begins to use so many bytes more. Called where that is a rare event.
+// The recorder begins to use `bytes` more. Called where that is a rare event.
 void grow(size_t bytes);
 
 // The same for what merely makes it faster: false if it has had its part of the memory. All threads share one part, and each

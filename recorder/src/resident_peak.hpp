@@ -105,7 +105,7 @@ private:
 
     Seen last_;
     State peak_;          // of what the looks saw
-    uint64_t hidden_ = 0; // so much the program may have had without being seen
+    uint64_t hidden_ = 0; // bytes that the program may have had without being seen
     Range own_;           // in all looks
 };
 

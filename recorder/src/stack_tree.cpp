@@ -134,7 +134,7 @@ uint32_t StackTree::enter(Slot* slots, unsigned table, uint64_t hash, uint64_t o
         Slot& slot = slots[(first + i) & mask];
         uint64_t there = slot.owner.load(std::memory_order_relaxed);
         if (there == 0 && slot.owner.compare_exchange_strong(there, owner, std::memory_order_acq_rel)) {
-            // Of a thread that was away for long: the memory is another table's by now. Without a hash, nobody finds it.
+            // Of a thread that was away for long: the memory is another table's by now. Without a hash, it is not found.
             if (is_used_again(table) && newest_.load(std::memory_order_acquire) > table + 1)
                 return static_cast<uint32_t>(owner);
             slot.hash.store(hash, std::memory_order_release); // at once: until then, others enter the same path again

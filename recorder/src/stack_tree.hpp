@@ -1,7 +1,7 @@
 // The stack tree: every distinct call stack of the process, as a path from a root to a node.
 //
 // A node is a frame under its caller: (parent node, module and call address). Nodes live in the arena, where the
-// supervisor reads them; the index that finds an existing node is private to the process. Nobody ever waits for anybody:
+// supervisor reads them; the index that finds an existing node is private to the process. No thread ever waits for another:
 // two threads that add the same frame at the same time may create it twice, and every reader of the tree must treat equal
 // paths as equal.
 //
@@ -40,7 +40,7 @@ public:
     }
 
     // `nodes` is the arena's node array, with room for `capacity`; `count` its counter, which starts at
-    // wire::kFirstNode. `shared`: the nodes begin with a page and somebody else keeps them, too.
+    // wire::kFirstNode. `shared`: the nodes begin with a page and another process keeps them, too.
     void start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity, bool shared);
 
     // From now on, there is room for fewer.

@@ -29,7 +29,7 @@ inline constexpr uint32_t kRecordBytes = 32;
 inline constexpr uint32_t kRecordsPerChunk = kChunkBytes / kRecordBytes - 1;
 inline constexpr uint32_t kNoChunk = UINT32_MAX;
 // Chunks that stay in the program's memory: 1.25 MiB, and 128 KiB for each thread after the first. Others are for bursts.
-// While nobody writes into one of those, only the supervisor has it in memory.
+// While no thread writes into one of those, only the supervisor has it in memory.
 inline constexpr uint32_t kKeptChunks = 20;
 inline constexpr uint32_t kKeptForFurtherThread = 2;
 inline constexpr uint32_t kept_chunks(uint32_t slots_used) {
@@ -214,7 +214,7 @@ struct UsageBlob {
 static_assert(sizeof(UsageBlob) == 96);
 
 // Records that a thread writes between two calls of publish(), blobs apart: kReallocFrom, kLongDuration, the event, kBreak.
-// There is room for so many in a thread's chunk whenever an event begins. So no thread ever waits for a chunk with an
+// A thread's chunk has room for them whenever an event begins. So no thread ever waits for a chunk with an
 // event in its hands, which would hold up all events that came after it, and with them the chunks that it waits for.
 inline constexpr uint32_t kMostRecords = 4;
 
@@ -240,7 +240,7 @@ struct ArenaHeader {
     alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more
     std::atomic<uint32_t> heartbeat;              // grows while the supervisor lives
     std::atomic<uint32_t> chunk_limit;            // chunks that may be in use now, at most max_chunks
-    std::atomic<uint32_t> supervisor_sleeps;      // ring the doorbell when so many more chunks are full; 0: it is awake
+    std::atomic<uint32_t> supervisor_sleeps;      // ring the doorbell after this many more full chunks; 0: it is awake
     std::atomic<uint32_t> chunk_returned;         // futex: grows with each recycled chunk
 
     // Recorder to supervisor.

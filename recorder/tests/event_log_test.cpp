@@ -395,7 +395,7 @@ TEST_F(EventLog, WithoutSystemCallsThereIsNoUsage) {
     EXPECT_EQ(state.log.next, nullptr);
 }
 
-// More threads than the supervisor's limit of chunks, none of which fills its chunk: nobody waits for ever.
+// More threads than the supervisor's limit of chunks, none of which fills its chunk: no thread waits for ever.
 TEST_F(EventLog, EveryThreadGetsAChunk) {
     start(kSlots + 1, 2);
     arena_->slots_used = kSlots;
@@ -430,7 +430,7 @@ TEST_F(EventLog, GoesOnWhenTheSupervisorIsGone) {
     EXPECT_EQ(arena_->stop, 1u);
     EXPECT_EQ(session.state, Session::kOff);
     EXPECT_TRUE(state.log.is_over);
-    // Events that were already on their way do no harm, even from a thread that never had a chunk; nobody waits again.
+    // Events that were already on their way do no harm, even from a thread that never had a chunk; no thread waits again.
     for (uint64_t i = 0; i < 3 * wire::kRecordsPerChunk; ++i) {
         append_number(state, i);
         append_number(other, i);

@@ -44,7 +44,7 @@ TEST(GateTable, EveryCombinationHasItsVerdict) {
     };
     for (const auto& one : cases) EXPECT_EQ(verdict(one.holder, one.found), one.verdict) << one.why;
     for (const Found found : {unwind::CallerSearch::kNo, unwind::CallerSearch::kCaller, unwind::CallerSearch::kInterrupted, unwind::CallerSearch::kUnknown})
-        EXPECT_EQ(verdict(Holder::kNobody, found), Verdict::kRecord) << "nobody is asked about the stack";
+        EXPECT_EQ(verdict(Holder::kNobody, found), Verdict::kRecord) << "the stack is not looked at";
 }
 
 TEST(GateTable, WhereAThreadStands) {

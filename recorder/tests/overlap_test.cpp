@@ -26,7 +26,7 @@ TEST(Overlap, LongCallsAndThoseWithoutAnotherBeforeTellNothing) {
     compare(overlap, 0, 45);
     compare(overlap, 100'000, 45);
     compare(overlap, 45, 100'000);
-    overlap.end(45); // begun by nobody: an event of a rare kind
+    overlap.end(45); // never begun: an event of a rare kind
     EXPECT_EQ(overlap.pairs(), 0u);
     EXPECT_EQ(overlap.ticks(), 0);
 }

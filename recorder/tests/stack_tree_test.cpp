@@ -142,7 +142,7 @@ TEST(StackTree, KeepsWhatIsAskedFor) {
     EXPECT_EQ(f.path_of(again), path);
 }
 
-// Where somebody else has the nodes, too, the pages of those that are written are given back.
+// Where another process has the nodes, too, the pages of those that are written are given back.
 TEST(StackTree, NodesTakeLittleMemory) {
     constexpr uint32_t kFrames = 100'000;
     const size_t bytes = (kFrames + wire::kFirstNode) * sizeof(wire::StackNode);
@@ -155,7 +155,7 @@ TEST(StackTree, NodesTakeLittleMemory) {
     tree.start(nodes, &count, kFrames + wire::kFirstNode, true);
     bool fresh = false;
     for (uint64_t key = 1; key <= kFrames; ++key) tree.child(kRoot, key, fresh = false);
-    const auto mapped = [&] { // mincore also counts pages that nobody has mapped
+    const auto mapped = [&] { // mincore also counts pages that no process has mapped
         std::vector<uint64_t> entries(bytes / 4096);
         const auto length = static_cast<ssize_t>(entries.size() * sizeof(uint64_t));
         const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

@@ -55,7 +55,7 @@
 #define MEMTOLL_INLINE MEMTOLL_IN_LINE static inline
 #endif
 
-/* Calls FUNCTION of the recorder, if there is one, with what follows. `found` is null when nobody has looked yet, and its
+/* Calls FUNCTION of the recorder, if there is one, with what follows. `found` is null before the first look, and its
  * own address when there is no recorder. Threads may look at the same time; they find the same. gcc and clang have these
  * builtins in C and in C++. ISO C has no cast from an object's address to a function, hence memcpy. */
 #ifdef _WIN32
@@ -92,7 +92,7 @@ MEMTOLL_INLINE void memtoll_mark(const char* name) { memtoll_record_mark(MEMTOLL
 MEMTOLL_INLINE void memtoll_region_begin(const char* name) { memtoll_record_mark(MEMTOLL_REGION_BEGIN, name); }
 MEMTOLL_INLINE void memtoll_region_end(const char* name) { memtoll_record_mark(MEMTOLL_REGION_END, name); }
 
-/* `chunk`, of so many bytes, is handed out in parts from now on. Reports name the pool; several chunks may have one name. */
+/* `chunk`, of `bytes`, is handed out in parts from now on. Reports name the pool; several chunks may have one name. */
 MEMTOLL_INLINE void memtoll_pool_begin(const char* name, const void* chunk, size_t bytes) {
     (void)name, (void)chunk, (void)bytes;
     MEMTOLL_TELL(memtoll_recorder_pool_begin, (const char*, const void*, size_t), name, chunk, bytes);

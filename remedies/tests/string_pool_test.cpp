@@ -87,7 +87,7 @@ TEST_F(StringPool, BlocksOfDifferentSizesGoBackWithTheirOwnSize) {
     // limited_memory reports a wrong size, and at the end what is left.
 }
 
-// And one string pointer was deleted that nobody had set.
+// And one string pointer was deleted that was never set.
 TEST_F(StringPool, NothingGoesBackThatWasNeverTaken) {
     limited_pool never_used;
     limited_pool failed;
@@ -381,7 +381,7 @@ TEST_F(StringPool, HugePagesWhereOneIsLessThanAHundredth) {
 }
 
 #ifdef __linux__
-// Of the addresses that the pool has, so many have memory.
+// How many of the pool's addresses have memory.
 std::size_t resident() {
     const std::size_t page = detail::system_memory::page();
     std::size_t found = 0;

@@ -47,11 +47,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
-            {state.fold !== "" && (
-                <button class="selection folded" onClick={() => go({ fold: "" })} title={`Functions that match ${state.fold} are folded away. Click to show them.`}>
-                    folded <bdi>{state.fold}</bdi> <span aria-hidden="true">×</span>
-                </button>
-            )}
+            <FoldedWrappers />
             {isPart ? (
                 <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
                     {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
@@ -97,6 +93,22 @@ function Recording({ live, snapshot }: { live: Live; snapshot: () => Promise<voi
             <button onClick={() => mark("snapshot", snapshot)} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
         </span>
     );
+}
+
+/** Which functions are folded away because they allocate on behalf of others, and a switch that shows them. */
+function FoldedWrappers() {
+    const { profile, state, source, go } = useShown();
+    const wrappers = profile.wrappers;
+    if (!wrappers || state.unfold) return null;
+    const names = <bdi>{wrappers.functions.join(", ")}</bdi>;
+    if (!source.asks) return <span class="folded" title={wrappers.folded ?? ""}>folded {names}</span>;
+    if (wrappers.folded)
+        return (
+            <button class="folded" onClick={() => go({ wrappers: true, focus: "" })} title={`${wrappers.folded}. Click to show them.`}>
+                folded {names} <span aria-hidden="true">×</span>
+            </button>
+        );
+    return <button class="folded" onClick={() => go({ wrappers: false, focus: "" })} title="Show the callers of these functions, which allocate on behalf of others">fold {names}</button>;
 }
 
 /** Which processes and threads count, and which stacks. */

@@ -172,25 +172,21 @@ export function GroupChoice({ groups, group, choose }: { groups: readonly string
     );
 }
 
-/**
- * Folds the functions away that allocate on behalf of others: their callers are what a reader looks for. `around`: only beside a
- * line of one of them.
- */
-export function FoldWrappers({ around }: { around?: Frame }) {
+/** Beside a line of a function that allocates on behalf of others: shows the callers of all of these. */
+export function FoldWrappers({ around }: { around: Frame }) {
     const { source, profile, state, go } = useShown();
-    const wrapped = profile.findings.find((one) => one.fold);
-    const functions = wrapped?.functions ?? [];
-    if (!wrapped?.fold || !source.asks || state.fold !== "" || (around && !functions.includes(around.function))) return null;
+    const wrappers = profile.wrappers;
+    if (!wrappers?.functions.includes(around.function) || wrappers.folded || !source.asks || state.unfold) return null;
     return (
         <button
             class="link"
-            title={`Show the callers of ${functions.join(", ")}, which allocate on behalf of others`}
+            title={`Show the callers of ${wrappers.functions.join(", ")}, which allocate on behalf of others`}
             onClick={(event) => {
                 event.stopPropagation();
-                go({ fold: wrapped.fold!, focus: "" });
+                go({ wrappers: false, focus: "" });
             }}
         >
-            {around ? "callers" : <>fold <bdi>{functions.join(", ")}</bdi></>}
+            callers
         </button>
     );
 }

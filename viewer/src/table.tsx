@@ -21,7 +21,7 @@ interface Props<Row> {
     pressed?: (event: KeyboardEvent) => void;
     /** Of a tree: how far in a row is, and whether it is open; undefined: there is nothing in it. */
     branch?: (row: Row) => { level: number; isOpen: boolean | undefined };
-    /** Whether it has so many columns that they are narrow where the screen is. */
+    /** Whether its columns are narrow on a narrow screen, because there are many. */
     dense?: boolean;
     /** What lies above the rows. */
     children?: ComponentChildren;

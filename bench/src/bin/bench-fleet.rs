@@ -37,15 +37,15 @@ struct Arguments {
     /// Recordings to make runs of [default: those of some programs, made now]
     files: Vec<PathBuf>,
 
-    /// Ask the file when it has so many rows (ascending; 0: no file)
+    /// Ask the file at these numbers of rows (ascending; 0: no file)
     #[arg(long, value_delimiter = ',', default_values_t = [100_000, 300_000, 1_000_000])]
     file_rows: Vec<u64>,
 
-    /// Ask the server when it has so many rows (ascending; 0: no server)
+    /// Ask the server at these numbers of rows (ascending; 0: no server)
     #[arg(long, value_delimiter = ',', default_values_t = [1_000_000, 10_000_000])]
     server_rows: Vec<u64>,
 
-    /// Add at most so many rows to the server as memtoll fleet add does; it copies these to get more
+    /// Add at most this number of rows to the server as memtoll fleet add does; it copies these to get more
     #[arg(long, default_value_t = 5_000_000)]
     added: u64,
 
@@ -58,7 +58,7 @@ struct Arguments {
 const PROGRAMS: [&str; 5] = ["python3", "git log -p", "sqlite3", "perl", "redis-server"];
 /// A day, ns.
 const DAY: i64 = 86_400_000_000_000;
-/// Runs start on this many days, in a fleet of so many machines.
+/// Days on which runs start, and machines of the fleet.
 const DAYS: usize = 30;
 const MACHINES: usize = 500;
 /// Versions come one after the other, then the first one again. The first measurement has these many.
@@ -68,7 +68,7 @@ const FIRST: usize = 4;
 const TOGETHER: usize = 32;
 /// Rows that the server copies at once.
 const COPIED: u64 = 10_000_000;
-/// Each question is asked so often, if it takes less than `LONG` seconds; else once.
+/// Rounds of each question that takes less than `LONG` seconds; others are asked once.
 const TIMES: usize = 3;
 const LONG: f64 = 10.0;
 /// Runs that are drawn where not all count.
@@ -87,7 +87,7 @@ struct Fleet<'r> {
     number: usize,
     /// How many runs there will be.
     of: usize,
-    /// After so many runs, another version is used.
+    /// Runs of one version before the next.
     of_version: usize,
     /// When the first run begins, ns since 1970.
     start: i64,
@@ -272,7 +272,7 @@ fn settle(store: &mut dyn Store) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What was measured when a store had so many rows.
+/// Measurements of a store with a number of rows.
 struct Measured {
     title: String,
     cells: Vec<(String, String)>,
@@ -317,7 +317,7 @@ struct Engine<'a> {
     is_server: bool,
     /// Whose time counts: memtoll's, and the server's.
     processes: Vec<u32>,
-    /// So many rows are added at the most.
+    /// The most rows to add.
     added: u64,
     /// Makes roll-ups count no more.
     forget_rolls: &'a str,

@@ -41,7 +41,7 @@ enum Inner {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
-    /// Run a command so many times, one after the other
+    /// Run a command this number of times, one after the other
     Repeat {
         count: usize,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

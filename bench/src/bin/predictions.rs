@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         for case in wanted {
             let line = one(case, &arguments, &mut workshop).unwrap_or_else(|why| {
                 failed.push(format!("{}, {}: {why}", case.name, case.change.shown()));
-                // What nobody predicts is a miss.
+                // A saving without a prediction is a miss.
                 let cells = [case.name, &case.change.shown(), "", first_line(&why), "", "no", ""].map(str::to_owned);
                 Line { cells: cells.into(), inside: false, narrow: false, held_out: case.held_out }
             });

@@ -11,7 +11,7 @@ struct Skipped {
     std::size_t malformed = 0;
 };
 
-// What is longer is no entry. In units of UTF-16; so many of them have less than 65,536 bytes of UTF-8.
+// What is longer is no entry. In units of UTF-16, whose UTF-8 is shorter than 65,536 bytes.
 constexpr std::size_t kLongestLine = 16384;
 
 inline bool is_short(std::u16string_view line) { return line.size() <= kLongestLine; }

@@ -80,7 +80,7 @@ impl<'a> Facts<'a> {
         self.balance.program().map(|program| program.value.max(self.balance.explained().value))
     }
 
-    /// Sites that allocate or map and have a line or function that somebody can change.
+    /// Sites that allocate or map and have a line or function that a reader can change.
     pub fn changeable(&self) -> impl Iterator<Item = (usize, &Site)> {
         self.sites.iter().enumerate().filter(|(_, site)| self.is_changeable(site))
     }
@@ -128,7 +128,7 @@ impl<'a> Facts<'a> {
         self.recording.frames.frame(frame).address.is_none()
     }
 
-    /// What sites cost whose functions have no names, ns: nobody could find them in the source.
+    /// What sites cost whose functions have no names, ns: a reader could not find them in the source.
     pub fn unnamed(&self) -> f64 {
         let unnamed = self.sites.iter().filter(|site| site.row.frame.is_some_and(|frame| !self.is_named(frame)));
         unnamed.map(|site| site.processor().likely).sum()
@@ -248,7 +248,7 @@ impl Draft {
         self.line.map_or(&facts.sites[self.site], |line| &facts.lines[line])
     }
 
-    /// Whether the numbers in the snippet take about as much as what they replace. Whoever types them in gets no more.
+    /// Whether the numbers in the snippet take about as much as what they replace. A reader who types them in gets no more.
     pub fn is_affordable(&self, facts: &Facts) -> bool {
         let live = facts.sites[self.site].pattern.most_live_bytes;
         self.proposes <= live.saturating_mul(2).max(LEAST_PROPOSED)

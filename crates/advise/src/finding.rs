@@ -57,7 +57,7 @@ impl Saves {
     }
 
     /// Widens what is predicted of page faults and the resident set to what two builds of one program differ by, and says
-    /// nothing of less. The run has so many faults; a page has so many bytes.
+    /// nothing of less. `faults`: of the run; `page`: bytes of a page.
     pub fn at_least_as_wide_as_chance(&mut self, faults: f64, resident: f64, page: f64) {
         let widths = [FAULTS + faults * SHARE, FAULTS * page + resident * SHARE];
         for (range, width) in [&mut self.page_faults, &mut self.resident_bytes].into_iter().zip(widths) {
@@ -229,9 +229,9 @@ pub struct Advice {
     pub peak_bytes: u64,
     /// Findings below this share of either are left out, from 0 to 1.
     pub threshold: f64,
-    /// So many were found below it.
+    /// Findings below it.
     pub below_threshold: usize,
-    /// What lines cost whose functions have no names, ns: they are left out, as nobody could find them in the source.
+    /// What lines cost whose functions have no names, ns: they are left out, as a reader could not find them in the source.
     pub unnamed_ns: f64,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,

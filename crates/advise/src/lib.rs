@@ -109,7 +109,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     advice
 }
 
-/// A share of the peak that nobody would notice.
+/// A share of the peak too small to matter.
 const LITTLE: f64 = 0.001;
 /// By how much a share of the peak has to be larger than one of the processor time.
 const MEMORY: f64 = 10.0;

@@ -41,7 +41,7 @@ impl OwnWork {
         OwnWork::sampled(&calibration.code, own.mean / samples.max(1) as f64)
     }
 
-    /// Of the program's code in which it was found; each sample stands for so many ns.
+    /// Of the program's code in which it was found; each sample stands for this number of ns.
     pub fn sampled(code: &[meta::Code], each: f64) -> OwnWork {
         let code = code.iter().map(|code| Code {
             makes: code
@@ -61,7 +61,7 @@ impl OwnWork {
         !self.code.is_empty()
     }
 
-    /// Time in functions for one of which this is true, ns. `None` if nobody looked.
+    /// Time in functions for one of which this is true, ns. `None` without samples.
     pub fn inside(&self, is: impl Fn(&str) -> bool) -> Option<Range> {
         self.time(|code| code.functions.iter().any(|function| is(function)))
     }
@@ -169,7 +169,7 @@ mod tests {
         assert!((75e3..85e3).contains(&inside("print_all").low), "{:?}", inside("print_all"));
         assert_eq!(inside("nowhere").likely, 0.0);
         assert!(inside("nowhere").high > 0.0, "what was not met can be rare");
-        assert_eq!(OwnWork::default().inside(|_| true), None, "nobody looked");
+        assert_eq!(OwnWork::default().inside(|_| true), None, "no samples");
     }
 
     #[test]

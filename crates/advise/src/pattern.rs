@@ -108,7 +108,7 @@ impl Pattern {
         })
     }
 
-    /// So many instances end with this size.
+    /// Instances that end with this size.
     fn end(&mut self, size: u64, number: u64) {
         self.instances += number;
         let full = self.finals.len() >= MOST_SIZES && !self.finals.contains_key(&size);

@@ -10,7 +10,7 @@ pub struct Range {
     pub low: f64,
     /// Most likely.
     pub likely: f64,
-    /// At most; infinite where nobody can know that (in JSON null).
+    /// At most; infinite where there is no known upper bound (in JSON null).
     pub high: f64,
 }
 
@@ -20,7 +20,7 @@ impl Range {
         Range { low: value, likely: value, high: value }
     }
 
-    /// The same, where nobody can know how much more it is.
+    /// The same without an upper bound.
     pub fn or_more(self) -> Range {
         Range { high: f64::INFINITY, ..self }
     }
@@ -50,7 +50,7 @@ impl Range {
         self.plus(other.scaled(-1.0))
     }
 
-    /// So many times as much.
+    /// Multiplied by a factor.
     pub fn scaled(self, factor: f64) -> Range {
         // An open end times nothing is no number.
         if factor == 0.0 {

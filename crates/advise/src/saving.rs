@@ -110,11 +110,11 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
     let goes = (1.0 - kept).clamp(0.0, 1.0);
     let faults = match has_own_mappings(site) {
         true => Range::exact(all * goes),
-        // Of the heap's largest extent, it had so much.
+        // Its share of the heap's largest extent.
         false => {
             let extent = site.pattern.heap_alone as f64 / facts.page();
             let alone = extent.min(all);
-            // Where its faults are as many, it is not by chance that nobody else could have its pages.
+            // Where its faults are as many, it is no chance that no other code could use its pages.
             let least = if all <= extent * 1.1 { 0.9 } else { 0.6 };
             Range::new(alone * goes * least, alone * goes, all * goes)
         }

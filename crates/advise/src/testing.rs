@@ -93,7 +93,7 @@ fn site(made: Made, known: &Row) -> Site {
     }
 }
 
-/// So many blocks of one size, all live at once, then released in bulk.
+/// Blocks of one size, all live at once, then released in bulk.
 pub fn blocks(number: u64, size: u64) -> (Metrics, Pattern) {
     let bytes = number * size;
     let counts = Metrics {

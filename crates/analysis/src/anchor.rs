@@ -88,7 +88,7 @@ impl Anchor {
         Anchor { total: Estimate::default(), each: fastest, beyond: 1.0, hidden: Estimate::default() }
     }
 
-    /// `met`: what samples met; `None`: nobody looked.
+    /// `met`: what samples met; `None`: there are none.
     pub fn of(calls: &Calls, met: Option<Met>) -> Anchor {
         let stamps = calls.calls * calls.fastest + (calls.beyond - calls.overlap).max(0.0);
         let stamps = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
@@ -109,7 +109,7 @@ impl Anchor {
         Anchor { total, each, beyond, hidden: Estimate::default() }
     }
 
-    /// The time of so many calls that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
+    /// The time of `calls` that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
     pub fn of_calls(&self, calls: f64, beyond: f64) -> f64 {
         calls * self.each + beyond * self.beyond
     }

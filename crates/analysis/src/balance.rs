@@ -36,7 +36,7 @@ const RUNS_DIFFER: f64 = 0.15;
 pub struct Faults {
     /// What the kernel counted, minor and major; `None` if it did not say, or of a part of a recording.
     pub counted: Option<u64>,
-    /// Those that are charged to nobody.
+    /// Those that are charged to no site.
     pub uncharged: UnchargedFaults,
     /// Major faults that are charged to no call site: counted among the others, too.
     pub major: u64,
@@ -49,7 +49,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Those that are charged to nobody.
+    /// Those that are charged to no site.
     pub fn other(&self) -> u64 {
         [self.uncharged.all(), self.unseen, self.lost].into_iter().fold(0, u64::saturating_add)
     }
@@ -77,7 +77,7 @@ pub struct Balance {
     pub charged_faults: Estimate,
     /// Work on mappings, as in the costs.
     pub mapping: Estimate,
-    /// Faults that are charged to nobody, the recorder's aside, at the price of others. Those that were not seen may be part
+    /// Faults that are charged to no site, the recorder's aside, at the price of others. Those that were not seen may be part
     /// of calls whose time is counted already.
     pub other_faults: Estimate,
     /// What the recorder takes: its own work in the program, with its faults, and the program's waits for what it pushed out
@@ -263,7 +263,7 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
 mod tests {
     use super::*;
 
-    /// 1,000 ns, of which the recorder took so much, and the program's own work is the rest.
+    /// 1,000 ns, of which the recorder took a part, and the program's own work is the rest.
     fn balance(recorder: f64) -> Balance {
         let recorder = Some(Estimate::exact(recorder));
         Balance { processor: Some(1000.0), recorder, ..Balance::default() }.with_caches()

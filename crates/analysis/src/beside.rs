@@ -4,7 +4,7 @@ use crate::aggregate::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Uncharged};
 use memtoll_trace::meta::KernelStats;
 
-/// Faults that are charged to nobody, by what their memory is.
+/// Faults that are charged to no site, by what their memory is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct UnchargedFaults([u64; Uncharged::COUNT]);
 
@@ -38,7 +38,7 @@ impl From<&KernelStats> for UnchargedFaults {
     }
 }
 
-/// Faults that are charged to nobody, and how the heap moved.
+/// Faults that are charged to no site, and how the heap moved.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Beside {
     /// These faults.
@@ -74,7 +74,7 @@ impl Beside {
             return;
         }
         if cost.kind.is_fault() {
-            // Of a sample that stands for so many.
+            // The sample stands for this number of faults.
             self.variance += cost.amount as f64 * (cost.amount as f64 - 1.0);
         }
         if let Some(memory) = cost.kind.uncharged() {

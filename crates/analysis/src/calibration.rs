@@ -147,7 +147,7 @@ impl Spread {
     }
 }
 
-/// Half of an interval of so many runs, over the standard error; `None` of a single run.
+/// Half the interval of a number of runs, over the standard error; `None` of a single run.
 fn sigmas(runs: usize) -> Option<f64> {
     let free = runs.checked_sub(1).filter(|free| *free > 0)? as f64;
     let students = StudentsT::new(0.0, 1.0, free).ok()?;
@@ -221,10 +221,10 @@ impl Runs<'_> {
             return None;
         }
         let share = |run: &Samples| match run.all() {
-            0 => of_all as f64 / all as f64, // a run so short that nobody was met
+            0 => of_all as f64 / all as f64, // a run too short for a sample
             all => run.of(found) as f64 / all as f64,
         };
-        // Runs that agree by chance do not make so few samples certain.
+        // Runs that agree by chance do not make a few samples certain.
         let least_error = (of_all.max(1) as f64).sqrt() / all as f64;
         Some(Spread::of(&self.sampled.iter().map(share).collect::<Vec<_>>(), least_error)?.times(&whole))
     }

@@ -25,7 +25,7 @@ impl Estimate {
         Estimate { value, low: value - value.abs() * too_large, high: value + value.abs() * too_small }
     }
 
-    /// So many random events stand for `each` apiece. The square root of such a number has about the same error, whatever
+    /// The sum of random events, each of which stands for `each`. The square root of such a number has about the same error, whatever
     /// the number is.
     pub fn of_samples(samples: u64, each: f64) -> Estimate {
         let half = SIGMAS / 2.0;
@@ -60,7 +60,7 @@ impl Estimate {
         self.plus(other.scaled(-1.0))
     }
 
-    /// So many times as much.
+    /// Multiplied by a factor.
     pub fn scaled(self, factor: f64) -> Estimate {
         let (one, other) = (self.low * factor, self.high * factor);
         Estimate { value: self.value * factor, low: one.min(other), high: one.max(other) }

@@ -34,7 +34,7 @@ pub struct FaultPrices {
     pub counting: f64,
     /// What recording adds to each fault beside that, as a share of its price.
     pub slowed: f64,
-    /// So many faults were timed. 0: these are the machine's prices.
+    /// Faults that were timed. 0: these are the machine's prices.
     pub timed: u64,
     /// Whether all of them together come out at what plain runs took for faults.
     pub are_plain: bool,
@@ -177,7 +177,7 @@ impl FaultPrices {
         }
     }
 
-    /// So many times as dear.
+    /// Multiplied by a factor.
     fn scaled(self, factor: f64) -> FaultPrices {
         FaultPrices { page: self.page * factor, huge: self.huge.scaled(factor), other: self.other * factor, ..self }
     }
@@ -226,7 +226,7 @@ mod tests {
         let kernel = huge(250, 500_000, 510_000);
         let found = all(&kernel, 2, 255, Some(4.0));
         assert!(found.low > 220.0 && found.value > 230.0 && found.high <= 250.0, "{found:?}");
-        // Whoever may not look into the kernel knows less, and says so.
+        // Without permission to look into the kernel, less is known, and the width says so.
         let found = all(&kernel, 2, 255, None);
         assert!(found.low < 10.0 && found.value > 230.0 && found.high <= 250.0, "{found:?}");
     }

@@ -96,7 +96,7 @@ impl Scale {
 /// Cells of a grid for each interval at least, so that intervals are nearly as many as were asked for.
 const CELLS: usize = 8;
 
-/// The lanes of threads between two times, in units, in so many intervals at most (at least 1). The first one begins up to an
+/// The lanes of threads between two times, in units, in at most `intervals` (at least 1). The first one begins up to an
 /// eighth of an interval earlier.
 pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runners: &Runners) -> Lanes {
     let end = to.min(recording.ended()).max(from.saturating_add(1));

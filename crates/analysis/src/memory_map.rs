@@ -94,7 +94,7 @@ const GAP: u64 = 1 << 20;
 /// The smallest cell, bytes: blocks begin at multiples of it.
 const SMALLEST: u64 = 16;
 
-/// The map of blocks, which are in the order of their addresses, in so many cells at most; it has more only if there are
+/// The map of blocks, which are in the order of their addresses, in at most `most` cells; it has more only if there are
 /// more areas.
 pub fn map(blocks: &[Block], most: usize) -> Map {
     let mut cell = SMALLEST;

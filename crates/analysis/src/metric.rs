@@ -68,7 +68,7 @@ pub struct About {
     pub price: Price,
     /// How values of several rows make one.
     pub together: Together,
-    /// A sentence for whoever meets it first.
+    /// A sentence for a reader who is new to it.
     pub help: &'static str,
     value: fn(&Priced) -> u64,
 }
@@ -229,7 +229,7 @@ impl Metric {
         }
     }
 
-    /// Its value; nothing if nobody saw it.
+    /// Its value; nothing if it was not observed.
     pub fn known(self, of: &Priced, sees: Sees) -> Option<u64> {
         self.is_known(sees).then(|| self.value(of))
     }

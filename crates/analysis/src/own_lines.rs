@@ -2,7 +2,7 @@
 //! however deep the code is that asks for them.
 //!
 //! A call site ([`GroupBy::Site`]) is a line, what it is inlined into, and the type of the blocks: `Regex::new(...)` in a
-//! loop is a hundred of them. Whoever changes the line changes all of these.
+//! loop is a hundred of them. A change of the line changes all of these.
 
 use crate::sites::Row;
 use crate::stacks::Texts;
@@ -78,7 +78,7 @@ fn line(mut parts: Vec<Row>) -> OwnLine {
     OwnLine { row, parts }
 }
 
-/// What a line is called where somebody types it: `main.rs:22`; the function where no line is known. It is the same in
+/// What a reader types for a line: `main.rs:22`; the function where no line is known. It is the same in
 /// each recording of a program, as long as its lines are.
 pub fn place(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
@@ -88,7 +88,7 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
     }
 }
 
-/// Whether somebody who typed `asked` means this place: its end as far as whole names go (`src/main.rs:22`, `main.rs:22`),
+/// Whether `asked`, as typed, means this place: its end as far as whole names go (`src/main.rs:22`, `main.rs:22`),
 /// all lines of a file or of a function (`main.rs`, `scan`).
 pub fn is_meant(asked: &str, function: &str, file: Option<&str>, line: Option<u32>) -> bool {
     let ends = |text: &str| {

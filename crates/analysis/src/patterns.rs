@@ -17,7 +17,7 @@ use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
-/// So many threads, at least.
+/// Threads, at least.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ThreadCount {
     /// How many.

@@ -1,7 +1,7 @@
 //! What a call site, a process or a recording counted, with what it cost.
 //!
 //! Counts are stored; costs are derived from them by the prices of a recording ([`Tariff::price`]). Both have types of
-//! their own, so that nobody can store a price, or show a count that nobody priced.
+//! their own, so that no code can store a price, or show a count without one.
 //!
 //! [`Tariff::price`]: crate::tariff::Tariff::price
 
@@ -107,7 +107,7 @@ impl Priced {
     }
 }
 
-/// Counts that nobody has priced: they cost nothing.
+/// Counts without prices: they cost nothing.
 #[cfg(test)]
 impl From<Metrics> for Priced {
     fn from(counts: Metrics) -> Priced {

@@ -41,7 +41,7 @@ impl ProcessorTimes {
                 let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
                 threads.insert((index, thread.number), alive);
             }
-            // What is missing in the file is said by whoever reads the costs themselves.
+            // The reader of the costs themselves says what is missing in the file.
             let _ = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
                 let thread = cost.thread.and_then(|thread| threads.get_mut(&(index, thread)));
                 if let Some(time) = thread {

@@ -155,7 +155,7 @@ struct Runs<'a> {
     all: Vec<(&'a str, RegionRun)>,
     /// From when on which run is there (true) or not any more, in the order of times.
     changes: Vec<(u64, bool, u32)>,
-    /// So many changes come before the instant that was asked for last.
+    /// Changes before the instant that was asked for last.
     past: usize,
     /// The runs that are there then.
     there: Vec<u32>,

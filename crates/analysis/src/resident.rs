@@ -30,7 +30,7 @@ pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
     if processes.len() == 1 {
         return Some(largest);
     }
-    // Nobody looked at just these together: at least the largest one, at most all, each at its own time.
+    // No look was at just these together: at least the largest one, at most all, each at its own time.
     let least = largest.program.saturating_sub(largest.error);
     let most = processes
         .values()

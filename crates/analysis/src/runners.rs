@@ -15,7 +15,7 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// Whether a thread counts; `None`: one that nobody knows.
+    /// Whether a thread counts; `None`: an unknown one.
     pub fn admit(&self, thread: impl Into<Option<ThreadNo>>) -> bool {
         match self {
             Threads::All => true,
@@ -94,7 +94,7 @@ impl Runners {
         }
     }
 
-    /// Whether a thread of an image counts; `None`: one that nobody knows.
+    /// Whether a thread of an image counts; `None`: an unknown one.
     pub fn admit(&self, image: usize, thread: impl Into<Option<ThreadNo>>) -> bool {
         self.of(image).is_some_and(|threads| threads.admit(thread))
     }
@@ -104,7 +104,7 @@ impl Runners {
         self.images.is_none()
     }
 
-    /// Whether of some process only some threads count. The kernel counts whole processes, so much is not known of them.
+    /// Whether of some process only some threads count. The kernel counts whole processes, so much is unknown of single threads.
     pub fn are_threads(&self) -> bool {
         self.images.iter().flatten().flatten().any(|threads| *threads != Threads::All)
     }

@@ -11,7 +11,7 @@ struct Known {
     what: &'static str,
     /// Beginnings of the names of loaded files.
     modules: &'static [&'static str],
-    /// Beginnings of the names of functions. None: nobody but the loader calls the file's code there.
+    /// Beginnings of the names of functions. None: only the loader calls the file's code there.
     functions: &'static [&'static str],
 }
 
@@ -110,7 +110,7 @@ fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = FrameId>) -> Opti
             return None;
         }
     }
-    // The loader starts a library, and nobody else is on the stack.
+    // The loader starts a library, and nothing else is on the stack.
     let is = |module: &str, names: &[&str]| names.iter().any(|name| module.starts_with(name));
     TABLE.iter().position(|known| {
         let mut others = seen.iter().skip_while(|module| is(module, known.modules));

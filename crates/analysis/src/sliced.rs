@@ -1,4 +1,4 @@
-//! A recording whose chapters are cut finer while somebody looks at it, so that spans of time are added up at once.
+//! A recording whose chapters are cut finer while a viewer shows it, so that spans of time are added up at once.
 
 use crate::aggregate::span::{self, Chapters, Slices};
 use crate::chapters::chapters_of;

@@ -124,8 +124,8 @@ impl Sums {
         self.counted().next().and_then(|(_, image)| image.peak_with_mappings)
     }
 
-    /// Whether the peak of all images together is only the sum of their own peaks: nobody knows what several processes have at
-    /// one instant, if that is not from the first event on or only of some threads or sizes.
+    /// Whether the peak of all images together is only the sum of their own peaks: what several processes have at one instant
+    /// is unknown, if that is not from the first event on or only of some threads or sizes.
     pub fn adds_peaks(&self) -> bool {
         self.are_of_several() && adds_peaks(&self.selection, &self.runners)
     }
@@ -301,7 +301,7 @@ pub fn sums_in_image(
     let Some(threads) = runners.of(index) else { return Vec::new() };
     let selection = Selection { split: Split::None, ..selection };
     let tariff = Tariff::of(recording);
-    // Whoever asks has the sums of all, and so knows what is damaged.
+    // The caller has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let all = priced(&tariff, recording, index, selection, runners, &found.sites);
@@ -319,7 +319,7 @@ struct Sites {
 }
 
 impl Sites {
-    /// Makes room for so many sites, most of which are new if they are the first.
+    /// Makes room for sites, most of which are new if they are the first.
     fn reserve(&mut self, sites: usize) {
         if self.all.is_empty() {
             self.all.reserve_exact(sites);

@@ -175,7 +175,7 @@ impl Tariff {
             overlap: tariff.ns(overlap * calls.timed_calls as f64),
             fastest: tariff.fastest(),
         };
-        // Where the kernel does not tell, and in a run shorter than that, nobody looked.
+        // Where the kernel does not tell, and in a run shorter than that, there are no samples.
         let running = &recording.kernel.running;
         let looked = period > 0.0 && running.all() > 0;
         let met = looked.then(|| Met {
@@ -235,7 +235,7 @@ impl Tariff {
         }
     }
 
-    /// What it took the program that the kernel looked so often where it was, ns.
+    /// What the kernel's samples took the program, ns.
     pub fn looks(&self, looks: u64) -> Estimate {
         Estimate::within(looks as f64 * self.look, LOOK_ERR, LOOK_ERR)
     }
@@ -266,7 +266,7 @@ impl Tariff {
         self.own.scaled(self.ns(own_time as f64))
     }
 
-    /// What of so many calls of the allocator counts as theirs and lies in the recorder's time, ns.
+    /// The part of the allocator's calls that lies in the recorder's time, ns.
     pub fn hidden(&self, calls: u64) -> Estimate {
         self.anchor.hidden.scaled(calls as f64)
     }
@@ -345,7 +345,7 @@ impl Tariff {
         Estimate::within(ns, FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP).give_or_take(ns * chance)
     }
 
-    /// By how much longer recording made faults that cost so much, ns.
+    /// By how much recording made faults longer, given what they cost. Ns.
     pub fn slowed(&self, ns: f64) -> f64 {
         self.faults.slowed * ns
     }
@@ -391,13 +391,13 @@ impl Tariff {
         self.prices.malloc_free.median / 2.0
     }
 
-    /// Of so many faults, ns.
+    /// What faults cost, ns.
     fn per_fault(&self, faults: u64, huge: u64) -> f64 {
         faults as f64 * self.faults.page + huge as f64 * self.faults.huge.value
     }
 
-    /// Of so many faults that zero their pages, ns. Of a fault, zeroing is the same share as on a quiet machine, but takes no
-    /// longer than there: where faults are dearer, most of that is in the kernel's other work.
+    /// What zeroing the pages of faults costs, ns. It is the same share of a fault as on a quiet machine, but takes no longer
+    /// than there: where faults are dearer, most of that is in the kernel's other work.
     fn zeroing(&self, faults: f64, huge: u64) -> f64 {
         let share = |zeroing: f64, fault: f64| if fault > 0.0 { (zeroing / fault).min(1.0) } else { 0.0 };
         let page = self.prices.zeroing.median;

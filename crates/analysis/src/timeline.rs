@@ -62,7 +62,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The narrowest cells of which so many at most (at least 1) hold all times between two, both included. Units.
+    /// The narrowest cells of which at most `most` (at least 1) hold all times between two, both included. Units.
     pub fn of(from: u64, to: u64, most: usize) -> Grid {
         let to = to.max(from);
         let count = |log2: u32| ((to >> log2) - (from >> log2)) as usize;
@@ -97,7 +97,7 @@ pub struct ImageCells {
     pub threads: Vec<ThreadCell>,
 }
 
-/// What happens between two times, both included, in so many intervals at most. Units.
+/// What happens between two times, both included, in at most `most` intervals. Units.
 pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, runners: &Runners) -> TimelineView {
     let grid = Grid::of(from, to.min(recording.ended()), most);
     let mut intervals = vec![Interval::default(); grid.count];

@@ -61,7 +61,7 @@ pub struct Limit<'a> {
     pub value: &'a dyn Fn(&Priced) -> u64,
     /// The share of the part's root that a branch must have, 0 to 1. A branch without any of it is never wanted.
     pub share: f64,
-    /// When there are so many branches, no further ones are looked into, largest first. Those that were say
+    /// Branches after which no further ones are looked into, largest first. Those that were say
     /// [`Branch::has_more`].
     pub most: usize,
 }
@@ -78,7 +78,7 @@ pub struct Part<'a> {
     pub by: Option<By>,
     /// Only what is below this branch.
     pub below: Option<Below<'a>>,
-    /// So many levels; `None`: all.
+    /// Levels; `None`: all.
     pub depth: Option<usize>,
     /// Only large branches.
     pub limit: Option<Limit<'a>>,

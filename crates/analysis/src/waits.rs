@@ -57,7 +57,7 @@ pub struct Single {
     pub ended: u64,
 }
 
-/// The longest waits that overlap a span of time (units), of `runners`: so many at most, by when they ended. How many there
+/// The longest waits that overlap a span of time (units), of `runners`: at most `most`, by when they ended. How many there
 /// are in all, and statements about what is missing.
 pub fn longest(
     recording: &Recording,

@@ -193,7 +193,7 @@ fn find_in(frames: &Frames, paths: Vec<Rest>, mut refused: FxHashSet<TextId>) ->
     (!found.names.is_empty()).then_some(found)
 }
 
-/// How long a chain may be that begins with a function of so many allocations; nothing if these are too few.
+/// How long a chain may be that begins with a function, by its allocations; nothing if these are too few.
 fn longest_chain(allocations: u64, total: u64, found: &Wrappers) -> Option<usize> {
     let is_least = |percent: u64| allocations * 100 >= total * percent;
     match (is_least(LEAST_PERCENT), is_least(LEAST_PERCENT_OF_FURTHER) && !found.names.is_empty()) {

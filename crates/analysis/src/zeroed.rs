@@ -61,7 +61,7 @@ impl<T: Copy> Zeroed<T> {
         }
         let layout = layout::<T>(len);
         let Some(mapping) = &mut self.mapping else {
-            // SAFETY: whoever made this one has promised it.
+            // SAFETY: the maker of this one has promised it.
             let mut larger = unsafe { Self::in_pages(len, self.pages) };
             larger[..self.len].copy_from_slice(self);
             *self = larger;
@@ -98,7 +98,7 @@ impl<T> Deref for Zeroed<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: its memory holds so many valid elements.
+        // SAFETY: its memory holds `len` valid elements.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -106,7 +106,7 @@ impl<T> Deref for Zeroed<T> {
 impl<T> DerefMut for Zeroed<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and it has no other owner.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -159,7 +159,7 @@ impl<T: Copy> List<T> {
 
     /// Forgets all. The memory stays.
     pub fn clear(&mut self) {
-        // SAFETY: whoever made it has promised that zeros are elements. (Elements that are zero may have gaps that are not.)
+        // SAFETY: its maker has promised that zeros are elements. (Elements that are zero may have gaps that are not.)
         unsafe { std::ptr::write_bytes(self.memory.start.as_ptr(), 0, self.len) };
         self.len = 0;
     }
@@ -178,7 +178,7 @@ impl<T> Deref for List<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: there is memory for so many.
+        // SAFETY: there is memory for all of them.
         unsafe { std::slice::from_raw_parts(self.memory.start.as_ptr(), self.len) }
     }
 }
@@ -186,7 +186,7 @@ impl<T> Deref for List<T> {
 impl<T> DerefMut for List<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: there is memory for so many, and nobody else has it.
+        // SAFETY: there is memory for all of them, and no other owner of it.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.len) }
     }
 }

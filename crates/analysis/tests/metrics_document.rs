@@ -6,7 +6,7 @@ use std::path::Path;
 
 const HEAD: &str = "# Metrics\n\n\
     Written from `crates/analysis/src/metric.rs` by a test. `--sort` takes the names in the headings; JSON and CSV use the\n\
-    names in code. What nobody saw is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
+    names in code. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
 
 fn unit(about: &About) -> &'static str {
     match about.unit {

@@ -26,7 +26,7 @@ pub struct Scope {
     pub name: String,
     /// For a function: what it calls counts, too.
     pub with_callees: bool,
-    /// For a region: so many runs at the beginning do not count.
+    /// For a region: runs at the beginning that do not count.
     pub after: usize,
 }
 

@@ -57,11 +57,11 @@ fn parse_value(unit: Unit, text: &str) -> Option<f64> {
 /// A limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
-    /// At most so much, in the metric's unit.
+    /// The most, in the metric's unit.
     AtMost(f64),
     /// At most this share more than in the baseline: 0.05 for 5 % more.
     ShareMore(f64),
-    /// At most so much more than in the baseline, in the metric's unit.
+    /// The largest growth over the baseline, in the metric's unit.
     More(f64),
 }
 

@@ -126,7 +126,7 @@ impl Measured {
         self.sites.get_or_init(sites)
     }
 
-    /// How much the recording has of what an entry limits; else why nobody can say.
+    /// How much the recording has of what an entry limits; else why that is unknown.
     ///
     /// # Errors
     /// It is not in the recording: a statement for the user.

@@ -1,4 +1,4 @@
-//! The name that somebody probably meant.
+//! The name that was probably meant.
 
 /// The candidate that is most like a name, if one is like it at all. A function that moved to another namespace, or whose
 /// name changed by some letters, is found.

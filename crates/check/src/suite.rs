@@ -64,7 +64,7 @@ impl Tested {
         Tested { name, taken: None, failed: None, skipped: true, limits: Vec::new() }
     }
 
-    /// The verdict on it: that of its limits, and nobody can say of a test that failed.
+    /// The verdict on it: that of its limits; of a test that failed, it is unknown.
     pub fn verdict(&self) -> Verdict {
         match (overall(&self.limits), &self.failed) {
             (Verdict::Kept, Some(_)) => Verdict::Unknown,

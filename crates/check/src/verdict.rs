@@ -24,7 +24,7 @@ pub enum Verdict {
     WithinNoise,
     /// It is broken.
     Broken,
-    /// Nobody can say.
+    /// The limit could not be checked.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub struct Judged {
     pub allowed: Option<Estimate>,
     /// What the baseline has.
     pub baseline: Option<Estimate>,
-    /// Why nobody can say, or what a reader needs to judge it.
+    /// Why it could not be checked, or what a reader needs to judge it.
     pub note: Option<String>,
     /// Of a broken limit: the lines that have most of it, or that have more than in the baseline.
     pub lines: Vec<Line>,

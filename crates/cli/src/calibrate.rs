@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// Runs without the recorder, unless somebody says how many.
+/// Runs without the recorder, without an option that says how many.
 pub const RUNS: &str = "5";
 
 /// Measure a recorded program without the recorder
@@ -101,7 +101,7 @@ pub fn measure(plan: &Plan, folder: &Path, options: &[OsString]) -> Result<(Cali
     calibrate(plan, record, |done, all| waiting.tell(format!("run {} of {all}", (done + 1).min(all))))
 }
 
-/// Records the program again, into a file that nobody keeps.
+/// Records the program again, into a temporary file.
 fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<Recorded, String> {
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     let own = std::env::current_exe().map_err(|error| failed("memtoll cannot be found", &error))?;

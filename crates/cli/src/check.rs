@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(last = true, requires = "each_test", value_name = "TEST-PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// With --each-test: list so many tests
+    /// With --each-test: list at most N tests
     #[arg(long, value_name = "N", default_value_t = 10, requires = "each_test")]
     top: usize,
 

@@ -46,7 +46,7 @@ pub const CANNOT_START: u8 = 127;
 /// Begins each statement.
 pub const WHO: &str = "memtoll: ";
 
-/// A statement for the user, on stderr. Where nobody reads it (a closed pipe, a full disk), that changes nothing else.
+/// A statement for the user, on stderr. Where it cannot be written (a closed pipe, a full disk), that changes nothing else.
 pub fn say(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{WHO}{text}");
 }

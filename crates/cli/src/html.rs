@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Where the page of a recording is written if nobody says where.
+/// Where the page of a recording is written by default.
 pub fn beside(recording: &Path) -> PathBuf {
     recording.with_extension("html")
 }

@@ -32,7 +32,7 @@ fn kind_of(word: &OsStr) -> First {
     }
 }
 
-/// A recording where a command or a program is expected: whoever writes that wants to look at it.
+/// A recording where a command or a program is expected: the user wants to look at it.
 pub fn recording(words: &[OsString]) -> Option<&Path> {
     let file = Path::new(words.get(1)?);
     (file.extension()? == "memtoll" && file.is_file()).then_some(file)

@@ -67,7 +67,7 @@ impl ChartFile<'_> {
         if !file.folder().is_dir() {
             return Err(file.failed(format!("there is no directory {}", file.folder().display())));
         }
-        // The draft's own name tells nobody anything.
+        // The draft's own name tells a user nothing.
         match file.draft() {
             Ok(_) => Ok(file),
             Err(error) => Err(file.failed(io::Error::from(error.kind()))),

@@ -267,9 +267,9 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     if outcome.events > 0 && !quiet {
         match Recording::open(path) {
             Ok(recording) => {
-                // The process ends soon: nobody needs the memory.
+                // The process ends soon and needs no memory.
                 let mut recording = std::mem::ManuallyDrop::new(recording);
-                // Nobody waits for them at the end of a program.
+                // They keep no program waiting at its end.
                 recording.findings.asked = names::servers_to_ask();
                 let asked = ask(&recording, &Query { findings: true, ..Query::default() });
                 let Ok(answer) = asked.map_err(exit::say) else { return };

@@ -37,7 +37,7 @@ pub struct Playing {
     #[arg(long, value_name = "N", value_parser = parse_pace)]
     pace: Option<f64>,
 
-    /// Play so many rounds
+    /// Play N rounds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repeat: u16,
 

@@ -8,7 +8,7 @@ use memtoll_trace::reader::Error;
 use memtoll_view::Compared;
 use std::path::PathBuf;
 
-/// Which recordings. One of `file` and `before` is there: whoever takes these arguments has a group that says so.
+/// Which recordings. One of `file` and `before` is there: a command with these arguments has a group that says so.
 #[derive(clap::Args)]
 pub struct ShownArguments {
     /// The recording; of two, the one before a change

@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     let is_whole = recording.damage.is_empty();
     let file = arguments.file.file_name().unwrap_or_default().to_string_lossy();
-    // What is being answered when somebody quits is not waited for: the recording lives as long as the process.
+    // Quitting does not wait for a running answer: the recording lives as long as the process.
     match show(Box::leak(Box::new(recording)), &file) {
         Ok(End::Quit) if is_whole => ExitCode::SUCCESS,
         Ok(End::Quit) => ExitCode::from(exit::DAMAGED),

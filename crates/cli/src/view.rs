@@ -170,7 +170,7 @@ impl Growing {
     }
 }
 
-/// Whether somebody sits before a screen of this machine.
+/// Whether this machine has a screen that a user sees.
 fn has_screen() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     std::io::stderr().is_terminal() && (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))

@@ -3,7 +3,7 @@
 //! ```text
 //! CACHE/0123…ef/debuginfo   the debug file of the build id 0123…ef
 //!                           empty: no server had it, at the time when the file was last changed
-//! CACHE/cache_miss_s        a number: for so many seconds such an empty file counts
+//! CACHE/cache_miss_s        seconds for which such an empty file counts
 //! ```
 
 use std::fs::{self, File, FileTimes};
@@ -47,7 +47,7 @@ impl Cache {
         let place = self.place(build_id);
         let Ok(data) = fs::metadata(&place) else { return Known::Nothing };
         if data.len() > 0 {
-            // The clients throw away what nobody has read for a week, and not all file systems notice when a file is read.
+            // The clients throw away what was not read for a week, and not all file systems notice when a file is read.
             let now = FileTimes::new().set_accessed(SystemTime::now());
             let _ = File::open(&place).and_then(|file| file.set_times(now));
             return Known::File;

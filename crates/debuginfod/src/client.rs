@@ -10,9 +10,9 @@ use crate::settings::Settings;
 
 /// Is told how a download goes on.
 pub trait Progress {
-    /// So many bytes of the debug file of `name` are here, of so many if that is known.
+    /// Bytes of the debug file of `name` that are here, and all of them if that is known.
     fn part(&mut self, name: &str, bytes: u64, all: Option<u64>);
-    /// The download is over. `Ok`: so many bytes came from that server.
+    /// The download is over. `Ok`: the bytes that came, and the server.
     fn done(&mut self, name: &str, server: &str, bytes: Option<u64>);
 }
 

@@ -35,7 +35,7 @@ pub struct Interval {
 /// The times that intervals have, with their names in JSON.
 pub const TIMES: [&str; 5] = ["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"];
 
-/// Intervals of the selected time, at most so many.
+/// Intervals of the selected time, at most `most`.
 pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
     let from = if sums.selection.instant { 0 } else { sums.selection.from };
     Grid::of(from, sums.selection.to.min(recording.ended()), most)

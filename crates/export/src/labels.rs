@@ -40,7 +40,7 @@ pub fn times(answer: &Answer) -> (u64, u64) {
     (started.saturating_add(from), to.saturating_sub(from))
 }
 
-/// What somebody who meets the profile wants to know: the command line, and what is missing.
+/// What a reader of the profile wants to know: the command line, and what is missing.
 pub fn comments(answer: &Answer) -> Vec<String> {
     let by = concat!("made by memtoll ", env!("CARGO_PKG_VERSION"), " from a recording of: ");
     let command = format!("{by}{}", answer.about.command.join(" "));

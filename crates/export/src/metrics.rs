@@ -22,7 +22,7 @@ fn ordered(answer: &Answer) -> impl Iterator<Item = Metric> {
     known().chain(answer.metric.filter(|asked| known().all(|metric| metric != *asked)))
 }
 
-/// The metrics of an answer of which stacks have their shares, and which somebody saw. The one that was asked for is among
+/// The metrics of an answer of which stacks have their shares, and which were observed. The one that was asked for is among
 /// them, if it is such a metric.
 pub fn metrics(answer: &Answer) -> Vec<&'static About> {
     ordered(answer).filter(|metric| why_not(answer, *metric).is_none()).map(Metric::about).collect()

@@ -40,7 +40,7 @@ pub fn check(
     Ok(judged)
 }
 
-/// What runs have of what an entry limits, or why nobody can say.
+/// What runs have of what an entry limits, or why that is unknown.
 fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, String>, Error> {
     if let Some(figure) = figure(entry) {
         let known = Mean::of(store, selection, figure)?;

@@ -25,7 +25,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 const ATTEMPTS: u32 = 4;
 /// How long the first pause between two attempts is; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
-/// A server that cannot be connected to for so long is away.
+/// Time limit for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(10);
 /// A question may take this long.
 const ANSWER: Duration = Duration::from_secs(600);
@@ -45,7 +45,7 @@ pub struct ClickHouse {
 
 /// Why a request failed.
 enum Failure {
-    /// Nobody answered, or the answer broke off: what was done is not known.
+    /// There was no answer, or it broke off: what was done is not known.
     Away(String),
     /// The server says no.
     Refused(String),
@@ -117,7 +117,7 @@ impl ClickHouse {
         let has = |name: &str| found.iter().any(|row| row[0].text() == name);
         if has(SCHEMA) {
             let version = self.read(&format!("SELECT max(version) FROM {SCHEMA}"), &self.database, 1)?;
-            // The row is written after all tables: without it, somebody is about to make them.
+            // The row is written after all tables: without it, another process is about to make them.
             match version.first().map_or(0, |row| row[0].number() as i64) {
                 VERSION => return Ok(()),
                 0 => {}
@@ -185,7 +185,7 @@ impl ClickHouse {
         self.retried(|| self.send(query, None, database)).map(|_| ())
     }
 
-    /// Rows that have so many columns.
+    /// Rows with a number of columns.
     fn read(&self, query: &str, database: &str, columns: usize) -> Result<Rows, Error> {
         let query = format!("{query} FORMAT JSONCompact");
         let text = self.retried(|| self.send(&query, None, database))?;
@@ -194,7 +194,7 @@ impl ClickHouse {
         })
     }
 
-    /// Tries again as long as nobody answers.
+    /// Tries again as long as there is no answer.
     fn retried<T>(&self, mut act: impl FnMut() -> Result<T, Failure>) -> Result<T, Error> {
         let mut attempt = 1;
         loop {

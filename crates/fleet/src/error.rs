@@ -29,7 +29,7 @@ pub enum Error {
         /// What to do.
         next: &'static str,
     },
-    /// Nobody answers.
+    /// There is no answer.
     #[error("cannot reach the store {store}: {why}")]
     Away {
         /// The store.

@@ -32,7 +32,7 @@ pub struct Question {
     pub by: By,
     /// What values are divided by; `None`: nothing, they are sums over all runs.
     pub per: Option<Per>,
-    /// So many rows at the most.
+    /// The most rows.
     pub limit: usize,
 }
 

@@ -21,7 +21,7 @@ use crate::statement::{Buckets, By, Per, Runs, Select, Sites, Sql, keys_of};
 use crate::store::{Store, day};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many runs are rolled up in one statement, which bounds the memory that it takes.
+/// Runs that one statement rolls up: this bounds the memory that it takes.
 const TOGETHER: usize = 2_000;
 const DAY_NS: i64 = 86_400_000_000_000;
 

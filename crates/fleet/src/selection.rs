@@ -25,7 +25,7 @@ pub struct Selection {
     pub processes: Vec<String>,
     /// Only call stacks with a function or module that matches.
     pub filter: Option<Regex>,
-    /// At most so many runs, drawn by chance, but always the same ones. `None`: all.
+    /// The most runs, drawn by chance, but always the same ones. `None`: all.
     pub sample: Option<u64>,
     /// What stands for a part of the runs; the statements then ask only the others. `None`: nothing.
     pub rolls: Option<Rolls>,

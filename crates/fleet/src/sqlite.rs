@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Says that a file is a store: "MTFL".
 const APPLICATION: i64 = 0x4d54_464c;
-/// For so long, one who adds waits for another one.
+/// How long a process that adds waits for another one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A store in a file of SQLite.

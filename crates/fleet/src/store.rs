@@ -64,7 +64,7 @@ pub trait Store: Send {
     /// The store does not do it.
     fn forget(&mut self, until: &str) -> Result<u64, Error>;
 
-    /// Adds rows by a statement, which is never repeated: if the connection breaks, nobody knows whether they are there.
+    /// Adds rows by a statement, which is never repeated: if the connection breaks, it is unknown whether they are there.
     ///
     /// # Errors
     /// The store does not do it.

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// What the programs do so often.
+/// How often the programs do it.
 const PROGRAMS: [(&str, u64); 4] =
     [("storm", 400_000), ("threads", 5_000), ("processes", 1_000), ("switches", 100_000)];
 
@@ -140,7 +140,7 @@ fn act(program: &str, times: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Waits for the program; it and its children ran for so many seconds.
+/// Waits for the program. Returns the seconds for which it and its children ran.
 fn cpu_time_of(child: Child) -> Result<f64, Box<dyn Error>> {
     let mut status = 0;
     // SAFETY: plain integers, for which zero is a value.

@@ -9,11 +9,11 @@ use perf_event_open_sys::bindings::{
 };
 use rustix::time::ClockId;
 
-/// Of so many faults, the beginning of one is sampled. Another prime than [`crate::sampling::COARSE`], so that some are seen
-/// at both ends however many are sampled.
+/// Period of samples of the beginnings of faults. Another prime than [`crate::sampling::COARSE`], so that some are seen at both
+/// ends however many are sampled.
 const TIMED: u32 = 47;
 
-/// Nanoseconds of processor time after which it is looked where a thread is. A prime, so that programs that do something
+/// Period of samples of where a thread is, in ns of its CPU time. A prime, so that programs that do something
 /// each millisecond are not always met at it.
 pub const RUNNING: u32 = 999_983;
 
@@ -27,7 +27,7 @@ pub struct Common {
     pub count_lost: bool,
     /// Also how large the page is that was touched.
     pub page_sizes: bool,
-    /// Wake the reader when a ring holds so many bytes.
+    /// Wake the reader when a ring holds this number of bytes.
     pub watermark: u32,
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// What a sample of an event stands for.
 #[derive(Debug, Clone, Copy)]
 pub enum Meaning {
-    /// So many faults that have been handled.
+    /// Faults that have been handled.
     Faults { weight: u32, major: bool },
     /// A fault that begins.
     Beginning,

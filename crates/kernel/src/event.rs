@@ -73,7 +73,7 @@ pub enum What {
     },
     /// The thread ended, or is out of sight from here on.
     Exit,
-    /// Here the ring was full: so many records of this processor are missing.
+    /// Here the ring was full: records of this processor are missing.
     Lost {
         /// How many records, of any kind.
         records: u64,

@@ -19,7 +19,7 @@ pub fn spawn_held<T: Send>(mut command: Command, meanwhile: impl FnOnce(Pid) -> 
     // SAFETY: between fork and exec only system calls are made.
     unsafe { command.pre_exec(move || hold(child_ends)) };
     std::thread::scope(|scope| {
-        // `spawn` returns only after exec, so somebody else has to look after the child until then.
+        // `spawn` returns only after exec, so another thread has to look after the child until then.
         let helper = std::thread::Builder::new().name("kernel".into()).spawn_scoped(scope, move || {
             let pid = read_pid(&born)?;
             let result = meanwhile(pid);
@@ -39,7 +39,7 @@ pub fn spawn_held<T: Send>(mut command: Command, meanwhile: impl FnOnce(Pid) -> 
     })
 }
 
-/// In the child: says who it is, then waits for a word. An error if nobody is left who could say it.
+/// In the child: says who it is, then waits for a word. An error if its parent is gone.
 fn hold([born_write, go, go_write]: [i32; 3]) -> io::Result<()> {
     // SAFETY: copies of the parent's descriptors, which are open during its spawn.
     let (born_write, go) = unsafe { (BorrowedFd::borrow_raw(born_write), BorrowedFd::borrow_raw(go)) };

@@ -29,7 +29,7 @@ pub struct Look {
     pub sample: f64,
     /// What counting adds to each fault, sampled or not.
     pub counting: f64,
-    /// What a fault that nobody looks at costs beyond the time that [`What::Fault`] tells of it: the way into the kernel
+    /// What a fault without a sample costs beyond the time that [`What::Fault`] tells of it: the way into the kernel
     /// and back, less the sample at its beginning. It may be negative.
     pub beyond: f64,
     /// What it costs a thread when the kernel looks where it is.

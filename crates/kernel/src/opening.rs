@@ -31,7 +31,7 @@ pub struct Options {
     pub system_calls: bool,
     /// Also context switches.
     pub switches: bool,
-    /// It is looked where a thread is each time that it has run for another so many ns.
+    /// Period of samples of where a thread is, in ns of its CPU time.
     pub running: u32,
     /// Bytes of the ring of each processor, rounded up to a power of two of pages. It gets smaller when the user's share
     /// of locked memory does not suffice.
@@ -45,7 +45,7 @@ pub enum Period {
     Never,
     /// Every fault as long as that costs the program at most 3 %, else one in 17.
     Adaptive,
-    /// One in so many, 1 for every fault.
+    /// Faults for one sample, 1 for every fault.
     Every(u32),
 }
 

@@ -41,7 +41,7 @@ impl PerfEvent {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made it, and nobody else knows it.
+        // SAFETY: the kernel has just made it, and it has no other owner.
         Ok(PerfEvent(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -9,7 +9,7 @@ const INTERRUPTED: u64 = 100_000;
 const INTERRUPTED_HUGE: u64 = 100 * INTERRUPTED;
 
 /// Where not every fault is sampled, what looks like the end of one may be a later fault's at the same address: of a page
-/// that was read before it was written, of a file that is mapped there again. Times that are so many times as long as those
+/// that was read before it was written, of a file that is mapped there again. Times that are this many times as long as those
 /// that are certain do not count.
 const TOO_LONG: u64 = 4;
 /// Fewer certain times say nothing, and this is too long. Nanoseconds.
@@ -41,7 +41,7 @@ pub struct Beginnings {
 
 impl Beginnings {
     /// Takes the events in the order of time, stamped by the kernel. Says of a fault how long it took, if its beginning
-    /// was seen. False for the beginning itself, of which nobody else needs to know.
+    /// was seen. False for the beginning itself, which no other reader needs.
     pub fn complete(&mut self, event: &mut KernelEvent) -> bool {
         match &mut event.what {
             What::FaultBegins { address } => {

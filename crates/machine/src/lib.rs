@@ -1,7 +1,7 @@
 //! What memory costs on this machine.
 //!
 //! The measuring is done by small C++ programs (`machine/`), which are built into this crate and run as processes of
-//! their own: each has a heap of its own, and disturbs nobody.
+//! their own: each has a heap of its own, and disturbs no other.
 //!
 //! [`prices`] measures single operations in a few milliseconds, for a recording. [`measure`] compares the ways to take
 //! memory and to give it back; [`text`] and [`chart`] show the [`Report`].

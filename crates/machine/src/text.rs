@@ -6,14 +6,14 @@ use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_quantity::{Unit, bytes, counted};
 
-/// Terminals of less get the main table only, with fewer columns.
+/// Columns of a terminal that has room for all tables; narrower ones get the main table only, with fewer columns.
 const WIDE: usize = 120;
-/// What the main table takes without its bars, with all columns and with the fewer.
+/// Columns that the main table takes without its bars: with all numbers, and with the fewer.
 const NUMBERS_WIDTH: usize = 111;
 const FEW_NUMBERS_WIDTH: usize = 70;
-/// Of words: longer lines are hard to read.
+/// Columns of a line of words: longer lines are hard to read.
 const LONGEST_LINE: usize = 110;
-/// Of a bar, if the terminal has room, and if it has none.
+/// Columns of a bar, if the terminal has room, and if it has none.
 const LONGEST_BAR: usize = 24;
 const SHORTEST_BAR: usize = 8;
 

@@ -30,7 +30,7 @@ impl Recording {
         take: impl FnMut(&[Event]) -> ControlFlow<()>,
     ) -> Result<(), String> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
-        // Without an index, a block that is passed over might be damaged, and nobody would say so.
+        // Without an index, a block that is passed over might be damaged without a statement about it.
         let is_wanted =
             |block: &&BlockRef| !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(from, to));
         let blocks: Vec<BlockRef> = image.event_blocks.iter().filter(is_wanted).copied().collect();
@@ -101,7 +101,7 @@ impl Recording {
             self.reader().payload(block, &mut payload)?;
             let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
             for mut cost in costs::decode(&payload).map_err(damaged)? {
-                // Nodes that the file does not have are nobody's.
+                // Nodes that the file does not have have no stack.
                 let is_known = |node: &NodeId| node.index() < image.nodes.len();
                 let paid = match cost.place {
                     Place::Unknown => None,

@@ -70,7 +70,7 @@ impl Frames {
         (0..self.frames.len() as u32).map(FrameId::new)
     }
 
-    /// The frame with this number, of which somebody else says that there is one.
+    /// The frame with this number, whose existence the caller has checked.
     pub fn numbered(&self, number: u32) -> Option<FrameId> {
         ((number as usize) < self.frames.len()).then_some(FrameId::new(number))
     }
@@ -211,7 +211,7 @@ impl Frames {
         CodeOf { key: self.generated_key(image), path: self.intern(GENERATED), is_file: false }
     }
 
-    /// The chain for a call address in a file; made up from the file's name and the offset if nobody resolved it.
+    /// The chain for a call address in a file; made up from the file's name and the offset if it was not resolved.
     pub(crate) fn find(&mut self, code: &CodeOf, at: u64) -> ChainId {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;

@@ -238,7 +238,7 @@ impl Loader {
         for image in &self.images {
             let modules = by_number(&image.modules);
             for block in image.node_blocks.iter().chain(&image.place_blocks) {
-                // What is damaged is said by whoever places the nodes.
+                // The code that places the nodes says what is damaged.
                 let Ok(nodes) = read_nodes(&self.reader, block) else { continue };
                 for node in nodes {
                     if let Some(module) = modules.get(&node.module) {

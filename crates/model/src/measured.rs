@@ -10,7 +10,7 @@ use std::path::Path;
 /// Writes what plain runs took into the recording at `path`, in place of an older one.
 ///
 /// # Errors
-/// The recording is as it was before: somebody writes it, or it cannot be replaced.
+/// The recording is as it was before: it is being written, or it cannot be replaced.
 pub fn store_calibration(path: &Path, calibration: &Calibration) -> Result<(), SymbolizeError> {
     store(path, BlockKind::Calibration, serde_json::to_vec(calibration))
 }

@@ -1,7 +1,7 @@
 //! Gives the nodes of images their frames and their places in the tree of all stacks.
 //!
-//! Processes of one program that do the same leave the same payloads: a payload is unpacked once, whoever left it. Code
-//! outside all files is each process's own.
+//! Processes of one program that do the same leave the same payloads: a payload is unpacked once, whichever process left it.
+//! Code outside all files is each process's own.
 
 use crate::frames::CodeOf;
 use crate::ids::{StackId, TextId};
@@ -16,9 +16,9 @@ use std::thread;
 
 /// Nodes of one image at the most: as many as the recorder can make.
 const MAX_NODES: u32 = 64 << 20;
-/// Longer payloads, bytes, are not remembered: a process that makes so many stacks has no double.
+/// Longer payloads, bytes, are not remembered: a process with as many stacks has no double.
 const LONGEST: usize = 64 << 10;
-/// Nor are more than so many bytes of payloads.
+/// The most bytes of payloads that are remembered.
 const MOST_BYTES: usize = 64 << 20;
 
 /// What the code of an image belongs to.
@@ -178,7 +178,7 @@ fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nod
     let (to, from) = mpsc::sync_channel(1);
     let unpack = || blocks.iter().map(|block| read_nodes(reader, block));
     thread::scope(|scope| {
-        // It ends when nobody takes any more.
+        // It ends when the receiver is gone.
         let unpack_all = move || unpack().all(|nodes| to.send(nodes).is_ok());
         let helper = (blocks.len() > 1).then(|| thread::Builder::new().spawn_scoped(scope, unpack_all));
         match helper {

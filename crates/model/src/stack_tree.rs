@@ -19,7 +19,7 @@ pub struct Node {
 /// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
 pub struct StackTree {
     nodes: Vec<Node>,
-    /// By caller and chain. Of a single image whose nodes are all different, nobody asks: it can have tens of millions.
+    /// By caller and chain. Of a single image whose nodes are all different, it is not built: it can have tens of millions.
     numbers: Option<FxHashMap<(StackId, ChainId), StackId>>,
     /// Nodes of code at which costs were paid, by chain.
     places: FxHashMap<ChainId, StackId>,
@@ -128,7 +128,7 @@ impl StackTree {
     }
 }
 
-/// A node of an image as it stands in the file, with its frames found. Nobody wrote a node without them.
+/// A node of an image as it stands in the file, with its frames found. No node of a file is without them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     /// By the image's own ids.

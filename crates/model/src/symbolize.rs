@@ -28,7 +28,7 @@ pub enum SymbolizeError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] reader::Error),
-    /// Somebody writes it.
+    /// It is being written.
     #[error("{} is being written by another memtoll: wait until that is done", .0.display())]
     InUse(PathBuf),
     /// The new recording cannot be written.
@@ -82,7 +82,7 @@ fn replace(path: &Path, old: &File, kind: BlockKind, payload: &[u8]) -> io::Resu
     let mut new = tempfile::Builder::new().prefix(".memtoll-").tempfile_in(folder)?;
     copy_with(path, old, new.as_file_mut(), kind, payload)?;
     let data = old.metadata()?;
-    // Somebody else's recording stays theirs, where that is possible.
+    // Another user's recording stays that user's, where possible.
     use std::os::unix::fs::MetadataExt;
     let _ = std::os::unix::fs::fchown(new.as_file(), Some(data.uid()), Some(data.gid()));
     new.as_file().set_permissions(data.permissions())?;

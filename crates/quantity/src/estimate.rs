@@ -7,34 +7,31 @@ use crate::unit::{Step, Unit, grouped, is_number, minus, with_unit};
 /// the same on both sides; `under 4 ms` where it cannot be told from nothing, and `at least 8 ms` where its upper end is
 /// not known.
 pub fn estimate(unit: Unit, value: f64, low: f64, high: f64) -> String {
-    if high == f64::INFINITY && is_number(low) && is_number(value) {
-        return format!("at least {}", unit.show(low));
-    }
-    let cut = match Cut::of(unit, value, low, high) {
-        Ok(cut) => cut,
-        Err(text) => return text,
-    };
     let (below, above) = (value - low, high - value);
-    let text = match () {
+    cut("at least", unit, value, low, high, |cut| match () {
         () if is_noise(low, high) && value >= 0.0 => format!("under {}", cut.up(high)),
         () if below > 1.5 * above || above > 1.5 * below => format!("{} to {}", cut.number(low), cut.number(high)),
         () => format!("{} ± {}", cut.number(value), cut.number(below.max(above))),
-    };
-    with_unit(&text, cut.step)
+    })
 }
 
 /// The same for tables, without the error: `12 ms`, `< 4 ms`.
 pub fn known(unit: Unit, value: f64, low: f64, high: f64) -> String {
+    cut(">", unit, value, low, high, |cut| match is_noise(low, high) {
+        true => format!("< {}", cut.up(high)),
+        false => cut.number(value),
+    })
+}
+
+/// What `text` makes of the digits that are known, with the unit; behind `at_least`, the lower end of an interval whose upper
+/// end is not known.
+fn cut(at_least: &str, unit: Unit, value: f64, low: f64, high: f64, text: impl FnOnce(&Cut) -> String) -> String {
     if high == f64::INFINITY && is_number(low) && is_number(value) {
-        return format!("> {}", unit.show(low));
+        return format!("{at_least} {}", unit.show(low));
     }
-    let cut = match Cut::of(unit, value, low, high) {
-        Ok(cut) => cut,
-        Err(text) => return text,
-    };
-    match is_noise(low, high) {
-        true => format!("< {}", with_unit(&cut.up(high), cut.step)),
-        false => with_unit(&cut.number(value), cut.step),
+    match Cut::of(unit, value, low, high) {
+        Ok(cut) => with_unit(&text(&cut), cut.step),
+        Err(text) => text,
     }
 }
 

@@ -30,7 +30,7 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// So many of `thing`: `1 block`, `2,003 blocks`, `0 processes`.
+/// A number of things: `1 block`, `2,003 blocks`, `0 processes`.
 pub fn counted(value: u64, thing: &str) -> String {
     let plural = match value {
         1 => "",

@@ -118,7 +118,7 @@ impl<'r> Answer<'r> {
                 self.metric = Some(metric);
                 let mut table =
                     table(recording, known.get_or_insert_with(make), &sums, (*group, metric), *limit, &tariff);
-                // Of a thread's or a size's stacks, nobody asks.
+                // No view shows patterns of a thread's or a size's stacks.
                 if query.patterns && group.split() == Split::None {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
                     let found = patterns(known.get_or_insert_with(make), &sums, &rows);

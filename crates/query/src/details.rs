@@ -142,7 +142,7 @@ pub struct Recorder {
     pub unwind_disagreed: u64,
 }
 
-/// What faults cost in this recording, ns each; `timed_faults`: known from so many, 0: from `prices`.
+/// What faults cost in this recording, ns each; `timed_faults`: the faults that were timed for it, 0: from `prices`.
 #[derive(Serialize)]
 pub struct FaultPrices {
     pub page_ns: f64,

@@ -13,7 +13,7 @@ use memtoll_model::Recording;
 
 /// Faults on memory that is in the caches or not, in large or small steps, differ by less.
 const DEARER: f64 = 2.0;
-/// Share of the processor time below which nobody asks.
+/// Share of the CPU time below which a remark is not worth its place.
 const MATTERS: f64 = 0.02;
 
 /// That page faults were much dearer than usual, and why, if that matters.

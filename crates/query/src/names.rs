@@ -34,7 +34,7 @@ fn short_self(name: &str) -> Option<String> {
 /// Longest name of a function that is shown whole, characters.
 const LONGEST_FUNCTION: usize = 100;
 
-/// A name of at most so many characters, as far as leaving arguments out can do that: the innermost ones first, and never the
+/// A name of at most `most` characters, as far as leaving arguments out can do that: the innermost ones first, and never the
 /// name itself. `f<a::B<c::D<e> > >` becomes `f<a::B<…> >`.
 fn with_short_arguments(name: &str, most: usize) -> String {
     let length = |text: &str| text.chars().count();

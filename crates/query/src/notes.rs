@@ -51,8 +51,13 @@ fn lost_records(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// Which functions' callers are shown in their place.
+/// Which functions' callers are shown in their place, and the option that shows them.
 pub fn folded(folded: &Folded, sums: &Sums) -> String {
+    format!("{}; --wrappers shows them", callers_lead(folded, sums))
+}
+
+/// Which functions' callers are shown in their place.
+pub fn callers_lead(folded: &Folded, sums: &Sums) -> String {
     const SHOWN: usize = 4;
     let more = folded.functions.len().saturating_sub(SHOWN);
     let mut names = folded.functions.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
@@ -63,7 +68,7 @@ pub fn folded(folded: &Folded, sums: &Sums) -> String {
         true => String::new(),
         false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.acquisitions())),
     };
-    format!("wrappers of malloc are folded{share}, their callers lead: {names}; --wrappers shows them")
+    format!("wrappers of malloc are folded{share}, their callers lead: {names}")
 }
 
 /// The notes, the most important first.

@@ -85,7 +85,7 @@ pub enum View {
     Table {
         /// What a row is.
         group: GroupBy,
-        /// So many at the most.
+        /// The most rows.
         #[serde(default)]
         limit: Option<usize>,
     },
@@ -98,7 +98,7 @@ pub enum View {
     },
     /// Live bytes, allocations and page faults over time, of all processes that count together.
     Activity {
-        /// So many equal intervals at the most.
+        /// The most intervals, which are equal.
         intervals: usize,
     },
     /// What each run of a region cost.
@@ -128,10 +128,10 @@ pub struct TreeQuery {
     /// frames, as always where a function is asked for.
     #[serde(default)]
     pub by: Option<By>,
-    /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children as somebody opens a node.
+    /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children when a node is opened.
     #[serde(default)]
     pub node: Option<String>,
-    /// So many levels at the most; `None`: all of them.
+    /// The most levels; `None`: all of them.
     #[serde(default)]
     pub depth: Option<usize>,
     /// Without branches below this share of the metric's total, in percent.

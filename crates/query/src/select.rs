@@ -26,9 +26,9 @@ pub(crate) struct Selected<'r> {
     pub view: View,
     /// The wrappers of malloc that the view folds away.
     pub folded: Option<Folded>,
-    /// The sums of the whole recording, where the wrappers were looked for, until somebody asks for them.
+    /// The sums of the whole recording, where the wrappers were looked for, until they are taken.
     whole: RefCell<Option<Sums>>,
-    /// The stacks as the view shows them, if they were looked at to find the wrappers, until somebody asks for them.
+    /// The stacks as the view shows them, if they were looked at to find the wrappers, until they are taken.
     stacks: RefCell<Option<Stacks<'r>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Call trees. Ask for a few levels, and for what is below a node when somebody opens it.
+//! Call trees. Ask for a few levels, and for what is below a node when it is opened.
 
 use crate::answer::LeftOut;
 use crate::figures::Figures;

@@ -93,7 +93,7 @@ impl Arena {
         let base = unsafe { mmap(std::ptr::null_mut(), bytes as usize, protection, flags, &fd, 0)? };
         let base = NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         let header = base.cast::<ArenaHeader>().as_ptr();
-        // SAFETY: the mapping is larger than the header, zeroed, and nobody else has it yet.
+        // SAFETY: the mapping is larger than the header, zeroed, and has no other user yet.
         unsafe {
             (*header).magic = wire::MAGIC;
             (*header).version = wire::VERSION;
@@ -242,7 +242,7 @@ impl Arena {
     pub fn take_back(&self) -> Option<u32> {
         let number = self.pop_free()?;
         let chunk = self.chunk(number)?;
-        // SAFETY: the chunk lies within the mapping, and nobody uses what is in it. If the kernel does not do it, it stays.
+        // SAFETY: the chunk lies within the mapping, and what is in it is not used. If the kernel does not do it, it stays.
         let _ = unsafe { madvise(chunk.as_ptr().cast(), wire::CHUNK_BYTES, Advice::LinuxRemove) };
         Some(number)
     }
@@ -306,7 +306,7 @@ impl Arena {
         limit < most
     }
 
-    /// Lets the target use so many chunks more, or less.
+    /// Lets the target use more chunks, or fewer.
     pub fn add_to_chunk_limit(&self, more: i32) {
         let limit = self.header().chunk_limit.load(Relaxed);
         self.header().chunk_limit.store(limit.saturating_add_signed(more).min(self.chunks), Release);

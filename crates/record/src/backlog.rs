@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory is taken from the system in pieces of this size, bytes: two large pages.
 const REGION: usize = 4 << 20;
-/// One of so many pieces comes in pages of the size that was dearer lately.
+/// One of this number of pieces comes in pages of the size that was dearer lately.
 const TRIED_AGAIN_AFTER: u64 = 16;
-/// So many pieces stay when the backlog is empty: a program that is ahead again and again would pay for fresh ones each time.
+/// Pieces that stay when the backlog is empty: a program that is ahead again and again would pay for fresh ones each time.
 const KEPT: usize = 8;
 const CHUNKS_IN_REGION: usize = REGION / size_of::<Chunk>();
 const CHUNKS_IN_LARGE_PAGE: usize = CHUNKS_IN_REGION / 2;
@@ -69,7 +69,7 @@ impl Pages {
 }
 
 impl Budget {
-    /// Takes so many bytes, if there are as many to spare.
+    /// Takes bytes, if there are as many to spare.
     pub fn take(&self, bytes: u64) -> bool {
         self.take_of(bytes, memory::available())
     }
@@ -158,7 +158,7 @@ impl Pool {
             self.add_region()?;
         }
         let index = self.untouched.next()?;
-        // SAFETY: so many chunks lie within a region.
+        // SAFETY: all of these chunks lie within a region.
         let chunk = unsafe { self.regions.last()?.add(index) };
         let chunks = match self.pages {
             Size::Small => 1,
@@ -205,7 +205,7 @@ impl Pool {
             self.budget.give_back(REGION as u64);
         }
         for region in &self.regions {
-            // SAFETY: so many chunks lie within a region. The first ones are handed out first.
+            // SAFETY: all of these chunks lie within a region. The first ones are handed out first.
             self.free.extend((0..CHUNKS_IN_REGION).rev().map(|index| unsafe { region.add(index) }));
         }
     }

@@ -24,7 +24,7 @@ static LOOK: extern "C" fn() = look;
 /// Closes in this process what was closed when memtoll started.
 pub fn close_again() {
     for descriptor in (0..3).filter(|descriptor| CLOSED.load(Relaxed) >> descriptor & 1 == 1) {
-        // SAFETY: what the runtime put there belongs to nobody.
+        // SAFETY: what the runtime put there has no owner.
         unsafe { libc::close(descriptor) };
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that had nothing to do for so long ends.
+/// A thread ends after this time without work.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads for jobs that run at the same time, as many as there are jobs.
@@ -21,7 +21,7 @@ pub struct Crew {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>, // that no thread has begun; there is one for each
-    free: usize,         // threads that are nobody's
+    free: usize,         // threads without a job
 }
 
 /// A thread that waits for its job.
@@ -58,7 +58,7 @@ impl Crew {
                     state.free -= 1;
                     return;
                 }
-                // All that wait are somebody's.
+                // All that wait have a job.
                 None => {}
             }
         }

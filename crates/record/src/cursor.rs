@@ -78,7 +78,7 @@ impl Cursor {
     }
 
     /// Looks how far the thread has come. `now` was looked up before, in ticks. If the last look
-    /// was longer ago than `look` ticks, nobody looked in the rest of that time.
+    /// was longer ago than `look` ticks, it did not look in the rest of that time.
     pub fn refresh(&mut self, arena: &Arena, now: u64, look: u64) {
         let Some(slot) = arena.slots().get(self.slot) else { return };
         // In this order: what was published before the thread was seen like this is seen below.

@@ -1,5 +1,5 @@
 //! Forked children have their parent's blocks and mappings. Here stands who can be asked whose they are, and for how long
-//! somebody may ask.
+//! a child may ask.
 //!
 //! ```text
 //! State (kernel)   knows of a fork first: makes a Fork, if the parent is recorded
@@ -40,7 +40,7 @@ impl Progress {
 pub struct Family {
     /// The fork by which the image began, if its parent is recorded.
     ancestor: OnceLock<Arc<Fork>>,
-    /// Forks of which somebody may still ask, by their times in units; how many at each.
+    /// Forks that may still be asked about, by their times in units; how many at each.
     living: Mutex<BTreeMap<u64, u32>>,
     progress: Mutex<Progress>,
     /// The worker has come further.
@@ -108,12 +108,12 @@ impl Family {
         }
     }
 
-    /// Whether somebody may ask about any fork.
+    /// Whether any fork may still be asked about.
     pub fn has_heirs(&self) -> bool {
         !locked(&self.living).is_empty()
     }
 
-    /// The times of the forks of which somebody may ask, units.
+    /// The times of the forks that may be asked about, units.
     pub fn forks(&self) -> Vec<u64> {
         locked(&self.living).keys().copied().collect()
     }
@@ -144,7 +144,7 @@ impl Estate {
         &self.family
     }
 
-    /// The sink, if nobody can ask any more.
+    /// The sink, if no child can ask any more.
     pub fn into_sink(self: Arc<Self>) -> Option<Sink> {
         let estate = Arc::into_inner(self)?;
         Some(estate.sink.into_inner().unwrap_or_else(PoisonError::into_inner))

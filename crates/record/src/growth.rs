@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Chunks of one program at the most, beside those that its threads keep: 512 MiB.
 const MOST: u32 = 8192;
-/// A program that did not wait for so long has more chunks than it needs.
+/// A program that did not wait during this time has more chunks than it needs.
 const CALM: Duration = Duration::from_secs(1);
 
 pub struct Growth {

@@ -29,8 +29,8 @@ use std::time::Duration;
 
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
-/// A thread that is in the middle of an event for so long is overtaken: its processor was taken away, or it releases a block
-/// and the kernel takes its time. While others wait for memtoll on its account, or fill its memory, sooner.
+/// A thread that is in the middle of an event for longer than this is overtaken: its processor was taken away, or it releases
+/// a block and the kernel takes its time. While others wait for memtoll on its account, or fill its memory, sooner.
 const PATIENCE_MICROSECONDS: u64 = 1_000_000;
 const PATIENCE_WHEN_HELD_UP_MICROSECONDS: u64 = 50_000;
 /// A worker that slept for longer did not look at threads meanwhile; perhaps it was not given a processor either.
@@ -39,25 +39,25 @@ const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
 const BUSY: u64 = 8 * 1024;
 /// A busy thread writes a few thousand events in this time.
 const NAP: Duration = Duration::from_micros(300);
-/// The doorbell rings when so many more chunks are full: a quarter of those that a program of one thread has.
+/// Full chunks after which the doorbell rings: a quarter of those that a program of one thread has.
 const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
-/// So many calls earlier, what is known of a block is fetched from memory: some hundred nanoseconds.
+/// Prefetch distance of blocks, in calls: fetching one takes some hundred nanoseconds.
 const AHEAD: usize = 8;
 /// Sleep between two looks at a program that fills few chunks.
 const SLEEP: Duration = Duration::from_millis(40);
 /// The same where the events' times come from this side, or where the program may make no system calls and cannot ring.
 const SLEEP_WITHOUT_BELL: Duration = Duration::from_millis(1);
-/// A bell that rings just as a sleep ends is not heard either; that does not happen so often in a row.
+/// A bell that rings just as a sleep ends is not heard either; that does not happen several times in a row.
 const CANNOT_RING: u32 = 3;
 /// Records that are taken at a time, before it is looked again whether the program needs chunks: about a millisecond's work.
 const AT_A_TIME: u64 = 16 * 1024;
 /// The same for each slot: looking at all of them takes as long as taking some records of each.
 const AT_A_TIME_PER_SLOT: u64 = 16;
-/// Packing keeps up with about so many records in a microsecond.
+/// Records that packing keeps up with, per microsecond.
 const PACKED_PER_MICROSECOND: u64 = 16;
-/// For so long it is looked how fast a program writes, microseconds.
+/// Window for measuring the write rate, in µs.
 const PACE_MICROSECONDS: u64 = 1000;
-/// A thread that is in one call for so long may be stopped: it is looked.
+/// A thread in one call for longer than this may be stopped; its state is checked.
 const LONG_CALL_MICROSECONDS: u64 = 10_000;
 
 pub struct Worker {
@@ -166,7 +166,7 @@ impl Worker {
 
     /// Works until the image is over.
     pub fn work(self) {
-        // Whatever happens here, nobody must wait for this worker for ever.
+        // Whatever happens here, no thread may wait for this worker for ever.
         let _over = Over {
             run: self.run.clone(),
             family: self.estate.family().clone(),

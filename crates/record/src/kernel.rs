@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
 const MOST_UNCLAIMED: usize = 1 << 17;
-/// A process that ended is remembered for so long, until its worker asks for its events.
+/// How long a process that ended is remembered, until its worker asks for its events.
 const PATIENCE_MICROSECONDS: u64 = 5_000_000;
 /// After this time, what the kernel tells is complete.
 const SETTLED: Duration = Duration::from_millis(1);
@@ -145,7 +145,7 @@ impl State {
         self.queues.get(&self.image_at(pid, u64::MAX))?.born.as_ref().map(|born| born.fork.clone())
     }
 
-    /// An image is over: if it is a forked child that has made no call, nobody but the kernel knew of it.
+    /// An image is over: if it is a forked child that has made no call, only the kernel knew of it.
     fn is_over(&mut self, key: Key, ticks: u64, exit: Option<Exit>) {
         let is_silent = self.queues.get(&key).is_some_and(|queue| queue.born.is_some() && !queue.claimed)
             && self.claim(key.0, ticks).is_none();

@@ -21,18 +21,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A measurement is kept for so long.
+/// How long a measurement is kept.
 const KEPT_FOR: Duration = Duration::from_secs(600);
-/// With so many of them, a disturbed one does not decide.
+/// Measurements, so that a disturbed one does not decide.
 const ENOUGH: usize = 3;
 /// No more are kept: of a machine that runs at another speed now, the older ones say nothing.
 const MOST: usize = 5;
-/// Beside a run with this processor time, measuring takes less than a hundredth, three times, too; after a shorter one, somebody
-/// waits for it.
+/// Beside a run with this processor time, measuring takes less than a hundredth, three times, too; after a shorter one, the
+/// user waits for it.
 const LONG_RUN: Duration = Duration::from_secs(10);
-/// So many timed faults tell what a fault costs.
+/// Timed faults that suffice to tell what a fault costs.
 const ENOUGH_FAULTS: u64 = 12;
-/// The program's faults may take so many times what the file says, or a part as small.
+/// The largest factor between what the program's faults take and what the file says, in either direction.
 const TOLERANCE: f64 = 2.0;
 /// No such file is longer, bytes.
 const LONGEST: u64 = 1 << 16;
@@ -123,7 +123,7 @@ pub enum KeptCosts {
     Measured {
         /// Where it is kept.
         file: PathBuf,
-        /// By so many runs.
+        /// By a number of runs.
         times: usize,
         /// How long ago the last of them was, seconds.
         age: u64,
@@ -221,7 +221,7 @@ impl Known {
     }
 
     fn file(&self) -> Option<PathBuf> {
-        // Without it, nobody knows whether the machine is still the same.
+        // Without it, the machine may be another one.
         (!self.boot.is_empty()).then_some(self.folder.as_ref()?.join("machine.json"))
     }
 

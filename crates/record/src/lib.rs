@@ -122,7 +122,7 @@ pub struct Outcome {
     pub path: PathBuf,
     /// Events in the file.
     pub events: u64,
-    /// Whether memtoll was told to end, by a SIGTERM or a SIGHUP: then there is nobody to show anything to.
+    /// Whether memtoll was told to end, by a SIGTERM or a SIGHUP: then there is no user to show anything to.
     pub told_to_end: bool,
     /// Whether the file was removed or replaced while it was written.
     pub is_lost: bool,

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 /// A target that connects and then says nothing holds up the others no longer than this.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// A target that gets no answer for so long goes on unrecorded (`session.cpp`).
+/// A target that gets no answer within this time goes on unrecorded (`session.cpp`).
 const PATIENCE_OF_TARGETS: Duration = Duration::from_secs(2);
 
 /// What helps where descriptors are refused.

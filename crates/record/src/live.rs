@@ -1,4 +1,4 @@
-//! A recording while it is being made, for whoever looks at it meanwhile.
+//! A recording while it is being made, for its viewers.
 
 use crate::run::Run;
 use memtoll_trace::frame::BlockKind;

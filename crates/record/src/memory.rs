@@ -54,7 +54,7 @@ fn left_in_group(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let most = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
     let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
     let statistics = read("memory.stat").unwrap_or_default();
-    // Pages of files that nobody looked at for long are given up first.
+    // Pages of files that were not used for long are given up first.
     let files =
         field(&statistics, "total_inactive_file ").or_else(|| field(&statistics, "inactive_file ")).unwrap_or(0);
     Some(most.saturating_sub(used.saturating_sub(files)))

@@ -120,8 +120,8 @@ fn has_name(file: &File, path: &Path) -> bool {
     file.metadata().ok().map(identity) == std::fs::metadata(path).ok().map(identity)
 }
 
-/// Makes a file that may take an older recording's place. Somebody may be reading that one, or have mapped it: it loses its
-/// name, and its content stays as it is.
+/// Makes a file that may take an older recording's place. Another process may be reading that one, or have mapped it: it
+/// loses its name, and its content stays as it is.
 fn replace(path: &Path) -> io::Result<File> {
     let open = || File::options().create(true).truncate(false).write(true).open(path);
     let old = open()?;

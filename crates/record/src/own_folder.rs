@@ -13,13 +13,13 @@ pub fn path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(caches.join("memtoll"))
 }
 
-/// Whether a file or folder belongs to this user, and nobody else may write to it.
+/// Whether a file or folder belongs to this user, and no other user may write to it.
 pub fn is_own(metadata: &fs::Metadata) -> bool {
     metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o022 == 0
 }
 
 /// Makes a folder, and the one for caches around it, if the innermost one that exists is this user's: memtoll that is run by
-/// sudo leaves nothing of root's in the home of somebody else, and nobody gets a home that was not there.
+/// sudo leaves nothing of root's in the home of another user, and makes no home that was not there.
 pub fn make(folder: &Path) -> Option<()> {
     may_make(folder).then(|| DirBuilder::new().recursive(true).mode(0o700).create(folder).ok())?
 }

@@ -1,7 +1,7 @@
 //! The private directory of a run: the recorder's file and the socket, out of reach of other users.
 //!
 //! `PARENT/TOKEN/libmemtoll.so` and `PARENT/socket`. PARENT can be entered but not listed by others and TOKEN cannot be
-//! guessed, so a target that changes its user id still finds the recorder, and nobody else can change it or talk to the
+//! guessed, so a target that changes its user id still finds the recorder, and no other user can change it or talk to the
 //! supervisor in its name.
 
 use rustix::fs::{StatVfsMountFlags, statvfs};

@@ -93,12 +93,12 @@ fn info_of(process: &impl AsRawFd, wanted: u64) -> Option<PidfdInfo> {
     (result == 0 && info.mask & wanted != 0).then_some(info)
 }
 
-/// How a process ended, told by its descriptor even after somebody has waited for it. `None` from kernels before 6.15.
+/// How a process ended, told by its descriptor even after its parent has waited for it. `None` from kernels before 6.15.
 pub fn exit_of_descriptor(process: &impl AsRawFd) -> Option<Exit> {
     info_of(process, PIDFD_INFO_EXIT).map(|info| exit_of_status(info.exit_code))
 }
 
-/// How a process ended, while nobody has waited for it yet.
+/// How a process ended, while its parent has not waited for it yet.
 pub fn exit_of_zombie(pid: u32) -> Option<Exit> {
     let fields = stat(pid);
     let state = fields.first()?;
@@ -134,8 +134,8 @@ pub fn memory(pid: u32) -> Option<Memory> {
     Some(Memory { now: bytes("VmRSS:")?, largest: bytes("VmHWM:")? })
 }
 
-/// What the kernel counted for a process until now, or until its end if nobody has waited for it yet. Switches are only told of
-/// single threads, and not here.
+/// What the kernel counted for a process until now, or until its end if its parent has not waited for it yet. Switches are
+/// only told of single threads, and not here.
 pub fn counted(pid: u32) -> Option<Usage> {
     let fields = stat(pid);
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
@@ -174,7 +174,7 @@ pub fn usage_of_children() -> Usage {
     Usage::counted(&usage)
 }
 
-/// What was counted for the children that ended, with those added that nobody waited for, and those that go on: perf's
+/// What was counted for the children that ended, with those added that no parent waited for, and those that go on: perf's
 /// counts comprise them. They say only how much time it was in all; what is more is taken for the program's own.
 pub fn with_all(reaped: Usage, counted: &memtoll_kernel::Totals) -> Usage {
     Usage {

@@ -136,7 +136,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// The average goes over at least this time, if there was so much.
+    /// The average goes over at least this time, if the run has lasted as long.
     const SPAN: Duration = Duration::from_secs(2);
 
     fn new(now: Duration, events: u64) -> Rate {

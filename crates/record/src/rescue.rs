@@ -3,7 +3,7 @@
 //! Rust's way with memory that is used up is `abort`, and so is ours with a fault in memtoll itself (a stack that
 //! overflows, an assertion of a library). The thread that this happens to ends here: it waits for the program and ends the
 //! process as the program ends. If the program was not started yet, this process becomes the program. The program runs once:
-//! whoever comes first, the thread that lets it go or the one that aborts, keeps the other one from it. What was written
+//! of the thread that lets it go and the one that aborts, the first keeps the other from it. What was written
 //! until then is in the file. All of it is done in a signal handler, so nothing but system calls is made.
 
 use crate::target::Limits;
@@ -38,7 +38,7 @@ static TARGET: OnceLock<&'static AtomicI32> = OnceLock::new();
 static OWN_TARGET: AtomicI32 = AtomicI32::new(NOT_STARTED);
 /// The process that records.
 static MEMTOLL: AtomicI32 = AtomicI32::new(0);
-/// The wait status of the target, once somebody has waited for it.
+/// The wait status of the target, once a thread has waited for it.
 static STATUS: AtomicI64 = AtomicI64::new(NOT_KNOWN);
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
@@ -196,7 +196,7 @@ fn end_as_the_target(target: i32) -> ! {
             let value = unsafe { about.si_status() };
             break if about.si_code == libc::CLD_EXITED { (value & 0xff) << 8 } else { value & 0x7f };
         }
-        // SAFETY: takes nothing. Somebody has waited for it and is about to say so, or a signal came.
+        // SAFETY: takes nothing. Another thread has waited for it and is about to say so, or a signal came.
         unsafe { libc::usleep(1000) };
     };
     let nothing = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

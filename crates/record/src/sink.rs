@@ -260,7 +260,7 @@ impl Sink {
         }
     }
 
-    /// A release that waited happens now, of a block that came or of one that nobody knows.
+    /// A release that waited happens now, of a block that came or of an unknown one.
     #[cold]
     fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<Kept>) {
         let Early { mut event, begin, end } = early;
@@ -326,12 +326,12 @@ impl Sink {
         });
     }
 
-    /// A call for mappings filled memory at once, with so many faults.
+    /// A call for mappings filled memory at once, with `faults`.
     pub fn filled(&mut self, faults: u64) {
         self.join.filled(faults);
     }
 
-    /// A call may have given so much memory back to the system, at the latest when it ended: a look in the middle of it still
+    /// A call may have given memory back to the system, at the latest when it ended: a look in the middle of it still
     /// sees the memory.
     #[cold]
     fn gives_back(&mut self, at: Ticks, bytes: Bytes) {

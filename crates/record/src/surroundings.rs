@@ -45,7 +45,7 @@ impl Surroundings {
         self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
     }
 
-    /// So many microseconds.
+    /// Microseconds.
     pub fn microseconds(&self, microseconds: u64) -> Ticks {
         Ticks(microseconds * self.ticks_per_microsecond)
     }

@@ -69,7 +69,7 @@ impl Signals {
 pub enum Waited {
     /// The program has ended.
     Ended(Exit),
-    /// Somebody insists, with this signal, that memtoll ends; the program goes on.
+    /// The user insists, with this signal, that memtoll ends; the program goes on.
     Left(i32),
 }
 
@@ -109,7 +109,7 @@ impl Shared {
 /// The thread that takes the signals. There before the program is, so that none is lost.
 pub struct Attention {
     shared: Arc<Shared>,
-    /// Readable when somebody insists.
+    /// Readable when the user insists.
     insisted: OwnedFd,
 }
 
@@ -139,7 +139,7 @@ impl Attention {
         self.shared.asked.load(Relaxed)
     }
 
-    /// Whether a SIGTERM or a SIGHUP told memtoll to end: nobody waits for anything any more.
+    /// Whether a SIGTERM or a SIGHUP told memtoll to end: it prints no more results.
     pub fn is_told_to_end(&self) -> bool {
         self.shared.ended_by_others.load(Relaxed)
     }
@@ -289,7 +289,7 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
 
 /// Signals that follow each other sooner are one: a key that was pressed several times.
 const MASHED: Duration = Duration::from_millis(500);
-/// For so long, a program may end by itself when somebody insists.
+/// How long a program may take to end by itself after a second Ctrl-C.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What was asked of a run, as long as the program runs.
@@ -301,7 +301,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Whether whoever sends `signal` wants memtoll to end, although the program does not. A second SIGTERM says so; a
+    /// Whether the sender of `signal` wants memtoll to end, although the program does not. A second SIGTERM says so; a
     /// second Ctrl-C in a row, or, where the program does something of its own with Ctrl-C, a third one.
     fn insists(&mut self, signal: i32, now: Instant, catches: impl FnOnce() -> bool) -> bool {
         const IN_A_ROW: Duration = Duration::from_secs(2);

@@ -97,7 +97,7 @@ impl Blocks {
 
 /// Calls of all threads that make a window: no thread is two windows ahead of another one.
 const WINDOW: u64 = 1024;
-/// A window ends earlier if so large a part of the live bytes at their peak was allocated in it.
+/// A window ends earlier if this part of the live bytes at their peak was allocated in it.
 const PART_OF_PEAK: u64 = 32;
 /// A thread that is in a window knows that all windows so far before it are over: `kAhead` of the player.
 const AHEAD: u64 = 2;

@@ -49,7 +49,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Of so many bytes, of whose pages a share (0 to 1) is touched.
+    /// A block of `size` bytes, of whose pages a share (0 to 1) is touched.
     pub fn sized(what: Do, slot: u32, size: u64, touched: f32) -> Step {
         let most = (1 << SIZE_BITS) - 1;
         let share = (f64::from(touched.clamp(0.0, 1.0)) * 65535.0).round() as u64;
@@ -96,7 +96,7 @@ pub struct Script<W> {
 }
 
 impl<W: Write> Script<W> {
-    /// Begins one for so many threads.
+    /// Begins the script of a number of threads.
     pub fn new(to: W, threads: usize) -> Self {
         let threads = std::iter::repeat_with(Thread::default).take(threads).collect();
         Script { to, written: 0, threads, windows: Vec::new(), shared_slots: 0 }

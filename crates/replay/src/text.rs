@@ -131,7 +131,7 @@ impl Replay<'_> {
             with_error(Figure::Cpu, first.own(Figure::Cpu))
         )];
         if self.rounds < 6 {
-            all.push("So few rounds say little about their errors: --repeat 10 says more.".to_owned());
+            all.push("Few rounds say little about their errors: --repeat 10 says more.".to_owned());
         }
         all.push(match self.pace {
             None => "No time passes between calls, so the caches are warmer than in the program.".to_owned(),

@@ -177,7 +177,7 @@ pub(crate) fn shown<'a>(answer: &'a Answer) -> impl Iterator<Item = (&'a Finding
     all.filter_map(move |finding| Some((finding, brief(recording, finding)?)))
 }
 
-/// The lines that matter most, in so many lines of the screen.
+/// The lines that matter most, in at most `room` lines of the screen.
 fn findings(answer: &Answer, room: usize, width: usize) -> Vec<String> {
     let briefs: Vec<Brief> = shown(answer).map(|(_, brief)| brief).take(FINDINGS).collect();
     if briefs.is_empty() {

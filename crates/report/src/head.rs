@@ -88,7 +88,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
     text
 }
 
-/// Blocks that are never freed and that nobody can do anything about.
+/// Blocks that are never freed, by design of a runtime.
 pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     let (blocks, bytes) = runtime.total();
     if blocks == 0 {
@@ -104,7 +104,7 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     "\n".to_owned() + &format::wrapped("", &what, width)
 }
 
-/// The curve of live bytes in so many columns, if it has a shape.
+/// The curve of live bytes in at most `room` columns, if it has a shape.
 pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
     let line = format::sparkline(shown_of(sums.curve.as_ref()?, sums), room);
     (line.chars().count() > 8).then_some(line)
@@ -181,7 +181,7 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     let after = |time| format::seconds(clock.seconds(time));
     let parts = |peak: &PeakWithMappings| {
         let (blocks, mapped) = (format::bytes(peak.block_bytes), format::bytes(peak.mapped_bytes));
-        // Without page faults, nobody knows which.
+        // Without page faults, it is unknown which.
         let touched = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
         let or_not = if touched { "" } else { ", touched or not" };
         format!("{blocks} in blocks, {mapped} in the program's own mappings{or_not}")
@@ -241,7 +241,7 @@ pub(crate) fn is_of_both(peak: &PeakWithMappings) -> bool {
     peak.mapped_bytes > 0 && peak.mapped_bytes.saturating_mul(100) >= peak.bytes()
 }
 
-/// The end of a word that counts so many.
+/// The plural ending of a word, by its number.
 fn s(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }

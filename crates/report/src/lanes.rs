@@ -93,7 +93,7 @@ fn tid(recording: &Recording, image: usize, thread: ThreadNo) -> u32 {
     recording.images[image].thread(thread).map_or(0, |thread| thread.tid)
 }
 
-/// How many intervals have room on a screen of so many columns, or where there is none.
+/// How many intervals have room on a screen of `screen` columns, or where there is none.
 pub fn intervals(recording: &Recording, screen: Option<usize>) -> usize {
     match screen {
         None => 60,

@@ -1,6 +1,6 @@
 //! Recordings as text, tables, JSON and CSV.
 //!
-//! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
+//! Everything is rendered into a `String`; texts for people carry ANSI styles, which the printer takes out where
 //! they are not wanted.
 
 pub use memtoll_query::names;

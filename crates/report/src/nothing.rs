@@ -20,7 +20,7 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
         Metric::Cost => "Nothing cost any time.",
         Metric::Faults => "No page fault was charged to anybody.",
         Metric::Mapping => "No time went into mappings.",
-        Metric::Waiting => "Nobody waited in the allocator.",
+        Metric::Waiting => "No thread waited in the allocator.",
         other => return format!("Nothing to show: {} is 0 everywhere.\n", other.about().title),
     };
     sentence.to_owned() + "\n"

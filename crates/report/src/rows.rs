@@ -11,7 +11,7 @@ use memtoll_query::{Answer, Basis, Shown};
 
 const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
-/// "freed" are the row's blocks, whoever freed them; "frees here" are calls, whosever blocks they freed.
+/// "freed" are the row's blocks, wherever they were freed; "frees here" are calls, whichever row's blocks they freed.
 const COLUMNS: [&str; 10] =
     [ALLOCATIONS, SHARE, "reallocs", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
 const ALLOCATIONS: &str = "allocations";
@@ -80,7 +80,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         };
         lead(&mut cells, leading);
         if let Some(times) = &times {
-            // Where nobody sees whose pages they were, the kernel still counts them.
+            // Where it is not seen whose pages they were, the kernel still counts them.
             if let Some(faults) = row.of.and_then(|of| times.faults(of)).filter(|_| !tariff.sees().faults) {
                 cells[costs::FAULTS_COLUMN] = format!("{} in all", format::count(faults));
             }

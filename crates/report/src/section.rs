@@ -46,7 +46,7 @@ impl Lines {
 
     /// A time, ns, that is a part of the processor time.
     pub fn add(&mut self, ns: Estimate, what: &str) {
-        // Calls that waited, with nobody to tell, may have taken longer than the processor did anything.
+        // Calls that waited, without switches recorded, may have taken longer than the processor did anything.
         let all = self.processor.filter(|all| (0.0..=all * 1.001).contains(&ns.value));
         let share = all.map_or(String::new(), |all| format::percent(ns.value as u64, all as u64));
         self.put(&format::estimate(ns), &share, what);

@@ -13,7 +13,7 @@ fn tid(recording: &Recording, image: usize, thread: Option<ThreadNo>) -> Option<
     Some(recording.images.get(image)?.thread(thread?)?.tid)
 }
 
-/// Who waited for whom, the longest waits first; nothing if nobody waited.
+/// Who waited for whom, the longest waits first; nothing if no thread waited.
 pub fn waits(recording: &Recording, waits: &[Wait], width: Option<usize>) -> String {
     let mut text = String::new();
     for wait in waits.iter().take(SHOWN).filter(|wait| wait.time > 0) {

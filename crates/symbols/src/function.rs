@@ -17,7 +17,7 @@ pub(crate) struct Function {
     pub(crate) parameters: Vec<String>,
     /// Line of its declaration.
     pub(crate) line: Option<u32>,
-    /// Whether nobody wrote it: an implicit or defaulted member function, and other helpers of the compiler's.
+    /// Whether the compiler wrote it: an implicit or defaulted member function, and other helpers of the compiler's.
     pub(crate) is_artificial: bool,
     /// Whether it makes the frame of a GCC coroutine.
     pub(crate) makes_coroutine: bool,

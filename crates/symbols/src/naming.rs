@@ -68,7 +68,7 @@ pub(crate) fn complete(path: &str) -> NameSource {
     if is_c_library(path) { NameSource::Symbols } else { NameSource::DebugInfo }
 }
 
-/// Files of the C library and its loader. Every program runs through them, nobody looks for the line in them, and reading
+/// Files of the C library and its loader. Every program runs through them, no reader looks for the line in them, and reading
 /// their debug information takes longer than many a program.
 pub(crate) fn is_c_library(path: &str) -> bool {
     let name = file_name(path);

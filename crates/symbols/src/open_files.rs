@@ -1,4 +1,4 @@
-//! Files that somebody holds open, for modules whose names may lead nowhere, or to another file, by now.
+//! Files that a process holds open, for modules whose names may lead nowhere, or to another file, by now.
 
 use std::path::{Path, PathBuf};
 

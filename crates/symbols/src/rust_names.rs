@@ -4,7 +4,7 @@
 //! of a function. With `debug = "line-tables-only"` inlined functions have nothing but their last part, such as
 //! `push<u8, alloc::alloc::Global>` and `{closure#0}`.
 
-/// Longest type that stands for a parameter. Those of iterators can be of any length and help nobody.
+/// Longest type that stands for a parameter. Those of iterators can be of any length and help no reader.
 const LONGEST_ARGUMENT: usize = 120;
 
 /// Beginning of the plain name of a closure.
@@ -30,7 +30,7 @@ const TYPES_BY_FILE: &[(&str, &str, usize)] = &[
     ("/std/src/ffi/os_str.rs", "std::ffi::os_str::OsString", 0),
 ];
 
-/// Whether this is the `clone` of a type: derived, or nobody's business but the caller's.
+/// Whether this is the `clone` of a type: derived, or the caller's business.
 pub(crate) fn is_clone(function: &str) -> bool {
     let is_plain = function == "clone" || function.starts_with("clone<");
     is_plain || function.starts_with('<') && function.ends_with(" as core::clone::Clone>::clone")
@@ -190,7 +190,7 @@ mod tests {
             with_arguments(map, &names(&["B", "I", "F"]), &["u8", "x::I", "fn(u8) -> u8"]),
             "<core::iter::adapters::map::Map<x::I,fn(u8) -> u8> as core::iter::traits::iterator::Iterator>::next"
         );
-        assert_eq!(with_arguments(map, &[], &["u8", "x::I", "y::F"]), map, "nobody knows which is which");
+        assert_eq!(with_arguments(map, &[], &["u8", "x::I", "y::F"]), map, "unknown which is which");
         assert_eq!(
             with_arguments("alloc::raw_vec::RawVec<T,A>::grow_one", &[], &["u8", "G"]),
             "alloc::raw_vec::RawVec<u8,G>::grow_one"

@@ -67,7 +67,7 @@ impl System {
         System { names: names.split_whitespace().map(str::to_owned).collect() }
     }
 
-    /// Server that has the debug files of the distribution's packages; that of a distribution that nobody knows asks all
+    /// Server that has the debug files of the distribution's packages; that of an unknown distribution asks all
     /// others.
     pub fn server(&self) -> &'static str {
         self.offer().server

@@ -56,7 +56,7 @@ impl<'a> Bytes<'a> {
         zeros.is_some()
     }
 
-    /// Goes past so many variable-length integers.
+    /// Skips variable-length integers.
     pub fn skip_varints(&mut self, count: usize) -> Result<(), Damage> {
         let mut left = count;
         let mut at = 0;

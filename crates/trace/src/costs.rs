@@ -32,7 +32,7 @@ pub enum CostKind {
     Preempted,
     /// Time inside an allocator call in which the thread waited for another one with the processor busy; amount: units.
     Spinning,
-    /// Time without the processor outside of allocator calls; amount: units. Charged to nobody.
+    /// Time without the processor outside of allocator calls; amount: units. Charged to no stack.
     OffProcessor,
     /// The heap grew inside an allocator call (by brk or mmap); amount: bytes.
     Grown,
@@ -163,7 +163,7 @@ pub struct Cost {
     pub thread: Option<ThreadNo>,
     /// How much; see [`CostKind`].
     pub amount: u64,
-    /// The stack to which it is charged: of the block's allocation, or of the mapping; `None`: nobody.
+    /// The stack to which it is charged: of the block's allocation, or of the mapping; `None`: none.
     pub node: Option<NodeId>,
     /// Size of the block, bytes; 0: no block.
     pub size: u64,
@@ -176,7 +176,7 @@ pub struct Cost {
 /// Where a cost was paid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
     /// In a hooked call with this stack.
     Call(NodeId),

@@ -1,5 +1,5 @@
 //! Ids and quantities, each of a type of its own, so that two of them cannot be mixed up. They cost nothing: a [`NodeId`] is
-//! a number that is never 0, and `Option<NodeId>` is as long, with `None` as the file's 0, which is nobody.
+//! a number that is never 0, and `Option<NodeId>` is as long, with `None` as the file's 0.
 
 use crate::Damage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,7 +17,7 @@ macro_rules! id {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// The one with this number; 0 is nobody's.
+            /// The one with this number; 0 is none.
             #[inline(always)]
             pub const fn new(number: u32) -> Option<$name> {
                 match NonZeroU32::new(number) {
@@ -32,13 +32,13 @@ macro_rules! id {
                 self.0.get()
             }
 
-            /// The one that comes so many later.
+            /// The one that comes `by` later.
             #[inline(always)]
             pub const fn later(self, by: u32) -> $name {
                 $name(self.0.saturating_add(by))
             }
 
-            /// The number in the file: 0 for nobody.
+            /// The number in the file: 0 for none.
             #[inline(always)]
             pub const fn or_zero(id: Option<$name>) -> u32 {
                 match id {
@@ -47,7 +47,7 @@ macro_rules! id {
                 }
             }
 
-            /// The one with this number, which is somebody's.
+            /// The one with this number, which is not 0.
             #[inline(always)]
             pub fn somebody(number: u32) -> Result<$name, Damage> {
                 $name::new(number).ok_or(Damage::Value($nobody))
@@ -59,13 +59,13 @@ macro_rules! id {
                 self.get() as usize
             }
 
-            /// The same where nobody has a place, too: the first one.
+            /// The same where 0 has a place, too: the first one.
             #[inline(always)]
             pub const fn index_of(id: Option<$name>) -> usize {
                 $name::or_zero(id) as usize
             }
 
-            /// For serde: as it stands in the file, with 0 for nobody.
+            /// For serde: as it stands in the file, with 0 for none.
             pub fn write_or_zero<S: Serializer>(id: &Option<$name>, to: S) -> Result<S::Ok, S::Error> {
                 $name::or_zero(*id).serialize(to)
             }
@@ -152,7 +152,7 @@ macro_rules! quantity {
                 $name(self.0.saturating_add(more.0))
             }
 
-            /// So many times as much, or all that can be said.
+            /// Multiplied by a factor, or the largest number.
             #[inline(always)]
             pub const fn times(self, count: u64) -> $name {
                 $name(self.0.saturating_mul(count))
@@ -200,11 +200,11 @@ macro_rules! quantity {
 
 id! {
     /// A node of a process image's stack tree: a call stack.
-    NodeId, "a stack that is nobody's"
+    NodeId, "a stack with the number 0"
 }
 id! {
     /// A thread of a process image, by the order in which they began to record.
-    ThreadNo, "a thread that is nobody"
+    ThreadNo, "a thread with the number 0"
 }
 
 impl ThreadNo {
@@ -219,7 +219,7 @@ impl ImageNo {
 
 id! {
     /// A process image of a recording, by the order in which they began.
-    ImageNo, "an image that is nobody"
+    ImageNo, "an image with the number 0"
 }
 
 quantity! {

@@ -95,7 +95,7 @@ impl Op {
     pub const LEND: Op = Op(Op::POOL_ALLOC.0 | RELEASE_HALF);
 
     /// No call: pages of mappings that the program made itself are in use from now on, because they were touched or filled. The
-    /// stack is that of the call that made the mapping. Detail 1: so many, from about there on, as far as samples tell.
+    /// stack is that of the call that made the mapping. Detail 1: this many, from about there on, as far as samples tell.
     pub const TOUCHED: Op = Op(Op::MMAP.0 | RELEASE_HALF);
 
     /// The operation with this number, if the format knows it.
@@ -159,7 +159,7 @@ impl Op {
         !at_begin && !self.is_release_half()
     }
 
-    /// Whether the event takes memory from the system that the program can use at once: a mapping that is nobody's file,
+    /// Whether the event takes memory from the system that the program can use at once: a mapping of no file,
     /// or one that grows. `detail` is the event's.
     pub fn maps_memory(self, detail: u16) -> bool {
         match self.does() {

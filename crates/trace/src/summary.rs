@@ -44,7 +44,7 @@ pub struct Metrics {
     pub faults: u64,
     /// Those of them that happened inside a call of an allocation function.
     pub faults_inside: u64,
-    /// So many of these were looked at one by one, which made them slower.
+    /// How many of these were sampled one by one, which made them slower.
     pub samples_inside: u64,
     /// Minor faults of huge pages.
     pub huge_faults: u64,

@@ -98,8 +98,8 @@ pub struct Symbols {
     /// Sizes of types that containers in the chains are made of, as each file has them: index into
     /// [`Symbols::modules`], name as an index into [`Symbols::strings`], bytes.
     pub type_sizes: Vec<(u32, u32, u64)>,
-    /// Frames of functions whose callers are of more interest, such as a copy constructor that nobody wrote: indices into
-    /// [`Symbols::frames`], increasing.
+    /// Frames of functions whose callers are of more interest, such as a copy constructor that the compiler wrote: indices
+    /// into [`Symbols::frames`], increasing.
     pub implicit: Vec<u32>,
 }
 

@@ -7,7 +7,7 @@ use crate::index::{self, Entry, Extent};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A block of up to so many bytes is copied, so that one system call writes it.
+/// Largest block, in bytes, that is copied so that one system call writes it.
 const JOINED: usize = 64 << 10;
 
 /// Writes blocks to a file or any other sink.

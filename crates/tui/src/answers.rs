@@ -82,7 +82,7 @@ impl Desk {
         }
     }
 
-    /// Replies to questions as long as somebody listens.
+    /// Replies to questions as long as the receiver is there.
     pub fn work<'r>(&self, recording: &'r Recording, to: &Sender<(Question, Outcome<'r>)>) {
         let mut question = self.take(None);
         loop {

@@ -82,7 +82,7 @@ impl<'r> App<'r> {
         }
     }
 
-    /// Takes the questions that the last drawing asked and nobody has answered.
+    /// Takes the questions that the last drawing asked and that have no answer.
     pub fn take_wanted(&self) -> Vec<Question> {
         self.answers.take_wanted()
     }

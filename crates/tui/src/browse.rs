@@ -14,7 +14,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// The first row to be drawn, of so many, on so many lines.
+    /// The first row to draw, given the number of rows and of lines.
     pub fn window(&mut self, rows: usize, height: usize) -> usize {
         (self.rows, self.height) = (rows, height);
         self.at = self.at.min(rows.saturating_sub(1));
@@ -48,7 +48,7 @@ pub struct Scroll {
 }
 
 impl Scroll {
-    /// The first line to be drawn, of so many, on so many lines.
+    /// The first line to draw, given the number of lines and of those on the screen.
     pub fn window(&mut self, rows: usize, height: usize) -> usize {
         (self.rows, self.height) = (rows, height);
         self.top = self.top.min(rows.saturating_sub(height));

@@ -29,7 +29,7 @@ impl<'b> Pane<'b> {
         usize::from(self.area.height)
     }
 
-    /// So many lines from line `top` on.
+    /// Lines from line `top` on.
     pub fn part(&mut self, top: usize, lines: usize) -> Pane<'_> {
         let top = top.min(self.height()) as u16;
         let lines = (lines.min(usize::from(u16::MAX)) as u16).min(self.area.height - top);
@@ -61,7 +61,7 @@ impl<'b> Pane<'b> {
         }
     }
 
-    /// One character, so many times.
+    /// One character, repeated.
     pub fn fill(&mut self, x: usize, y: usize, columns: usize, character: &str, style: Style) {
         let columns = columns.min(self.width().saturating_sub(x));
         self.put(x, y, columns, &character.repeat(columns), style);

@@ -19,7 +19,7 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-/// How often signals are looked for while nobody presses a key.
+/// How often signals are looked for while no key is pressed.
 const IDLE: Duration = Duration::from_millis(150);
 /// How often replies are looked for while the screen waits for one.
 const WAITING: Duration = Duration::from_millis(8);

@@ -31,7 +31,7 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in so many columns at most, with an ellipsis in the middle: both ends of a name tell something.
+/// The text in at most `columns` columns, with an ellipsis in the middle: both ends of a name tell something.
 pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -59,7 +59,7 @@ fn ending(text: &str, columns: usize) -> &str {
     start.map_or(text, |(at, c)| &text[at + c.len_utf8()..])
 }
 
-/// The text in lines of so many columns, broken at spaces; a word that is longer is cut in its middle.
+/// The text in lines of at most `columns` columns, broken at spaces; a word that is longer is cut in its middle.
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -41,7 +41,7 @@ pub struct Trial<'a> {
     sampler: Sampler,
 }
 
-/// One round in so many has a further run of each contestant, in which the kernel looks where it is. Samples make a run longer,
+/// Rounds for one with a further run of each contestant, in which the kernel samples where it is. Samples make a run longer,
 /// by a tenth or more on a virtual machine, so nothing else is learnt from it.
 const SAMPLED: usize = 3;
 

@@ -69,7 +69,7 @@ impl Engine<'_> {
     }
 }
 
-/// At most so many, evenly chosen.
+/// At most `most`, evenly chosen.
 fn thinned<T: Copy>(all: &[T], most: usize) -> Vec<T> {
     if all.len() <= most {
         return all.to_vec();

@@ -20,10 +20,10 @@ pub struct Ask {
     pub threads: Vec<String>,
     /// Only stacks of which a function, a file or a module matches.
     pub filter: String,
-    /// Functions and libraries that are folded away.
-    pub fold: String,
     /// Whether library frames are shown.
     pub unfold: bool,
+    /// Whether wrappers of malloc are shown. Without this, their callers lead.
+    pub wrappers: bool,
     /// Whether costs are charged to whom paid them.
     pub paid: bool,
     /// How rows are grouped.
@@ -153,6 +153,11 @@ impl From<Group> for GroupBy {
 }
 
 impl Ask {
+    /// Whether wrappers of malloc are shown, as `memtoll report` has it.
+    pub(crate) fn shows_wrappers(&self) -> bool {
+        self.wrappers || self.unfold
+    }
+
     /// What is selected, whatever is asked of it.
     pub(crate) fn selection(&self) -> Ask {
         Ask {

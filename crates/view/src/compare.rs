@@ -22,8 +22,9 @@ pub struct Compared<'a> {
     pub after: &'a [Recording],
 }
 
+/// Its wrappers are found elsewhere: [`Engine::folded`].
 fn whole(recording: &Recording) -> Result<Answer<'_>, String> {
-    memtoll_query::ask(recording, &Query::default()).map_err(|why| why.to_string())
+    memtoll_query::ask(recording, &Query { wrappers: true, ..Query::default() }).map_err(|why| why.to_string())
 }
 
 impl<'a> Engine<'a> {
@@ -70,7 +71,7 @@ impl<'a> Engine<'a> {
         let answers = self.all_sides(ask)?;
         let [before, after] = answers.each_ref().map(|answers| runs(answers));
         let sides = before.zip(after).map(|(before, after)| [before, after]).ok_or("an answer has no sums")?;
-        let mut changes = compare(&sides, &Engine::view(ask)?, GroupBy::Site);
+        let mut changes = compare(&sides, &self.view(ask)?, GroupBy::Site);
         let noise = Noise::new(&sides, changes.iter().map(|change| &change.values));
         changes.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
         let hidden = changes.split_off(changes.len().min(MOST_ROWS));

@@ -142,7 +142,7 @@ impl Engine<'_> {
         let part = &ask.tree;
         let metric = metrics::names().position(|name| name == part.metric);
         let metric = metric.ok_or_else(|| format!("there is no metric {:?}", part.metric))?;
-        let view = Engine::view(ask)?;
+        let view = self.view(ask)?;
         let direction = if part.reversed { Direction::Callers } else { Direction::Callees };
         let answers = self.sides(ask)?;
         let mut both = Both::new();

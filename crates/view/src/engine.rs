@@ -13,7 +13,9 @@ use crate::settings::Settings;
 use crate::source_file;
 use crate::timeline;
 use crate::tree::write_values;
+use crate::wrappers::Wrappers;
 use memtoll_advise::{Place, Root, Wish, advise, read_sources};
+use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::findings::findings_of;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
@@ -55,8 +57,9 @@ pub struct Engine<'a> {
     compared: Compared<'a>,
     sliced: Option<&'a Sliced>,
     tariff: Tariff,
+    pub(crate) wrappers: Wrappers,
     /// The stacks of the last view: most questions are about the same.
-    stacks: Option<((bool, String, String), Stacks<'a>)>,
+    stacks: Option<((bool, bool, String), Stacks<'a>)>,
     /// The last selections, the latest first.
     remembered: Vec<(Ask, Found)>,
     /// The live blocks that were asked for last.
@@ -70,6 +73,7 @@ pub(crate) struct Found {
     pub(crate) sums: Sums,
     pub(crate) rows: Vec<Row>,
     pub(crate) findings: Value,
+    pub(crate) wrappers: Value,
 }
 
 impl<'a> Engine<'a> {
@@ -83,6 +87,7 @@ impl<'a> Engine<'a> {
             compared: Compared::default(),
             sliced: None,
             tariff,
+            wrappers: Wrappers::default(),
             stacks: None,
             remembered: Vec::new(),
             blocks: None,
@@ -93,6 +98,11 @@ impl<'a> Engine<'a> {
     /// With other settings.
     pub fn with(self, settings: &Settings) -> Engine<'a> {
         Engine { settings: settings.clone(), ..self }
+    }
+
+    /// With the wrappers of an engine of the same recordings, or of one that this one's recording is compared with.
+    pub(crate) fn folding_like(self, wrappers: &Wrappers) -> Engine<'a> {
+        Engine { wrappers: wrappers.clone(), ..self }
     }
 
     /// What may be shown beside the recording, and how.
@@ -166,23 +176,18 @@ impl<'a> Engine<'a> {
     }
 
     /// How stacks are shown.
-    pub(crate) fn view(ask: &Ask) -> Result<View, String> {
-        let pattern = |text: &str, what: &str| match text {
-            "" => Ok(None),
-            text => Regex::new(text).map(Some).map_err(|error| format!("the {what} is no regular expression: {error}")),
+    pub(crate) fn view(&self, ask: &Ask) -> Result<View, String> {
+        let filter = match ask.filter.as_str() {
+            "" => None,
+            text => Some(Regex::new(text).map_err(|error| format!("the filter is no regular expression: {error}"))?),
         };
-        Ok(View {
-            unfold: ask.unfold,
-            fold: pattern(&ask.fold, "fold")?,
-            wrappers: None,
-            filter: pattern(&ask.filter, "filter")?,
-        })
+        Ok(View { unfold: ask.unfold, fold: None, wrappers: self.folded(ask)?, filter })
     }
 
     pub(crate) fn stacks(&mut self, ask: &Ask) -> Result<&mut Stacks<'a>, String> {
-        let key = (ask.unfold, ask.fold.clone(), ask.filter.clone());
+        let key = (ask.unfold, ask.shows_wrappers(), ask.filter.clone());
         if self.stacks.as_ref().is_none_or(|(known, _)| *known != key) {
-            self.stacks = Some((key, Stacks::new(self.recording, &Engine::view(ask)?)));
+            self.stacks = Some((key, Stacks::new(self.recording, &self.view(ask)?)));
         }
         self.stacks.as_mut().map(|(_, stacks)| stacks).ok_or_else(|| "no stacks".to_owned())
     }
@@ -200,8 +205,8 @@ impl<'a> Engine<'a> {
             processes: ask.processes.clone(),
             threads: ask.threads.clone(),
             filter: text(&ask.filter),
-            fold: text(&ask.fold),
             unfold: ask.unfold,
+            // They are found once for all questions: `Engine::folded`.
             wrappers: true,
             paid: ask.paid,
             ..Query::of(view)
@@ -210,14 +215,19 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn find(&mut self, ask: &Ask) -> Result<Found, String> {
-        let sums = self.ask(ask, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
+        let basis = self.ask(ask, query::View::Totals)?.basis;
+        let sums = basis.sums.ok_or("the answer has no sums")?;
+        if basis.selection == Selection::default() && basis.runners.are_all() {
+            self.find_wrappers(&sums);
+        }
         let recording = self.recording;
         let stacks = self.stacks(ask)?;
         let rows = rows(stacks, &sums, GroupBy::Site);
         let found = findings_of(recording, &sums, &rows, stacks).into_iter();
         let found: Vec<Finding> = found.map(|found| Finding::new(recording, found)).collect();
         let findings = serde_json::to_value(&found).map_err(|error| format!("cannot write findings: {error}"))?;
-        Ok(Found { sums, rows, findings })
+        let wrappers = self.describe_wrappers(ask, &sums)?;
+        Ok(Found { sums, rows, findings, wrappers })
     }
 
     /// What `make` makes of a selection, which is added up if it is not remembered.

@@ -15,7 +15,7 @@ impl Engine<'_> {
         const INTERVALS: usize = 500;
         /// More threads have no room on a screen.
         const MOST: usize = 2000;
-        /// So many single waits are told, the longest.
+        /// The most single waits that are shown, the longest.
         const MOST_WAITS: usize = 1000;
         let basis = self.ask(ask, query::View::List { of: query::List::Marks })?.basis;
         let found = lanes(self.recording(), basis.selection.from, basis.selection.to, INTERVALS, &basis.runners);

@@ -28,6 +28,7 @@ mod source;
 mod source_file;
 pub mod timeline;
 pub mod tree;
+mod wrappers;
 
 pub use ask::Ask;
 pub use compare::Compared;

@@ -199,7 +199,7 @@ fn live_bytes(blocks: &[Block]) -> u64 {
     blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))
 }
 
-/// Which areas are among so many with the most live bytes.
+/// Which areas are among the `most` with the most live bytes.
 fn largest(areas: &[Area], most: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..areas.len()).collect();
     order.sort_by_key(|index| Reverse(areas[*index].live));

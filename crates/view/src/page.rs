@@ -97,7 +97,7 @@ fn page_with(
     let whole = Whole::of(&mut engine)?;
     let parts = Parts::of(&mut engine, &whole, DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
     tell(Step::Packing);
-    let mut before = compared.before.first().map(Engine::new);
+    let mut before = compared.before.first().map(|first| Engine::new(first).folding_like(&engine.wrappers));
     let whole_before = before.as_mut().map(Whole::of).transpose()?;
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {

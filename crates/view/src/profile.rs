@@ -30,6 +30,7 @@ impl Engine<'_> {
         pack.set("balance", self.balance(&found.sums));
         pack.set("memory", self.resident(&found.sums));
         pack.set("findings", found.findings.clone());
+        pack.set("wrappers", found.wrappers.clone());
         pack.set("damage", json!(found.sums.damage));
     }
 

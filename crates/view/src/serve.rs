@@ -89,8 +89,7 @@ impl Listening {
     fn serve_complete(&self, recording: &Recording, compared: Compared, settings: &Settings, look: Option<&Look>) {
         let sliced = Sliced::new(cuts(recording));
         // What takes long keeps nobody else waiting.
-        let engine = || Mutex::new(Engine::with_slices(recording, compared, &sliced).with(settings));
-        let engines = Engines { selection: engine(), time: engine(), slow: engine() };
+        let engines = Engines::of(|| Engine::with_slices(recording, compared, &sliced).with(settings));
         let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -129,6 +128,15 @@ struct Engines<'a> {
     time: Mutex<Engine<'a>>,
     /// Of whole recordings.
     slow: Mutex<Engine<'a>>,
+}
+
+impl<'a> Engines<'a> {
+    fn of(engine: impl Fn() -> Engine<'a>) -> Engines<'a> {
+        let first = engine();
+        let like_first = || Mutex::new(engine().folding_like(&first.wrappers));
+        let (time, slow) = (like_first(), like_first());
+        Engines { selection: Mutex::new(first), time, slow }
+    }
 }
 
 fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) -> Reply {

@@ -25,7 +25,7 @@ pub struct SourceFile {
     pub is_newer: bool,
 }
 
-/// The file with this path, of a recording that began so many ns after 1970. An error is a statement for the user.
+/// The file with this path, of a recording that began at `recorded`, ns since 1970. An error is a statement for the user.
 pub fn read(path: &str, recorded: u64) -> Result<SourceFile, String> {
     let file = Path::new(path);
     if !file.is_absolute() {

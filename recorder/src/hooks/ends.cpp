@@ -42,21 +42,13 @@ bool is_recorded_process() {
            kernel::process_id() == session.process_id();
 }
 
-// By a function that runs no handlers of exit().
-[[gnu::noinline]] void record_sudden_exit(uintptr_t frame, int status) {
+// By a function that runs no handlers of exit(). `status` is null where a signal ends the process.
+[[gnu::noinline]] void record_sudden_end(uintptr_t frame, const int* status) {
     if (!is_recorded_process()) return;
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call();
-    record_status(scope, status);
-    say_last_words(scope);
-}
-
-[[gnu::noinline]] void record_abort(uintptr_t frame) {
-    if (!is_recorded_process()) return;
-    HookScope scope(frame);
-    if (!scope) return;
-    scope.no_call();
+    if (status) record_status(scope, *status);
     say_last_words(scope);
 }
 
@@ -66,14 +58,14 @@ void memtoll::expect_end() { on_exit(record_exit, nullptr); }
 
 MEMTOLL_HOOK void _exit(int status) {
     need_next();
-    record_sudden_exit(MEMTOLL_FRAME(), status);
+    record_sudden_end(MEMTOLL_FRAME(), &status);
     next._exit(status);
     __builtin_unreachable();
 }
 
 MEMTOLL_HOOK void _Exit(int status) noexcept {
     need_next();
-    record_sudden_exit(MEMTOLL_FRAME(), status);
+    record_sudden_end(MEMTOLL_FRAME(), &status);
     next._Exit(status);
     __builtin_unreachable();
 }
@@ -81,7 +73,7 @@ MEMTOLL_HOOK void _Exit(int status) noexcept {
 // The handlers of at_quick_exit run inside the real function: what they do comes after these words.
 MEMTOLL_HOOK void quick_exit(int status) noexcept {
     need_next();
-    record_sudden_exit(MEMTOLL_FRAME(), status);
+    record_sudden_end(MEMTOLL_FRAME(), &status);
     next.quick_exit(status);
     __builtin_unreachable();
 }
@@ -89,7 +81,7 @@ MEMTOLL_HOOK void quick_exit(int status) noexcept {
 // A handler of SIGABRT may leave it, and the program goes on. Later words then replace these.
 MEMTOLL_HOOK void abort() noexcept {
     need_next();
-    record_abort(MEMTOLL_FRAME());
+    record_sudden_end(MEMTOLL_FRAME(), nullptr);
     next.abort();
     __builtin_unreachable();
 }

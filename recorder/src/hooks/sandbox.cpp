@@ -54,7 +54,7 @@ namespace {
 using Syscall = long (*)(long, unsigned long, unsigned long, unsigned long, unsigned long, unsigned long, unsigned long);
 
 // The C library's syscall() in the place of such a call, whose result is looked at. Others are jumped to: of those that
-// return twice, or on another stack, nobody may wait.
+// return twice, or on another stack, no thread may wait.
 long forbidding_syscall(long number, unsigned long a, unsigned long b, unsigned long c, unsigned long d, unsigned long e,
                         unsigned long f) {
     const Forbidding call =

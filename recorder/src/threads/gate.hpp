@@ -52,7 +52,7 @@ void repair_after_fork(uintptr_t frame);
 // Called by a thread that has loaded code, before its event, with the event's caller: what there is to do when code
 // has come. False: the loader is still at work, and it is to be called again before the next event.
 extern bool (*on_load)(ThreadState* state, const arch::CallerFrame& caller);
-// This thread is about to load code; so many files have been loaded until now.
+// This thread is about to load code; `loaded`: files that have been loaded until now.
 void expect_load(ThreadState* state, uint64_t loaded);
 
 // Code is about to be, or has been, unloaded: every thread forgets what it knows about addresses before its next event.

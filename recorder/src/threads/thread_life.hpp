@@ -1,4 +1,4 @@
-// How threads begin and end to be recorded. Nobody tells the recorder of a thread: it is noticed at its first event, and its
+// How threads begin and end to be recorded. The recorder is not told of a thread: it notices it at its first event, and its
 // end by the destructor of a thread-specific value.
 #pragma once
 

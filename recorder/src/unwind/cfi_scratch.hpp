@@ -1,4 +1,4 @@
-// The working memory of whoever reads call frame information: kept by the caller, because the target's stack may be small.
+// The working memory of a reader of call frame information: kept by the caller, because the target's stack may be small.
 #pragma once
 
 #include "cfi_entries.hpp"

@@ -30,13 +30,13 @@ struct Item {
     uintptr_t value;
 };
 
-// Asks for so many more bytes of memory that is there already and was not touched yet; false: they must not be used.
+// Asks for more bytes of memory that is there already and was not touched yet; false: they must not be used.
 using Take = bool (*)(size_t bytes);
 
 class Prediction {
 public:
     // Bytes of zeroed memory to hand to start(). Little of it is used as long as few stacks are learnt, and more only where
-    // `take` grants it: it is asked for so many bytes, which it may refuse.
+    // `take` grants it: it is asked for bytes, which it may refuse.
     static constexpr size_t kTableBytes = 128 * 1024;
     static constexpr size_t kLeafBytes = 512 * 1024;
     static constexpr size_t kKnownPerLeafByte = 2;

@@ -10,7 +10,7 @@ namespace memtoll::unwind::tables_read {
 // The recorder reads what is at `address`.
 void note(uintptr_t address);
 
-// So many bytes came into memory by that: the kernel maps what lies around a page of a file, too.
+// Bytes that came into memory by that: the kernel maps what lies around a page of a file, too.
 size_t bytes();
 
 // In a forked child, which has none of them yet.

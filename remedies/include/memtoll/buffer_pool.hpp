@@ -57,7 +57,7 @@ enum class exhausted {
 struct buffer_pool_options {
     exhausted when_exhausted = exhausted::fail;
     // What becomes of the memory of idle buffers: purge::keep, or lazy or now (region.hpp has the prices) when they were
-    // idle for so long: checked when a buffer is returned, and in trim().
+    // idle for this time: checked when a buffer is returned, and in trim().
     //
     //     memtoll::buffer_pool frames(bytes, 4, {memtoll::exhausted::fail, memtoll::purge::lazy, 10s});
     purge idle = purge::keep;
@@ -124,7 +124,7 @@ public:
 
     std::size_t buffer_bytes() const noexcept { return bytes_; }
     std::size_t capacity() const noexcept { return free_.count(); }
-    // How many buffers are leased, those beyond the capacity included, and those that are being trimmed: exact if nobody
+    // How many buffers are leased, those beyond the capacity included, and those that are being trimmed: exact if no thread
     // leases, returns or trims meanwhile. O(capacity).
     std::size_t leased() const noexcept { return capacity() - free_.free() + beyond_.load(std::memory_order_acquire); }
     // How often a lease found no free buffer.
@@ -179,7 +179,7 @@ private:
     static std::size_t checked(std::size_t bytes, std::size_t stride, std::size_t capacity, const buffer_pool_options& options) {
         if (bytes == 0 || capacity == 0) throw std::invalid_argument("memtoll::buffer_pool: no buffers, or empty ones");
         if (!Shared && options.when_exhausted == exhausted::wait)
-            throw std::invalid_argument("memtoll::local_buffer_pool: nobody else could return a buffer");
+            throw std::invalid_argument("memtoll::local_buffer_pool: no other thread could return a buffer");
         if (stride < bytes || capacity > static_cast<std::size_t>(-1) / 2 / stride) throw std::bad_alloc();
         return detail::round_up(stride * capacity, Memory::granularity());
     }

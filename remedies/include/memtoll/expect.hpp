@@ -5,7 +5,7 @@
 //         ...
 //     }
 //
-// Whoever ends up with more is reported with file, line and numbers: by default to standard error, and the program is
+// A scope that ends with more is reported with file, line and numbers: by default to standard error, and the program is
 // aborted. A test asks for the result instead (GoogleTest, Catch2), or has all of them reported as failures:
 //
 //     memtoll::expect_at_most scope(2);
@@ -17,7 +17,7 @@
 //         ADD_FAILURE_AT(result.file, result.line) << result.what();   // FAIL_CHECK(result.what());
 //     });
 //
-// Somebody has to count: one .cpp of the program includes <memtoll/count_allocations.hpp>. Where nobody does, every scope
+// Allocations must be counted: one .cpp of the program includes <memtoll/count_allocations.hpp>. Without it, every scope
 // fails and says so. A scope with a name is also a region in a recording (region_mark.hpp), so that memtoll names the lines
 // that allocated.
 //
@@ -60,7 +60,7 @@ struct scope_allocations {
     const char* file; // where the scope is
     int line;
     const char* name; // null: it has none
-    bool counted;     // false: nobody counts, and the rest is 0
+    bool counted;     // false: not counted, and the rest is 0
     std::uint64_t expected; // at most
     std::uint64_t allocations;
     std::uint64_t bytes;
@@ -79,7 +79,7 @@ private:
         if (name) out.append(name).append(": ");
         if (counted)
             out.append(allocations).append(" allocations of ").append(bytes).append(" bytes together, at most ").append(expected).append(" expected");
-        else out.append("nobody counts allocations: include <memtoll/count_allocations.hpp> in one .cpp of the program");
+        else out.append("allocations are not counted: include <memtoll/count_allocations.hpp> in one .cpp of the program");
         *out.position() = '\0';
     }
     char text_[512];
@@ -87,7 +87,7 @@ private:
 
 using unexpected_handler = void (*)(const scope_allocations&);
 
-// Expects at most so many allocations until it is destroyed.
+// Expects at most this number of allocations until it is destroyed.
 class expect_at_most {
 public:
     explicit expect_at_most(std::uint64_t allocations, const char* name = nullptr, const char* file = __builtin_FILE(),
@@ -106,7 +106,7 @@ public:
         detail::allocations_of_this_thread = before;
     }
 
-    // Ends the scope. Whoever calls this looks at the result; the handler is not called.
+    // Ends the scope. The caller looks at the result; the handler is not called.
     [[nodiscard]] scope_allocations end() noexcept {
         scope_allocations result = found();
         mark_.end();
@@ -154,7 +154,7 @@ public:
         : expect_at_most(0, name, file, line) {}
 };
 
-// From now on `handler` is called where a scope ends with more allocations than expected and nobody asked for its result.
+// From now on `handler` is called where a scope ends with more allocations than expected and its result was not asked for.
 // Null: print and abort. Returns the one until now. What the handler itself allocates is not counted.
 inline unexpected_handler on_unexpected_allocations(unexpected_handler handler) noexcept {
     return expect_at_most::handler_.exchange(handler ? handler : expect_at_most::print_and_abort);

@@ -51,7 +51,7 @@ public:
     //     assign(values, count)             becomes a copy of values that are not its own; O(count)
     //     replace(position, removed, values, count)    takes some out and puts others there, not its own; O(count and
     //                                       what stands behind); std::out_of_range when there is no such position
-    //     reserve(count)                    room for so many
+    //     reserve(count)                    room for `count` elements
     //     clear()                           none, and the block is kept; release() frees it
     //
     // What needs room throws std::bad_alloc, or std::length_error for too many; the list is then as it was.

@@ -171,7 +171,7 @@ private:
         return detail::can_copy_masked && characters < kMasked / sizeof(Char) && blocks_.has_next(kMasked, alignof(Char));
     }
 
-    // Room for a string of so many characters and its zero.
+    // Room for a string of `characters` and its zero.
     Char* take(size_type characters) {
         if (characters > kMost)
             throw std::length_error("memtoll::string_pool: a string longer than memory");

@@ -1,5 +1,5 @@
-/* alive_at_once THREADS: so many threads live at the same time. Each allocates a block that main frees, and one of its own
- * when all are there. main waits until these are gone: or so many of them might be live, while a thread that was stopped
+/* alive_at_once THREADS: that number of threads lives at the same time. Each allocates a block that main frees, and one of its own
+ * when all are there. main waits until these are gone: or as many of them might be live, while a thread that was stopped
  * holds on to one, that the peak comes when main has freed some of its blocks. */
 #include "e2e.h"
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Functions that nobody wrote: implicit and defaulted copies, destructors; a coroutine's frame.
+// Functions that the compiler wrote: implicit and defaulted copies, destructors; a coroutine's frame.
 #include "e2e.h"
 #include <coroutine>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-/* last_state WAY REST: has 40 MiB in memory, then 10 MiB, takes 100 ms of CPU time, rests for so many milliseconds, and ends in
+/* last_state WAY REST: has 40 MiB in memory, then 10 MiB, takes 100 ms of CPU time, rests for REST milliseconds, and ends in
  * one of the ways there are. */
 #include "e2e.h"
 #include <pthread.h>

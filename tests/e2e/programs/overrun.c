@@ -1,4 +1,4 @@
-/* overrun FUNCTION BYTES: fills a block of 100 bytes from FUNCTION, and so many bytes behind it. For the debug heap of
+/* overrun FUNCTION BYTES: fills a block of 100 bytes from FUNCTION, and BYTES behind it. For the debug heap of
  * casestudies/serializer. */
 #include "e2e.h"
 

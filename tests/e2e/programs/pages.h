@@ -16,7 +16,7 @@ static inline void small_pages_only(void) {
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) _exit(93);
 }
 
-/* Writes to the first byte of so many pages. */
+/* Writes to the first byte of each page. */
 static inline void touch(char *memory, long pages) {
     for (long page = 0; page < pages; ++page) ((volatile char *)memory)[page * PAGE] = 1;
 }

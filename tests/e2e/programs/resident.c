@@ -1,4 +1,4 @@
-/* Has so many MiB in memory, in one of several ways; small blocks from many places make the recorder's own memory grow.
+/* Has some MiB in memory, in one of several ways; small blocks from many places make the recorder's own memory grow.
  * resident PLAIN|EARLY|DEEP|THREADS|FORKS|EXEC MIB */
 #include "e2e.h"
 #include <pthread.h>

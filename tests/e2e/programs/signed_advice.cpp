@@ -79,7 +79,7 @@ struct Message {
 [[gnu::noinline]] int consume(std::shared_ptr<Message> message) { return message->kind; }
 [[gnu::noinline]] void pump(int n) {
     for (int i = 0; i < n; i++) {
-        auto message = std::make_shared<Message>(); // shared with nobody
+        auto message = std::make_shared<Message>(); // never shared
         message->kind = i;
         sum += static_cast<std::uint64_t>(consume(message));
     }

@@ -53,7 +53,7 @@ impl Drop for Debuginfod {
     }
 }
 
-/// A port on which nobody listens at the moment.
+/// A port on which no server listens at the moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port on the loopback");
     listener.local_addr().expect("its number").port()

@@ -195,7 +195,7 @@ impl Report {
         self.function(name).allocations
     }
 
-    /// Fails, with a list of what there is, unless each of these functions has exactly so many allocations.
+    /// Fails, with a list of what there is, unless each of these functions has exactly this number of allocations.
     #[track_caller]
     pub fn expect_allocations(&self, expected: &[(&str, u64)]) {
         let found: Vec<(&str, u64)> = expected.iter().map(|(name, _)| (*name, self.allocations(name))).collect();

@@ -12,7 +12,7 @@ pub struct Terminal {
     screen: File,
     child: Child,
     shown: String,
-    /// So much was shown when the last line was typed: the prompt before it is no prompt for the next one.
+    /// Bytes that were shown when the last line was typed: the prompt before it is no prompt for the next one.
     answered: usize,
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 struct Range {
     low: f64,
     likely: f64,
-    /// Infinite where nobody can know it.
+    /// Infinite where there is no known bound.
     #[serde(deserialize_with = "or_infinite")]
     high: f64,
 }
@@ -223,7 +223,7 @@ fn threads_that_wait_for_each_other_are_found() {
     let met = std::iter::repeat_with(recorded).take(4).find(|advice| advice.has("contention", "share_arena").is_some());
     let advice = met.unwrap_or_else(recorded);
     let found = advice.of("contention", "share_arena");
-    // How much others wait without the recorder, nobody knows.
+    // How much others wait without the recorder is unknown.
     let wall = &found.saves.wall_ns;
     assert!(wall.low == 0.0 && 0.0 < wall.likely && wall.likely <= wall.high, "{found:#?}");
     expect_nothing(&Target::new(&program).args(["contention", "fixed"]));

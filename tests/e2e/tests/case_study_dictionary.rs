@@ -40,7 +40,7 @@ fn checksum(entries: &[[&str; 4]]) -> u64 {
     units.fold(0xcbf2_9ce4_8422_2325, |sum, unit| (sum ^ u64::from(unit)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Fails unless every step finds these in the file, and so many other lines.
+/// Fails unless every step finds these in the file, and a number of other lines.
 #[track_caller]
 fn expect(bytes: &[u8], entries: &[[&str; 4]], comments: u32, malformed: u32) {
     let expected = format!(

@@ -213,7 +213,7 @@ fn who_opens_reserved_memory_asks_for_it() {
     }
 }
 
-/// `--paid` shows no callers of memset: it is nobody who pays.
+/// `--paid` shows no callers of memset: they pay nothing.
 #[test]
 fn who_touches_memory_is_told_without_the_c_library() {
     let recording = Target::new(program("served.c")).record();

@@ -60,7 +60,7 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
 fn waiting_for_the_allocators_lock_is_charged_to_the_line() {
     let Some(report) = CostReport::of(&WAITS, &["--sort", "waiting"]) else { return };
     let all = report.total().waiting_ns;
-    assert!(all > 0, "nobody waited");
+    assert!(all > 0, "no thread waited");
     let printed = report.function("asks").waiting_ns;
     assert!(printed * 10 >= all * 9, "{printed} of {all}:\n{}", report.listing());
 }

@@ -125,7 +125,7 @@ fn rust_and_a_test_that_fails() {
     assert_eq!(tests.names().len(), 4, "one is ignored unless it is asked for: {outcome:?}");
     tests.differ_by_a_thousand("blocks::makes_many_when_asked", "blocks::makes_none");
     let outcome = check(&project, &["--format", "json"], &["cargo", "test", "--offline"]);
-    assert_eq!(outcome.status.code(), Some(2), "of a test that fails, nobody can say: {outcome:?}");
+    assert_eq!(outcome.status.code(), Some(2), "a test that fails cannot be checked: {outcome:?}");
     let tests = Tests::of(&outcome);
     assert!(tests.test("blocks::fails")["failed"].as_str().unwrap().contains("exit status: 101"), "{outcome:?}");
 }

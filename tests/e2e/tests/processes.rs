@@ -89,7 +89,7 @@ fn a_shell_script_is_followed() {
     assert!(report.processes.iter().any(|process| process.program() == "cat"), "{:?}", report.processes);
 }
 
-/// Starts `tiny.c` in each of these ways and expects so many allocations of the starter.
+/// Starts `tiny.c` in each of these ways and expects a number of allocations of the starter.
 fn started(ways: &[&str], starter: u64, tiny_runs: bool) {
     let (starts, tiny) = (program("starts.c"), program("tiny.c"));
     for way in ways {

@@ -138,7 +138,7 @@ impl Group {
         }
     }
 
-    /// The command of bash that limits the group to so many tasks, and moves the shell into it.
+    /// The command of bash that limits the tasks of the group, and moves the shell into it.
     fn limit(&self, tasks: u32) -> String {
         let group = self.directory.display();
         format!("echo {tasks} >{group}/pids.max && echo 0 >{group}/cgroup.procs || exit 99")

@@ -116,7 +116,7 @@ fn what_each_turn_makes_again_is_one_finding() {
 #[test]
 fn what_is_shared_with_nobody_needs_no_counter() {
     let all = findings(&cxx("pump"));
-    let found = at(&all, "temporary", CXX, "shared with nobody");
+    let found = at(&all, "temporary", CXX, "never shared");
     assert!(
         text(&found["change"]).contains("by reference") && text(&found["snippet"]).contains("Message&"),
         "{found:#}"

@@ -7,7 +7,7 @@ use memtoll_query::{Query, ask};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What is asked of a recording that lasts so many ns, and of one of its threads.
+/// What is asked of a recording with a duration in ns, and of one of its threads.
 fn questions(ns: f64, thread: &str) -> Vec<Query> {
     let times = [0.0, 0.02, 0.31, 0.5, 0.98].map(|share| (ns * share) as u64);
     let span = |from: u64, to: Option<u64>| json!({"span": {"from_ns": from, "to_ns": to}});
@@ -44,7 +44,7 @@ fn answers(recording: &Recording, questions: &[Query]) -> Vec<String> {
     questions.iter().map(answer).collect()
 }
 
-/// The answers about a file are those of a plain reading: to one in so many questions.
+/// The answers about a file are those of a plain reading, to one in `one_in` questions.
 fn compare(file: &Path, what: &str, one_in: usize) {
     let mut recording = Recording::open(file).unwrap();
     let ns = recording.about.clock.seconds(recording.ended()) * 1e9;
@@ -64,7 +64,7 @@ fn chapters_say_what_all_events_say() {
     let recording = Target::new(program("busy.cpp")).record();
     compare(&recording.file, "as it was recorded", 1);
     let file = std::fs::read(&recording.file).unwrap();
-    // An index that nobody recognises is not used: blocks are found one by one.
+    // An unknown index is not used: blocks are found one by one.
     let mut other = file.clone();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&recording.file, other).unwrap();

@@ -75,7 +75,7 @@ fn six_thousand_threads_that_live_at_the_same_time_are_exact() {
 
 #[test]
 fn threads_that_find_no_room_are_said_to_be_missing() {
-    // 800 MB are enough for 900 threads, but not for so many ends of the log.
+    // 800 MB are enough for 900 threads, but not for as many ends of the log.
     let script = "ulimit -v 800000; MALLOC_ARENA_MAX=1 exec \"$1\" 900";
     for option in ["--max-size=1G", "--quiet"] {
         let recording = Target::shell(script, &[&program("alive_at_once.c")]).option(option).record();

@@ -83,7 +83,7 @@ export function bestOf(known: Activity[], seen: Span, end: number): Activity {
     return best;
 }
 
-/** Whether narrower intervals would show more of a span on so many pixels. */
+/** Whether narrower intervals would show more of a span on the screen's pixels. */
 export function isCoarse(activity: Activity, seen: Span, pixels: number): boolean {
     return activity.interval > 1.5 && activity.interval > ((seen.to - seen.from) / Math.max(1, pixels)) * 2.5;
 }

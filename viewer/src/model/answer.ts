@@ -90,9 +90,13 @@ export interface Finding {
     function: string | null;
     file: string | null;
     line: number | null;
-    /** What folds the functions away that allocate on behalf of others. */
-    fold?: string;
-    functions?: string[];
+}
+
+/** Functions that allocate on behalf of others. */
+export interface Wrappers {
+    functions: string[];
+    /** The sentence that says that they are folded away; null: they are shown. */
+    folded: string | null;
 }
 
 export interface Totals {
@@ -141,6 +145,8 @@ export interface Profile {
     balance: Balance;
     memory: Memory;
     findings: Finding[];
+    /** Null: there are none. */
+    wrappers: Wrappers | null;
     damage: string[];
     frames: Frame[];
     sites: Site[];
@@ -211,6 +217,7 @@ export function profileOf(pack: Pack, metrics: Metric[]): Profile {
         balance: pack.get("balance"),
         memory: pack.get("memory"),
         findings: pack.get("findings"),
+        wrappers: pack.get("wrappers"),
         damage: pack.get("damage"),
         frames,
         sites: sitesOf(pack, frames),

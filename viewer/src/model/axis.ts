@@ -37,14 +37,14 @@ export function timeAt(ns: number, step: number): string {
     return `${(ns / unit).toLocaleString("en-US", { minimumFractionDigits: digitsOf(step, unit), maximumFractionDigits: digitsOf(step, unit) })} ${name}`;
 }
 
-/** The narrowest of 1, 2, 5, 10, … ns of which at most so many fit between two times. */
+/** The narrowest of 1, 2, 5, 10, … ns of which at most `most` fit between two times. */
 function stepOf(length: number, most: number): number {
     const least = Math.max(1, length / most);
     const power = 10 ** Math.floor(Math.log10(least) + 1e-9);
     return ([1, 2, 5].find((factor) => factor * power >= least * 0.999999) ?? 10) * power;
 }
 
-/** The axis between two times, with so many ticks at the most. */
+/** The axis between two times, with at most `most` ticks. */
 export function axisOf(from: number, to: number, most: number): Axis {
     const step = stepOf(to - from, Math.max(1, most));
     const first = Math.ceil(from / step - 1e-6);

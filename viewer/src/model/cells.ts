@@ -10,7 +10,7 @@ export interface Cell {
     count: number;
 }
 
-/** Cells by site. Lifetimes are in units of so many ns. */
+/** Cells by site. Lifetimes are in units of `unit` ns. */
 export interface Cells {
     bySite: Cell[][];
     unit: number;
@@ -47,7 +47,7 @@ export function gridOf(cells: Cell[]): Grid {
     return { sizes, lifetimes, counts, all: rows.reduce((sum, row) => sum + row, 0), most: Math.max(0, ...counts.flat()) };
 }
 
-/** The lowest value with so many bits. */
+/** The lowest value with `bits` bits. */
 export function lowest(bits: number): number {
     return bits === 0 ? 0 : 2 ** (bits - 1);
 }

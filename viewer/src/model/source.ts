@@ -118,7 +118,7 @@ export class Server implements Source {
         const main = part.metric.over ?? part.metric.name;
         const names = new Set([main, ...part.columns.flatMap((one) => (one.over ? [one.name, one.over] : [one.name]))]);
         const metrics = this.metrics.filter((one) => names.has(one.name));
-        // What is loaded later belongs to a tree that is shown: nobody takes that back.
+        // What is loaded later belongs to a tree that is shown and stays shown.
         let first: AbortSignal | undefined = signal;
         const ask = (steps: Step[], least: number) => {
             const { reversed, through, by } = part;
@@ -193,13 +193,13 @@ function before(base: Base | null): object {
 }
 
 function question(selection: Selection): object {
-    const { from, to, filter, fold, unfold, paid, process, thread } = selection;
+    const { from, to, filter, unfold, wrappers, paid, process, thread } = selection;
     return {
         from_ns: from,
         to_ns: to,
         filter,
-        fold,
         unfold,
+        wrappers,
         paid,
         processes: process ? [process] : [],
         threads: thread ? [thread] : [],

@@ -8,8 +8,9 @@ export interface Selection {
     from: number | null;
     to: number | null;
     filter: string;
-    fold: string;
     unfold: boolean;
+    /** Whether wrappers of malloc are shown; otherwise their callers lead. */
+    wrappers: boolean;
     paid: boolean;
     process: string;
     thread: string;
@@ -56,8 +57,8 @@ export const START: State = {
     from: null,
     to: null,
     filter: "",
-    fold: "",
     unfold: false,
+    wrappers: false,
     paid: false,
     process: "",
     thread: "",
@@ -80,7 +81,7 @@ export const START: State = {
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -95,7 +96,7 @@ export function fromHash(hash: string): State {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     const state: State = { ...START };
     for (const key of TEXTS) state[key] = words.get(key) ?? state[key];
-    for (const key of ["unfold", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
+    for (const key of ["unfold", "wrappers", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
     for (const key of ["from", "to", "left", "right"] as const) {
         const value = Number(words.get(key) ?? NaN);
         state[key] = Number.isFinite(value) && value >= 0 ? value : null;
@@ -110,8 +111,8 @@ export function fromHash(hash: string): State {
 }
 
 export function selectionOf(state: State): Selection {
-    const { from, to, filter, fold, unfold, paid, process, thread } = state;
-    return { from, to, filter, fold, unfold, paid, process, thread };
+    const { from, to, filter, unfold, wrappers, paid, process, thread } = state;
+    return { from, to, filter, unfold, wrappers, paid, process, thread };
 }
 
 export interface Base {

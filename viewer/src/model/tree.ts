@@ -169,7 +169,7 @@ type Ends = { end: number; at: number }[];
 
 function callers(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null, prefix = ""): TreeItem {
     const { parent, frame, others, numbers } = tree;
-    // Whoever calls a function answers for all that it calls; whoever allocates, for what it allocates itself.
+    // A caller answers for all that it calls; a function that allocates, for what it allocates itself.
     const weigh = (of: Float64Array) => (outermost ? of : ownOf(parent, of));
     const weights = weigh(values);
     const known = new Map<string, Float64Array>();

@@ -7,7 +7,7 @@ import { PlaceLink } from "../parts";
 interface Range {
     low: number;
     likely: number;
-    /** null where nobody can know how much more it is. */
+    /** null where there is no known upper bound. */
     high: number | null;
 }
 
@@ -143,7 +143,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                 <bdi class="code">{change.function}</bdi>
                 {change.file && <PlaceLink file={change.file} line={change.line} />}
                 <span class="tag">{change.rule}</span>
-                {/* A line that has its memory from wrappers of the allocator is none of those that allocate: they are below it. */}
+                {/* Where wrappers of malloc are shown, the lines that call them are not among those that allocate. */}
                 <a
                     href="#"
                     onClick={(event) => {

@@ -115,7 +115,6 @@ export function Lines() {
                 <MetricChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
-                <FoldWrappers />
                 <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
             {rows.length === 0 ? (

@@ -6,7 +6,7 @@ import { count, time } from "../model/format";
 export function Notes() {
     const { recording, profile, setCopy } = useShown();
     const { about } = recording;
-    const notes = [...new Set([...about.notes, ...profile.damage])];
+    const notes = [...new Set([...about.notes, ...profile.damage, ...(profile.wrappers?.folded ? [profile.wrappers.folded] : [])])];
     useEffect(() => {
         setCopy(() => ({ heads: ["pid", "command"], rows: about.processes.map((one) => [String(one.pid), one.command]) }));
         return () => setCopy(null);

@@ -241,7 +241,6 @@ export function Overview() {
                         <button class="link" onClick={() => go({ view: "lines", search: "" })}>
                             all {count(profile.sites.length)}
                         </button>
-                        <FoldWrappers />
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>

@@ -56,7 +56,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
         [pack],
     );
     const waits = useMemo(() => waitsOf(pack), [pack]);
-    const nameOf = (lane: number | null) => (lane === null ? "nobody known" : `${threads[lane]?.name ?? "thread"} ${threads[lane]?.tid ?? ""}`.trim());
+    const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${threads[lane]?.name ?? "thread"} ${threads[lane]?.tid ?? ""}`.trim());
     /** For whom a thread waited, longest first. */
     const holders = useMemo(() => {
         const sums = threads.map(() => new Map<number | null, number>());

@@ -36,7 +36,7 @@ function linesOf(root: TreeItem, open: Set<string>): Line[] {
     return lines;
 }
 
-/** Branches to open so that what matches is seen: at most so many, the largest first. */
+/** Branches to open so that the matches are seen, the largest first, up to a limit. */
 function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { open: Set<string>; first: string; count: number } {
     const open = new Set<string>();
     let first = "";

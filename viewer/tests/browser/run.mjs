@@ -778,7 +778,10 @@ test("what to change is what memtoll advise says, and leads to what is there", a
         const functions = await page.locator(".findings").first().locator("li > p .code").allInnerTexts();
         if (findings.length > 0) assert.deepEqual(functions, findings.slice(0, 12).map((one) => one.function), name);
         if (name === "wrapped") {
-            // The line that calls the wrapper is none that allocates.
+            // The line that calls the wrapper leads; where wrappers are shown, it is none that allocates.
+            await page.getByRole("link", { name: "lines", exact: true }).first().click();
+            await page.locator('main [role="row"] .function', { hasText: findings[0].function }).first().waitFor();
+            await show(page, "view=overview&wrappers=true");
             await page.getByRole("link", { name: "callers and callees" }).first().click();
             await page.locator('main [role="treegrid"] .body .row', { hasText: findings[0].function }).first().waitFor();
         }
@@ -1050,31 +1053,80 @@ test("a page shows callers and callees of a function, and compares two spans", a
     await close();
 });
 
-test("wrappers of the allocator are folded away, and come back", async () => {
+/** The largest rows of the table of lines: function and allocations; and how many rows there are. */
+async function largestLines(page) {
+    await show(page, "view=lines&metric=allocations");
+    await page.locator("main .tools", { hasText: /\d rows/ }).waitFor();
+    return page.evaluate(() => {
+        const heads = [...document.querySelectorAll('main [role="columnheader"]')].map((head) => head.textContent.replace(/ ?▾?\s*\?$/, ""));
+        const rows = [...document.querySelectorAll('main [role="row"]')].filter((row) => row.querySelector(".function")).slice(0, 12);
+        const number = (row) => Number(row.children[heads.indexOf("allocations")].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
+        const count = Number(/([\d,]+) rows/.exec(document.querySelector("main .tools").innerText)[1].replaceAll(",", ""));
+        return { rows: rows.map((row) => [row.querySelector(".function").textContent, number(row)]), count };
+    });
+}
+
+/** Those with more allocations than the last one: lines with as many have no order, and some of them may not be among the largest. */
+function certain({ rows, count }) {
+    const certain = rows.filter(([, number]) => number > rows.at(-1)[1]);
+    return { rows: certain.sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)), count };
+}
+
+test("wrappers of the allocator are folded away as in the report, and come back", async () => {
     const server = await start(recordings.git);
     const { page, problems, close } = await open(server.url);
-    const { fold, functions } = report(recordings.git, "--wrappers").findings.find((finding) => finding.id === "wrapped");
-    const lines = page.locator(".worst .function");
-    const names = await lines.allInnerTexts();
-    const name = functions.find((name) => names.includes(name));
-    assert.ok(name, `${functions}: ${names}`);
-    // In Lines, the row itself leads to its callers.
-    await page.keyboard.press("2");
+    const [folded, shown] = [report(recordings.git), report(recordings.git, "--wrappers")];
+    const { functions } = folded.wrappers;
+    assert.ok(functions.length > 0);
+    const same = async (page, { sites }) => {
+        const found = await largestLines(page);
+        const told = sites.map((site) => [site.function, site.allocations + site.reallocations]).sort((a, b) => b[1] - a[1]);
+        assert.ok(certain(found).rows.length >= 5, found.rows.join());
+        assert.deepEqual(certain(found), certain({ rows: told.slice(0, found.rows.length), count: sites.length }));
+        return found.rows.map(([name]) => name);
+    };
+    const callers = await same(page, folded);
+    assert.ok(!callers.some((name) => functions.includes(name)), `${functions}: ${callers}`);
+    // The header names them, and the notes have the sentence of the report.
+    const button = page.locator("header button.folded");
+    assert.equal(await button.innerText(), `folded ${functions.join(", ")} ×`);
+    const sentence = folded.notes.find((note) => note.startsWith("wrappers of malloc")).replace("; --wrappers shows them", "");
+    await show(page, "view=notes");
+    await page.locator(".notes li", { hasText: sentence }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    await button.click();
+    await page.waitForFunction(() => /wrappers=true/.test(location.hash));
+    await page.locator("header button.folded", { hasText: /^fold / }).waitFor();
+    await show(page, "view=lines&metric=allocations&wrappers=true");
+    const name = functions.find((name) => shown.sites.some((site) => site.function === name));
     const row = page.locator('main [role="row"]', { has: page.locator(".function").getByText(name, { exact: true }) }).first();
+    // In Lines, the row itself leads to its callers.
     await row.getByRole("button", { name: "callers" }).click();
-    await page.waitForFunction((fold) => new URLSearchParams(location.hash.slice(1)).get("fold") === fold, fold);
-    assert.deepEqual(await breaches(page), []);
-    await page.getByRole("button", { name: /^folded / }).click();
-    await row.waitFor();
-    await page.keyboard.press("1");
-    await page.getByRole("button", { name: /^fold / }).click();
-    await page.waitForFunction((name) => ![...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
-    assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("fold"), fold);
-    assert.deepEqual(await breaches(page), []);
-    await page.getByRole("button", { name: /^folded / }).click();
-    await page.waitForFunction((name) => [...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
+    await page.waitForFunction(() => !/wrappers/.test(location.hash));
+    await button.filter({ hasText: /^folded / }).waitFor();
+    await same(page, folded);
     assert.deepEqual(problems, []);
     await close();
+    server.stop();
+    const saved = await open(pathToFileURL(html("git")));
+    await same(saved.page, folded);
+    assert.equal(await saved.page.locator("header .folded").innerText(), `folded ${functions.join(", ")}`);
+    assert.deepEqual(await breaches(saved.page), []);
+    assert.deepEqual(saved.problems, []);
+    await saved.close();
+});
+
+test("a wrapper of one recording is folded in a comparison, by the server and in a page", async () => {
+    const server = await start(recordings.phases, recordings.wrapped);
+    for (const url of [server.url, pathToFileURL(htmlOfBoth("phases", "wrapped"))]) {
+        const { page, problems, close } = await open(url);
+        await show(page, "view=compare&metric=bytes");
+        const named = (name) => page.locator('main [role="row"] .function', { hasText: new RegExp(`^${name}$`) });
+        await named("buffer_again_and_again").first().waitFor();
+        assert.equal(await named("xmalloc").count(), 0, String(url));
+        assert.deepEqual(problems, []);
+        await close();
+    }
     server.stop();
 });
 

@@ -33,7 +33,7 @@ const VIEWS: [(&[&str], f64); 17] = [
     (&["--regions"], 0.3),
     (&["--format", "json"], 0.3),
 ];
-/// From so many million events on, other goals hold.
+/// Millions of events from which on other goals hold.
 const MANY: u64 = 1000;
 /// Seconds for the summary of a billion events, and for all else.
 const GOALS_OF_MANY: (f64, f64) = (1.0, 2.0);
@@ -50,7 +50,7 @@ const PAIRS_IN_REGION: &str = "50000";
 /// Percent of the file that may be there to answer questions at once.
 const INDEX_GOAL: f64 = 8.0;
 
-/// Measures reports of so many million events, by one thread and by two.
+/// Measures reports of `millions` of events, by one thread and by two.
 pub fn measure(common: &Common, millions: u64) -> Result<(), String> {
     let all: Vec<Long> =
         THREADS.iter().map(|threads| Long::record(common, millions, *threads)).collect::<Result<_, _>>()?;
@@ -84,7 +84,7 @@ impl Long {
         Ok(Long { file, title, last })
     }
 
-    /// So large a part of the time.
+    /// A part of the time.
     fn at(&self, share: f64) -> u64 {
         (self.last as f64 * share) as u64
     }

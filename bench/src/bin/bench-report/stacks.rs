@@ -17,7 +17,7 @@ const VIEWS: [(&[&str], Option<f64>); 5] = [
 /// New nodes of a stack, in the mean: its outermost frames were there already.
 const NODES_A_STACK: u64 = 27;
 
-/// Measures reports of a recording with so many million stack nodes.
+/// Measures reports of a recording with millions of stack nodes.
 pub fn measure(common: &Common, millions: u64) -> Result<(), String> {
     let Common { memtoll, folder, .. } = common;
     let (program, file) = (folder.join("many_stacks"), folder.join("stacks.memtoll"));

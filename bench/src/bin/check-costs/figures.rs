@@ -10,7 +10,7 @@ const SAME_PLACE: f64 = 0.95;
 const TIME_APART: f64 = 0.10;
 const WHOLE_APART: f64 = 0.05;
 const RESIDENT_APART: f64 = 0.02;
-/// Zeroing may take so much more or less than was measured before: others use the caches, too.
+/// Tolerance of zeroing against what was measured before: others use the caches, too.
 const ZEROING_APART: f64 = 0.5;
 /// Less than this is some forty samples of all plain runs: their own error is as large as what is allowed. ms.
 const LITTLE: f64 = 5.0;

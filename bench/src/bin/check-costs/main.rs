@@ -7,7 +7,7 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
-//!   inside the allocator in whoever called it (`report --paid`). Each run has its own number of faults, so memtoll's are
+//!   inside the allocator in its caller (`report --paid`). Each run has its own number of faults, so memtoll's are
 //!   scaled to perf's. Less than 95 % is a failure.
 //! * Page faults and mappings, in ms, against samples of the plain program's stacks.
 //! * The zeroing among the faults, against what it takes inside a fault if the pages are in a cache, or if not. Samples do not
@@ -87,7 +87,7 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
     calls.ok_or_else(|| format!("strace printed no total:\n{text}"))
 }
 
-/// Compares the last recording, with so many faults of the program's, with what perf says of a run of its own.
+/// Compares the last recording, whose program had `faults` faults, with what perf says of a run of its own.
 fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64, String> {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
     let options = ["report", "--paid", "--group", "module", "--sort", "faults", "--format", "json"];
@@ -98,7 +98,7 @@ fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64
     let paid = sites
         .iter()
         .filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()? + site["file_faults"].as_u64()?)));
-    // Faults of code that could not be named are nobody's.
+    // Faults of code without a name are charged to no module.
     let paid = paid.filter(|(module, _)| module != "(no stack)").collect();
     Ok(agreement(&paid, faults, &by_module(command, &common.folder, faults)?))
 }
@@ -174,7 +174,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let found = samples.iter().map(|samples| samples.allocator_itself).sum();
     let whole = Truth::of_rounds(&cpu, PLAIN_RUNS_OF_A_ROUND);
     let allocator = whole.sampled(&sampled(|samples| samples.allocator_itself), found);
-    // The largest resident set of a process: of several, nobody says which one that was.
+    // The largest resident set of a process: of several, which one that was is unknown.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
     let resident = of("/totals/peak_resident_bytes");
     let plain_resident = median(plain.iter().map(|usage| usage.peak_rss as f64));

@@ -56,7 +56,7 @@ impl Said {
 }
 
 impl Truth {
-    /// The median of all runs, for what one round says: so it errs like the mean of a round, which has so many of them.
+    /// The median of all runs, for what one round says: so it errs like the mean of a round.
     pub fn of_rounds(runs: &[f64], in_a_round: usize) -> Truth {
         let rounds = || runs.chunks(in_a_round);
         let squares: f64 = rounds().map(squares).sum();
@@ -65,7 +65,7 @@ impl Truth {
         Truth { value: median(runs.iter().copied()), error: SIGMAS * (variance / in_a_round as f64).sqrt() }
     }
 
-    /// Of a part of it, by shares of samples, so many in all: a few that agree by chance are not certain.
+    /// Of a part of it, by shares of `samples`: a few that agree by chance are not certain.
     pub fn sampled(&self, runs: &[f64], samples: u64) -> Truth {
         let value = median(runs.iter().copied());
         let variance = squares(runs) / (runs.len() - 1).max(1) as f64;

@@ -8,7 +8,7 @@
 
 class Entries {
 public:
-    // Reserves addresses for so many. Memory is taken as they come, and they never move.
+    // Reserves addresses for `most` entries. Memory is taken as they come, and they never move.
     explicit Entries(std::size_t most) : _entries(most, memtoll::pages::huge) {}
 
     void add(const Entry<char>& entry) {

@@ -1,7 +1,7 @@
 //! A buffer that is made in each turn of a loop is made before the loop, and emptied in each turn.
 //!
 //! It stays a variable of the same function, so that threads and recursion are no matter. Elements are numbers or
-//! characters, whose destruction nobody notices.
+//! characters, whose destruction has no effect.
 
 use super::Edit;
 use super::code::{Code, Kind, Language};

@@ -127,7 +127,7 @@ impl Follower<'_> {
         let thread = self.threads.get(event.thread);
         thread.in_a_row = 0;
         let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
-        // If it failed, the old block is still there, which is nobody's growth.
+        // If it failed, the old block is still there and has not grown.
         let Block::Number(number) = event.block else { return };
         self.heap.add(site, event.size);
         let Event { size, address, time, thread, .. } = *event;

@@ -115,7 +115,7 @@ impl Follower<'_> {
         thread.waiting.clear();
         let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
         let Block::Number(number) = event.block else {
-            // It failed: the old block is still there, which is nobody's growth.
+            // It failed: the old block is still there and has not grown.
             return;
         };
         self.heap.add(site, event.size, self.patterns);
@@ -238,7 +238,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, usize, u32, u32, u64)>> {
     proptest::collection::vec((0u8..7, 1usize..80, 0u32..5, 1u32..4, size), 1..60)
 }
 
-/// What a program does that takes these steps. Sites 3 and on are watched by nobody.
+/// What a program does that takes these steps. Sites from 3 on are not watched.
 fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
     let mut events = Vec::new();
     let (mut time, mut next) = (0, 0u64);
@@ -274,7 +274,7 @@ fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
                     live.push(next);
                     next += 1;
                 }
-                // Nothing, and what nobody knows.
+                // Nothing, and unknown blocks.
                 _ => push(Op::FREE, if turn % 2 == 0 { Block::Null } else { Block::Unknown }, 0, 0),
             }
         }

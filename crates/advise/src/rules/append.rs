@@ -27,7 +27,7 @@ pub fn is_appending(facts: &Facts, site: &Site) -> bool {
         && pattern.blocks >= FEWEST
         && pattern.creeping * 10 >= pattern.blocks * 7
         && pattern.most_live <= MOST_LIVE * facts.threads() as u64
-        // Text that grows by realloc is copied by nobody else.
+        // Only text that grows by copies counts, not by realloc.
         && site.metrics().reallocations <= 3 * site.metrics().allocations
 }
 
@@ -68,7 +68,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     };
     draft.saves = saves(facts, site, cpu, Range::default(), goes);
     draft.saves.bytes = Range::exact((site.metrics().bytes_allocated as f64 - 2.0 * texts * largest).max(0.0));
-    draft.assumptions = vec!["nobody else keeps the text that it began with".to_owned()];
+    draft.assumptions = vec!["no other code keeps the text that it began with".to_owned()];
     draft.at_most = Confidence::High;
     Some(draft)
 }

@@ -11,7 +11,7 @@ use memtoll_report::format;
 const FEWEST: u64 = 2000;
 /// Larger blocks are few for their bytes.
 const LARGEST_MEAN: u64 = 1024;
-/// Of the processor time: for less, nobody changes who owns the blocks.
+/// Share of the CPU time: a smaller one is not worth a change of who owns the blocks.
 const LEAST_SHARE: f64 = 0.02;
 /// What a pool's own work is, ns a block: `string_pool_once_bench` of the remedies.
 const BUMP: Range = Range { low: 1.0, likely: 2.0, high: 4.0 };
@@ -53,12 +53,12 @@ fn content(site: &Site) -> Option<Content> {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let content = content(site)?;
-    // Without a type and without a line, nobody can tell who owns the blocks: interpreters allocate all kinds in one place.
+    // Without a type and without a line, the owner of the blocks is unknown: interpreters allocate all kinds in one place.
     if content == Content::Anything && facts.line(site).is_none() {
         return None;
     }
     let (pattern, metrics) = (&site.pattern, site.metrics());
-    // What dies in many small lots would need as many pools, and somebody who knows when each ends. Large lots have one each.
+    // What dies in many small lots would need as many pools, and code that knows when each ends. Large lots have one each.
     let is_of_lots = pattern.drained * 2 >= pattern.blocks;
     let is_together = pattern.most_live >= FEWEST && (pattern.most_live * 4 >= pattern.blocks || is_of_lots);
     let is_many = pattern.blocks >= FEWEST && site.mean_size() <= LARGEST_MEAN && is_together;

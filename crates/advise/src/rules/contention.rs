@@ -71,7 +71,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     }
     let processors = f64::from(facts.recording.about.machine.processors.max(1));
     let threads = (facts.threads() as f64).min(processors).max(1.0);
-    // The recorder spreads calls out, so that fewer threads meet: without it they wait longer, nobody knows by how much.
+    // The recorder spreads calls out, so that fewer threads meet: without it they wait longer, by an unknown time.
     let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting).or_more();
     let gone = if forced.is_some() { Range { low: waiting / threads / 2.0, likely: waiting, ..gone } } else { gone };
     draft.saves =

@@ -12,7 +12,7 @@ const FEWEST: u64 = 1000;
 /// What a call takes in the caller and on the way from it, ns.
 const MOST_AROUND: Range = Range { low: 0.5, likely: 1.0, high: 2.0 };
 
-/// So many lines of one file have one cause, even where it is not known.
+/// Lines of one file that have one cause, even where it is not known.
 const LEAST_OF_FILE: usize = 3;
 /// Lines that are named, of those with one cause.
 const NAMED: usize = 3;

@@ -110,9 +110,10 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
     let goes = 1.0 - 1.0 / found.turns as f64;
     let gone = pages(facts, line, 1.0 - goes);
     let memory = calls(facts, line, goes).plus(gone.ns);
-    // Making it is more than its allocations. Plain runs found the program in its functions; without them, nobody knows.
+    // Making it is more than its allocations. Plain runs found the program in its functions; without them, its cost is
+    // unknown.
     let work = facts.own.inside(|function| found.within.contains(function));
-    // Where nobody looked, the time between its calls tells: of the recorded run, that is about the same share as of a plain
+    // Without samples, the time between its calls tells: of the recorded run, that is about the same share as of a plain
     // one.
     let share = (line.under_way / (facts.duration() * facts.threads() as f64).max(1.0)).min(1.0);
     let between = (facts.processor().unwrap_or(0.0) * share - line.allocator.likely).max(0.0);

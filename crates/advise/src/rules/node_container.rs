@@ -182,8 +182,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
     let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
     let cpu = calls(facts, site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
-    // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain, and without
-    // them nobody knows.
+    // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain; without
+    // them it is unknown.
     let cpu = cpu.plus(own_work(facts, site)).plus(lookups(facts, site));
     let cpu = if facts.own.is_known() { cpu } else { cpu.or_more() };
     let mut draft = Draft::of(index);
@@ -249,7 +249,7 @@ mod tests {
     fn containers_that_are_dropped_as_a_whole_are_named() {
         let found = drafts("node-container", nodes("std::map<int, std::string>", 5000));
         assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
-        // How many of the 5,000 are in one map, nobody knows.
+        // How many of the 5,000 are in one map is unknown.
         assert!(found[0].snippet.contains("reserve(n)"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.is_open(), "{:?}", found[0].saves.cpu_ns);
     }

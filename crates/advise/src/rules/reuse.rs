@@ -90,7 +90,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.resident_bytes = Range::new(-live, 0.0, 0.0);
     draft.assumptions = vec![
         format!("{} at most are needed at once on other inputs, too", format::counted(most_live, "block")),
-        "whoever uses the block next does not need it zeroed".to_owned(),
+        "the next user of the block does not need it zeroed".to_owned(),
         format!("{} stay allocated between uses", format::bytes(pattern.most_live_bytes)),
     ];
     if is_copy {
@@ -125,7 +125,7 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> Strin
             "static char *buffer;            /* kept from call to call */\nif (!buffer) buffer = malloc({size});"
         ),
         (Language::C, n) => format!(
-            "static char *kept[{n}];         /* buffers of {size} bytes that nobody uses */\nchar *buffer = count \
+            "static char *kept[{n}];         /* unused buffers of {size} bytes */\nchar *buffer = count \
              ? kept[--count] : malloc({size});"
         ),
     }

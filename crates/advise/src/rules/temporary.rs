@@ -66,7 +66,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if is_shared(site) {
         // A pool would be no faster than malloc with blocks that are used again at once.
         draft.change =
-            "Pass it by reference, or make it once before the loop: nobody else keeps a share of it".to_owned();
+            "Pass it by reference, or make it once before the loop: no other code keeps a share of it".to_owned();
         let of_pointer = site.element().filter(|_| matches!(site.class(), "Rc" | "Arc"));
         let object = of_pointer.or(site.row.type_name.as_deref()).unwrap_or("T");
         draft.snippet = match language {

@@ -44,7 +44,7 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patc
     shown
 }
 
-/// What is left out because nobody could find it in the source, if that is worth a line.
+/// What is left out because a reader could not find it in the source, if that is worth a line.
 fn unnamed(advice: &Advice, file: &str, width: usize) -> String {
     let share = advice.processor_ns.map_or(0.0, |all| advice.unnamed_ns / all);
     if share < advice.threshold || share <= 0.0 {

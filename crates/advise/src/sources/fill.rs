@@ -108,7 +108,7 @@ fn arguments(code: &Code, open: usize, separator: u8) -> Option<Vec<String>> {
     None
 }
 
-/// Whether a value is all bytes zero. A name may be anything, and whoever fills with it means it.
+/// Whether a value is all bytes zero. A name may be anything, and its author means it.
 pub fn is_zero(value: &str) -> bool {
     let pattern = r"(?x)^(?:
         [-+]?0[0']*(?:\.0*)?[fFuUlLzZ]*      # 0, 0.0f, 0ul

@@ -28,7 +28,7 @@ impl BlockTable {
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
-    /// So many blocks are going to be inserted that will stay.
+    /// Makes room for blocks that are going to be inserted and will stay.
     pub(super) fn reserve(&mut self, blocks: usize) {
         self.survivors.reserve(blocks);
     }

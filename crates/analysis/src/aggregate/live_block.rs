@@ -48,7 +48,7 @@ impl LiveBlock {
         (self.size_and_steps >> SIZE_BITS) as u16
     }
 
-    /// It has grown so often.
+    /// How often it has grown.
     pub fn set_steps(&mut self, steps: u16) {
         self.size_and_steps = self.size() | u64::from(steps) << SIZE_BITS;
     }

@@ -9,7 +9,7 @@ use memtoll_trace::{parts, timeline};
 
 /// Events of a chapter at least.
 const FEWEST_EVENTS: usize = 1 << 18;
-/// Looking at a site takes about as long as adding up so many events.
+/// Events that are added up in the time of one look at a site.
 const EVENTS_PER_SITE: usize = 8;
 /// As in a file.
 const CELLS: Cells = Cells::UpTo(2048, 8192);
@@ -33,7 +33,7 @@ impl Default for Scan {
 }
 
 impl Scan {
-    /// Chapters have so many events at least.
+    /// Events of a chapter, at least.
     pub fn with_chapters_of(fewest: usize) -> Scan {
         let mut tally = Tally::new(Everything);
         tally.keep_chapters();

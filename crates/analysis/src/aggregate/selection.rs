@@ -110,7 +110,7 @@ pub trait Select {
     const KEEPS_PARTS: bool = false;
     /// Which events count.
     fn get(&self) -> &Selection;
-    /// Whether those of a thread count; `None`: of one that nobody knows.
+    /// Whether those of a thread count; `None`: of an unknown one.
     fn admits_thread(&self, _thread: Option<ThreadNo>) -> bool {
         true
     }

@@ -75,7 +75,7 @@ pub(super) struct Rare {
     pub resized: u64,
     /// Releases of blocks that were never seen to be acquired.
     pub unknown_frees: u64,
-    /// Of the calls that are charged to the site, those whose time nobody knows: of the program's own allocators.
+    /// Of the calls that are charged to the site, those without a time: of the program's own allocators.
     pub untimed_charged: u64,
     /// Of the calls that the site makes.
     pub untimed_made: u64,

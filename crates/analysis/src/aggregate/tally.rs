@@ -1,4 +1,4 @@
-//! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
+//! The sums themselves, without a memory of the live blocks: the caller that adds events keeps it.
 
 mod chapters;
 mod own_mappings;
@@ -42,7 +42,7 @@ const NO_BLOCK: u64 = u64::MAX;
 const OF_OTHERS: SiteIndex = SiteIndex::NONE;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
-/// So many sites stay in the caches by themselves.
+/// Sites that stay in the caches by themselves.
 const CACHED_SITES: usize = 512;
 
 /// Adds up events, in the order of their times.
@@ -323,7 +323,7 @@ impl<S: Select> Tally<S> {
         Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
     }
 
-    /// So many more bytes are live.
+    /// Adds live bytes.
     #[inline(always)]
     fn adds(&mut self, time: u64, size: u64) {
         self.changes(time, self.live_bytes.wrapping_add(size));
@@ -332,7 +332,7 @@ impl<S: Select> Tally<S> {
         }
     }
 
-    /// So many bytes are live, which are no more than ever before.
+    /// Sets the live bytes, which are no more than ever before.
     #[inline(always)]
     fn changes(&mut self, time: u64, now: u64) {
         self.curve.change(time, self.live_bytes, now);
@@ -361,7 +361,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one. Returns another block if
-    /// this one was released in its favor; whoever keeps that is to note how often it has grown.
+    /// this one was released in its favor; its keeper must note how often it has grown.
     #[inline(always)]
     pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) -> Option<Replaced> {
         let reallocates = event.op.is_release_half();
@@ -457,7 +457,7 @@ impl<S: Select> Tally<S> {
             (Charge::Payment, _) => Some(ROOT_PLACE),
             (Charge::Allocation, _) => cost.node,
         };
-        // What is charged to nobody stands beside the sites.
+        // What is charged to no site stands beside them.
         if !selection.admits(cost)
             || node.is_none()
             || cost.node.is_none()

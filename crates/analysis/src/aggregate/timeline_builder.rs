@@ -15,7 +15,7 @@ use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
 /// Which cells there are.
 #[derive(Clone, Copy, Debug)]
 pub enum Cells {
-    /// At most so many in which live bytes change, and so many of threads: they become wider where there are more.
+    /// The most cells in which live bytes change, and the most of threads: they become wider where there are more.
     UpTo(usize, usize),
     /// Those that hold a time between these, both included, as wide as they are; there may be others. Units.
     Between(u64, u64),
@@ -54,7 +54,7 @@ impl TimelineBuilder {
         TimelineBuilder::of_width(NARROWEST_LOG2, 0, cells)
     }
 
-    /// With cells of a width, of which the binary logarithm is given, from an instant on at which so many bytes are live.
+    /// With cells of a width, of which the binary logarithm is given, from an instant on; `live`: bytes at that instant.
     pub fn of_width(width_log2: u32, live: u64, cells: Cells) -> Self {
         TimelineBuilder {
             cells,
@@ -71,7 +71,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// Adds an event, after which so many bytes are live. Times do not decrease.
+    /// Adds an event, and the live bytes after it. Times do not decrease.
     #[inline(always)]
     pub fn push(&mut self, event: &Event, effect: Effect, live: u64) {
         if event.time >= self.next {

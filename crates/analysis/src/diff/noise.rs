@@ -5,7 +5,7 @@ use super::{Quantity, Samples, Sides, Values};
 /// Of the intervals that are shown.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Less than this share of the whole matters to nobody.
+/// A smaller share of the whole does not matter.
 const LEAST_SHARE: f64 = 0.005;
 
 /// What a single pair of recordings resolves. Calls and bytes are counted to the last one; faults come and go with
@@ -34,7 +34,7 @@ impl Quantity {
 /// Tells differences from noise.
 pub struct Noise {
     totals: Values,
-    /// How many call sites matter. Of so many, one in twenty would look changed by chance; all together should not.
+    /// How many call sites matter. One in twenty of them would look changed by chance; all together should not.
     candidates: usize,
     has_intervals: bool,
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 /// Blocks live so shortly that one would do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Churn {
-    /// So many of the line's blocks were freed before the thread's next allocation.
+    /// Blocks of the line that were freed before the thread's next allocation.
     pub temporary: u64,
-    /// Of so many.
+    /// All blocks of the line.
     pub blocks: u64,
     /// Time in the allocator for all of the line's blocks, ns: what a buffer outside the loop could save at most.
     pub allocator_ns: f64,
@@ -20,8 +20,8 @@ pub struct Churn {
     pub of_processor: Option<f64>,
 }
 
-/// Whether so few blocks are freed before their thread's next allocation that lines with most of them tell nothing: less than
-/// a hundredth of all, or only a handful.
+/// Whether too few blocks are freed before their thread's next allocation for a finding: less than a hundredth of all, or
+/// only a handful.
 pub fn is_rarely_temporary(temporary: u64, acquisitions: u64) -> bool {
     temporary < 100 || temporary.saturating_mul(100) < acquisitions
 }

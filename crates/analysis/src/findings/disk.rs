@@ -24,7 +24,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(What::WaitingForDisk(what), Some(row.clone()), share))
 }
 
-/// Whether so long a wait is worth a sentence beside so much processor time. Ns.
+/// Whether a wait is worth a sentence beside the processor time. Both in ns.
 pub(super) fn is_much(waiting: f64, processor: f64) -> bool {
     const LEAST_SHARE: f64 = 0.02;
     const LEAST: f64 = 1e6;

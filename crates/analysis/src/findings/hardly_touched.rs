@@ -38,7 +38,7 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     untouched.take(MOST).map(finding).collect()
 }
 
-/// Bytes of pages that may have been touched without being seen; `None` if nobody knows.
+/// Bytes of pages that may have been touched without being seen; `None` if that is unknown.
 fn unseen(balance: &Balance, tariff: &Tariff) -> Option<u64> {
     let counted = tariff.sees().faults && balance.faults.counted.is_some();
     counted.then(|| balance.faults.not_shown().saturating_mul(tariff.page()))

@@ -18,7 +18,7 @@ pub struct NeverFreed {
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     /// Of the peaks of all processes, added up: what each of them keeps adds up, too. And bytes.
     const LEAST: (u64, u64) = (4, 64 << 10);
-    // Where a recording was cut off, nobody knows what was freed later.
+    // Where a recording was cut off, what was freed later is unknown.
     if facts.sums.selection.to < u64::MAX || facts.recording.end.is_none() {
         return None;
     }

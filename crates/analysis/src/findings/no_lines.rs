@@ -38,8 +38,8 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     });
     let (part, whole) = is_good_part(&modules, sites)?;
     let (module, _) = *modules.first()?;
-    // Some code of a file that has lines may have none: what another compiler made, or what nobody wrote. A language's library
-    // has lines in any case.
+    // Some code of a file that has lines may have none: what another compiler made, or what the compiler wrote. A language's
+    // library has lines in any case.
     let has_lines = |id| {
         let (frame, texts) = (frames.frame(id), Texts::of(frames, id));
         frame.module == module
@@ -54,7 +54,7 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     Some(Finding::new(what, None, Share::new(part as f64, whole as f64, Whole::Allocations)))
 }
 
-/// Whether a file comes from a package of the system: whoever runs it did not build it.
+/// Whether a file comes from a package of the system: its user did not build it.
 fn is_installed(module: &str) -> bool {
     let system = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/nix/store/", "/snap/"];
     let packages = ["/site-packages/", "/dist-packages/", "/node_modules/"];

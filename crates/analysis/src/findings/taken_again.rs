@@ -14,7 +14,7 @@ const MOST: usize = 3;
 pub struct TakenAgain {
     /// What it took in calls of the line, bytes.
     pub bytes: u64,
-    /// In so many of them.
+    /// Calls among them.
     pub calls: u64,
 }
 

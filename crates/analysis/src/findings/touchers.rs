@@ -25,15 +25,15 @@ pub struct Toucher {
 }
 
 /// The functions in which the memory of a site faulted, most faults first. Nothing if these are the site's own function
-/// alone, or little is known. The C library's are left out: memcpy touches for whoever calls it, and nobody knows who that
-/// was. Reads the costs of the selected time.
+/// alone, or little is known. The C library's are left out: memcpy touches for its caller, which is unknown
+/// here. Reads the costs of the selected time.
 pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let (recording, sums) = (facts.recording, facts.sums);
     let mut by_node: FxHashMap<StackId, u64> = FxHashMap::default();
     for (index, _) in sums.counted() {
         let image = &recording.images[index];
-        // What is missing in the file is said by whoever reads the costs for the sums.
+        // The reader of the costs for the sums says what is missing in the file.
         let _ = recording.for_each_cost_between(index, sums.selection.from, sums.selection.to, |cost| {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
             let counts = || sums.runners.admit(index, cost.thread);

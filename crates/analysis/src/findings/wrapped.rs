@@ -16,7 +16,7 @@ pub struct Wrapped {
     pub fold: String,
     /// Allocations and reallocations through any of them.
     pub allocations: u64,
-    /// On behalf of so many functions.
+    /// Functions on whose behalf they allocate.
     pub callers: usize,
     /// The wrappers.
     #[serde(skip)]

@@ -239,7 +239,7 @@ fn a_page_that_is_read_and_then_written_is_zeroed_once() {
     // A part of it, such as what one thread touched.
     let part = tariff.price_part(&Metrics { allocations: 0, faults: 100, ..block }, &block);
     assert_eq!(part.touched_bytes, 51 << 12);
-    assert_eq!(whole(&Metrics { allocations: 0, ..block }).zeroing_ns, 200 * 400, "nobody asked: nothing is known");
+    assert_eq!(whole(&Metrics { allocations: 0, ..block }).zeroing_ns, 200 * 400, "not asked: unknown");
     assert_eq!(tariff.price(&block).touched_bytes, 200 << 12, "of some of its time, nothing is known either");
 }
 

@@ -11,10 +11,10 @@ const LARGEST_SPARE: usize = 8 << 20;
 /// All that are kept, bytes.
 const MOST_SPARE: usize = 32 << 20;
 
-/// A table takes none that is so many times as large as it needs, lest a small table keeps a large one's memory.
+/// Largest mapping that a table takes, in times of what it needs: a small table should not keep a large one's memory.
 const TOO_LARGE: usize = 32;
 
-/// Those that nobody has, and how many of their first bytes are perhaps not zero.
+/// Unused mappings, and how many of their first bytes are perhaps not zero.
 fn spare() -> MutexGuard<'static, Vec<(Mapping, usize)>> {
     static SPARE: Mutex<Vec<(Mapping, usize)>> = Mutex::new(Vec::new());
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -25,7 +25,7 @@ fn spare() -> MutexGuard<'static, Vec<(Mapping, usize)>> {
 pub enum Pages {
     /// For what is looked up all over the table.
     Large,
-    /// For what is filled from its begin. Where nobody used the memory lately, as in a virtual machine whose free memory was
+    /// For what is filled from its begin. Where the memory was not used lately, as in a virtual machine whose free memory was
     /// given back, a large page can take ten times as long as small ones.
     Small,
 }
@@ -45,7 +45,7 @@ impl Mapping {
     /// One of at least `len` bytes, all zero.
     pub fn take(len: usize, pages: Pages) -> io::Result<Mapping> {
         if let Some((mapping, used)) = Mapping::take_spare(len, pages) {
-            // SAFETY: it is longer than what was used of it, and nobody else has it.
+            // SAFETY: it is longer than what was used of it, and has no other owner.
             unsafe { std::ptr::write_bytes(mapping.start.as_ptr(), 0, used) };
             return Ok(mapping);
         }
@@ -75,13 +75,13 @@ impl Mapping {
 
     /// Makes it as long as `len` bytes, which are more: the kernel moves pages, and the new ones are zeroed.
     pub fn grow(&mut self, len: usize) -> io::Result<()> {
-        // SAFETY: the mapping is this long, and while it is borrowed for change, nobody else refers to its place.
+        // SAFETY: the mapping is this long, and while it is borrowed for change, nothing else refers to its place.
         let moved = unsafe { mremap(self.start.as_ptr().cast(), self.len, len, MremapFlags::MAYMOVE)? };
         *self = Mapping::at(moved.cast(), len, self.pages)?;
         Ok(())
     }
 
-    /// Nobody needs it any more. All but the first `used` bytes are zero.
+    /// Returns it to the unused ones. All but the first `used` bytes are zero.
     pub fn leave(self, used: usize) {
         let mut spare = spare();
         let kept: usize = spare.iter().map(|(mapping, _)| mapping.len).sum();
@@ -90,7 +90,7 @@ impl Mapping {
             return;
         }
         drop(spare);
-        // SAFETY: it is this long, and nobody refers to it.
+        // SAFETY: it is this long, and nothing refers to it.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

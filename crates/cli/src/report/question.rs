@@ -63,7 +63,7 @@ impl Arguments {
         })
     }
 
-    /// So many rows at the most; exports have all of them.
+    /// The most rows; exports have all of them.
     fn rows(&self) -> Option<usize> {
         /// Of a table for people.
         const ROWS: usize = 40;

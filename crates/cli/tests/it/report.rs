@@ -111,7 +111,7 @@ fn what_was_asked_for_stands_beside_what_was_touched() {
     let header = summary.lines().find(|line| line.contains("  touched  where")).unwrap();
     assert_eq!(header.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["where", "touched", "bytes"]);
     assert!(buffer.contains("  3.5 MiB  2.5 MiB  buffer"), "{buffer}");
-    assert!(!header.contains("waiting"), "nobody waited: {header}");
+    assert!(!header.contains("waiting"), "no thread waited: {header}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_filter_says_what_it_lets_through() {
 #[test]
 fn an_empty_table_says_why() {
     let sorted = |file: &str, by: &str| text(&["report", file, "--sort", by]);
-    assert_eq!(sorted("costs.memtoll", "waiting"), "Nobody waited in the allocator.\n");
+    assert_eq!(sorted("costs.memtoll", "waiting"), "No thread waited in the allocator.\n");
     assert_eq!(sorted("tiny.memtoll", "faults"), "Page faults are unknown: the kernel did not show them.\n");
     let before = text(&["report", "costs.memtoll", "--at", "0s", "--tree"]);
     assert_eq!(before, "Nothing was live then.\n");
@@ -360,7 +360,7 @@ fn a_recording_does_not_differ_from_itself() {
     assert_eq!(json(&same)["changes"], Value::Array(vec![]));
 }
 
-/// What a terminal of so many columns shows; `script` (util-linux) makes one.
+/// What a terminal of `columns` columns shows; `script` (util-linux) makes one.
 fn on_terminal(columns: usize, words: &[&str]) -> String {
     let words: Vec<String> = words
         .iter()

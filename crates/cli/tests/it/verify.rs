@@ -56,7 +56,7 @@ fn predictions_come_true_or_not() {
     assert_eq!(outside.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&outside.stdout).contains("100 to 200: OUTSIDE"));
     assert!(said(&outside).contains("the prediction did not come true"));
-    // The resident set of one side is below memtoll's own, so nobody knows what is saved.
+    // The resident set of one side is below memtoll's own, so what is saved is unknown.
     let resident = format!(r#""resident_bytes": {}"#, range(1.0, 2.0));
     let both = predicts(format!(r#"{resident}, "page_faults": {}"#, range(9_000.0, 13_000.0)));
     assert_eq!(both.status.code(), Some(0), "{}", said(&both));
@@ -95,7 +95,7 @@ fn a_recording_keeps_what_a_change_saved_and_the_advice_shows_it() {
     // The second time, in place of the first.
     for _ in 0..2 {
         let output = verify(&["--no-debuginfod", "--format", "json", "--finding", id, file]);
-        // Nobody predicted this saving.
+        // This saving was not predicted.
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         assert!(said(&output).contains("wrote what it saves into"), "{}", said(&output));
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 
 /// Intervals of the selected time.
 const INTERVALS: u64 = 1024;
-/// Beside one entry a path, there are so many at the most, as long as neighbouring intervals can be joined: the page of the
+/// The most entries beside one for each path, as long as neighbouring intervals can be joined: the page of the
 /// profiler takes these easily.
 const MOST: usize = 200_000;
 /// Intervals are joined in which a path has less than this part of all, to begin with (log2 of its inverse).
@@ -48,7 +48,7 @@ pub struct Paths<K> {
 
 /// What a path has.
 struct OfPath<K> {
-    /// So many intervals are one (log2).
+    /// Intervals that are joined into one (log2).
     joined: u32,
     parts: Parts<K>,
 }

@@ -95,7 +95,7 @@ pub struct About {
     pub is_optional: bool,
     /// How they are packed.
     pub packing: Packing,
-    /// A sentence for whoever meets it first.
+    /// A sentence for a reader who is new to it.
     pub help: Cow<'static, str>,
 }
 

@@ -232,7 +232,7 @@ fn kind(kind: CostKind) -> (&'static str, Amount) {
         CostKind::GlobalFault => ("fault of a global variable", Amount::Faults),
         CostKind::LoaderFault => ("fault of the loader", Amount::Faults),
         CostKind::SharedFault => ("fault of shared memory", Amount::Faults),
-        CostKind::UnownedFault => ("fault of nobody", Amount::Faults),
+        CostKind::UnownedFault => ("fault without owner", Amount::Faults),
         CostKind::Mapping => ("mapping", Amount::Span),
         CostKind::Waiting => ("waiting", Amount::Span),
         CostKind::Spinning => ("spinning", Amount::Span),
@@ -264,7 +264,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
             }
             let mut stack = |node: Option<NodeId>| node.and_then(|node| source.stacks.of_node(of.node(Some(node))));
             let stack_id = stack(cost.node);
-            // A filter leaves out all other stacks, and what is nobody's.
+            // A filter leaves out all other stacks, and what has no stack.
             if has_filter && stack_id.is_none() {
                 return;
             }
@@ -294,7 +294,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
 /// The columns of `costs`.
 pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
     let kind = "minor fault, huge fault, major fault, file fault, mapping, waiting, spinning, preempted, halted, reading, heap grown, \
-                heap shrunk; off processor and faults of a file, a stack, the recorder or nobody are charged to no stack.";
+                heap shrunk; off processor and faults of a file, a stack or the recorder, and those without owner, are charged to no stack.";
     vec![
         run_id(id),
         image(|row: &Paid| row.image.into()),
@@ -316,7 +316,7 @@ pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
             .optional(),
         Column::id(
             "paid_stack_id",
-            "The stack in stacks where it was paid; null of memory that is nobody's.",
+            "The stack in stacks where it was paid; null for memory without an owner.",
             |row: &Paid| row.paid_stack_id.into(),
         )
         .optional(),

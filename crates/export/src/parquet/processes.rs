@@ -87,7 +87,7 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
             row.is_forked.into()
         }),
         Column::ns("began_ns", "When it began.", |row: &Process| row.began_ns.into()),
-        Column::ns("ended_ns", "When it ended; null: nobody saw.", |row: &Process| row.ended_ns.into()),
+        Column::ns("ended_ns", "When it ended; null: unknown.", |row: &Process| row.ended_ns.into()),
         Column::id("exit_code", "Its exit code; null: it ended otherwise.", |row: &Process| row.exit_code.into())
             .optional(),
         Column::id("exit_signal", "The signal that ended it; null: none did.", |row: &Process| row.exit_signal.into())
@@ -173,7 +173,7 @@ pub fn thread_columns(id: &ByteArray) -> Vec<Column<Thread>> {
         })
         .optional(),
         Column::ns("began_ns", "Its first event.", |row: &Thread| row.began_ns.into()),
-        Column::ns("ended_ns", "When it ended; null: nobody saw.", |row: &Thread| row.ended_ns.into()),
+        Column::ns("ended_ns", "When it ended; null: unknown.", |row: &Thread| row.ended_ns.into()),
         Column::ns("cpu_ns", "Processor time.", |row: &Thread| row.cpu_ns.into()),
     ];
     type Value = fn(&Thread) -> Option<u64>;

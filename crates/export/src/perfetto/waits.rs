@@ -6,7 +6,7 @@ use memtoll_trace::ids::ThreadNo;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// So many are slices at most: viewers draw no more.
+/// The most waits that are slices: viewers draw no more.
 pub const MOST: usize = 200_000;
 
 /// What a thread waited for.

@@ -3,7 +3,7 @@
 use crate::store::{Cell, Rows};
 use serde_json::Value;
 
-/// The rows of an answer, which somebody else than a ClickHouse server may have written; or what is wrong with it.
+/// The rows of an answer, which another program than a ClickHouse server may have written; or what is wrong with it.
 pub fn rows(answer: &str, columns: usize) -> Result<Rows, String> {
     let json: Value = serde_json::from_str(answer).map_err(|error| format!("expected JSON, found {error}"))?;
     let rows = json["data"].as_array().ok_or("expected rows, found none")?;

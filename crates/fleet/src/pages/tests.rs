@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 const HOSTILE: &str = "<script>alert(\"x\")</script>&'\u{1b}[31m";
 
-/// A run of a version in which a function with a hostile name allocates so often.
+/// A run of a version in which a function with a hostile name makes `allocations`.
 fn run(version: &str, allocations: u64) -> Run {
     let function = Identity::of("function").with(HOSTILE).key();
     let frame = Identity::of("frame").key();

@@ -12,7 +12,7 @@ use memtoll_analysis::estimate::Estimate;
 use memtoll_query::format;
 use std::collections::BTreeMap;
 
-/// The label that a trend follows if nobody says one: the version, where a run of the selection has one.
+/// The label that a trend follows by default: the version, where a run of the selection has one.
 ///
 /// # Errors
 /// The store does not answer.

@@ -58,7 +58,7 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// The same mappings are nobody's.
+    /// The same mappings without owners.
     pub fn forget_owners(&mut self) {
         self.mappings.values_mut().for_each(|mapping| mapping.node = None);
     }
@@ -84,9 +84,9 @@ impl AddressSpace {
         self.mappings.insert(start, Mapping { end, kind, node: None, huge: false, reserved: false, since: None });
     }
 
-    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
-    /// nobody become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`, if nothing is
-    /// known of that; `rest`: of what else nothing is known.
+    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
+    /// without an owner become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`,
+    /// if nothing is known of that; `rest`: of what else nothing is known.
     fn fill(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
         let keep = |mapping: &Mapping| match mapping.kind {
             Kind::Anonymous | Kind::Stack | Kind::Loader => true,
@@ -241,10 +241,15 @@ mod tests {
         space.mappings.iter().map(|(start, m)| (*start, m.end, m.kind, NodeId::or_zero(m.node))).collect()
     }
 
+    /// Memory that the code of a node mapped before all else.
+    fn own(space: &mut AddressSpace, start: u64, size: u64, node: u32) {
+        space.owned(start, Bytes(size), NodeId::new(node), Kind::Anonymous, Ticks(0));
+    }
+
     #[test]
     fn a_hole_leaves_both_ends() {
         let mut space = AddressSpace::default();
-        space.owned(0x10000, Bytes(0x8000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        own(&mut space, 0x10000, 0x8000, 7);
         space.unmap(0x12000, Bytes(0x2000));
         assert_eq!(kinds(&space), [(0x10000, 0x12000, Kind::Anonymous, 7), (0x14000, 0x18000, Kind::Anonymous, 7)]);
         space.unmap(0, Bytes(u64::MAX));
@@ -254,11 +259,11 @@ mod tests {
     #[test]
     fn reserved_memory_belongs_to_who_opens_it() {
         let mut space = AddressSpace::default();
-        space.owned(0x10000, Bytes(0x8000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        own(&mut space, 0x10000, 0x8000, 7);
         space.protect(0x10000, Bytes(0x8000), Access::None);
         space.map(0x18000, Bytes(0x1000), Kind::Anonymous);
         space.protect(0x12000, Bytes(0x2000), Access::OpenedBy(NodeId::new(8)));
-        // What is open already stays its opener's, and what nobody is known to have made stays nobody's.
+        // What is open already stays its opener's, and memory without an owner stays so.
         space.protect(0x13000, Bytes(0x6000), Access::OpenedBy(NodeId::new(9)));
         let expected = [
             (0x10000, 0x12000, Kind::Anonymous, 7),
@@ -291,7 +296,7 @@ mod tests {
     #[test]
     fn joined_anonymous_memory_keeps_the_owners_of_its_parts() {
         let mut space = AddressSpace::default();
-        space.owned(0x12000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        own(&mut space, 0x12000, 0x1000, 7);
         // A new mapping touches it, so the kernel tells of one that spans both.
         space.map(0x10000, Bytes(0x8000), Kind::Anonymous);
         assert_eq!(
@@ -313,8 +318,8 @@ mod tests {
             space.map(0x10000, Bytes(grown * 0x1000), Kind::Anonymous);
         }
         assert_eq!(kinds(&space), [(0x10000, 0x10000 + 1000 * 0x1000, Kind::Anonymous, 0)]);
-        // Beside the mapping of somebody, and where huge pages were asked for, it ends.
-        space.owned(0x12000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        // Beside a mapping with an owner, and where huge pages were asked for, it ends.
+        own(&mut space, 0x12000, 0x1000, 7);
         space.advise_huge(0x13000, true);
         space.map(0x10000, Bytes(1001 * 0x1000), Kind::Anonymous);
         assert_eq!(space.mappings.len(), 4);
@@ -329,7 +334,7 @@ mod tests {
         assert_eq!(space.find(0x12800).unwrap().1.kind, Kind::Globals);
         assert_eq!(space.find(0x20000).unwrap().1.kind, Kind::Anonymous);
         // What follows them directly is told together with them, and is something else.
-        space.owned(0x13000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        own(&mut space, 0x13000, 0x1000, 7);
         space.map(0x12000, Bytes(0x3000), Kind::Anonymous);
         let expected = [
             (0x10000, 0x12000, Kind::File, 0),
@@ -346,7 +351,7 @@ mod tests {
     #[test]
     fn a_huge_page_lies_in_one_mapping_as_a_whole() {
         let mut space = AddressSpace::default();
-        space.owned(HUGE - 0x1000, Bytes(2 * HUGE), NodeId::new(1), Kind::Anonymous, Ticks(0));
+        own(&mut space, HUGE - 0x1000, 2 * HUGE, 1);
         assert!(!space.may_be_huge(HUGE, false));
         space.advise_huge(HUGE, true);
         assert!(space.may_be_huge(HUGE + 5, false));

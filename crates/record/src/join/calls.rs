@@ -196,7 +196,7 @@ impl Join {
         }
     }
 
-    /// A call that works on mappings filled memory at once, with so many faults.
+    /// A call that works on mappings filled memory at once, with `faults`.
     pub fn filled(&mut self, faults: u64) {
         self.stats.filled_faults += faults;
     }

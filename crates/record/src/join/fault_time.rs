@@ -4,7 +4,7 @@
 use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::TimedFaults;
 
-/// A fault of a huge page takes about as long as so many others: 80 to 120 us for zeroing 2 MiB, against 1 to 1.5 us.
+/// Ordinary faults that take as long as one of a huge page: 80 to 120 us for zeroing 2 MiB, against 1 to 1.5 us.
 const HUGE_FAULT_PAGES: u64 = 80;
 
 /// Into the kernel and back takes this part of a fault that finds its page zeroed: 0.5 of 1.5 us. The kernel times only what
@@ -16,7 +16,7 @@ const WAY: u64 = 3;
 pub struct Observed {
     /// The kernel made a huge page.
     pub huge: bool,
-    /// Faults that it stands for: itself, and others that nobody saw.
+    /// Faults that it stands for: itself, and others that were not seen.
     pub weight: u32,
     /// How long the kernel handled it, ns, if that is known.
     pub handling: Option<u32>,

@@ -1,5 +1,5 @@
-//! Whose faults brought the pages of the heap that grows by `brk`: when its end moves down, whoever brought a page pays for
-//! giving it back, not whoever frees last.
+//! Whose faults brought the pages of the heap that grows by `brk`: when its end moves down, the code that brought a page
+//! pays for giving it back, not the code that frees last.
 
 use super::Owner;
 use memtoll_trace::ids::{Bytes, NodeId};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A fault on a page of the heap.
 struct Brought {
     by: Owner,
-    /// What it stands for: its page, and others whose faults nobody saw.
+    /// What it stands for: its page, and others whose faults were not seen.
     bytes: Bytes,
 }
 

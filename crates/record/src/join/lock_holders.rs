@@ -2,7 +2,7 @@
 //! is none, it waits for no lock: it is stopped or throttled, or the kernel fetches a page.
 //!
 //! A call that acquires is told when it returns, which may be long after the sleeper has woken and returned itself: the one
-//! that wakes another often loses the processor to it. So each thread's next call after somebody fell asleep is compared with
+//! that wakes another often loses the processor to it. So each thread's next call after another fell asleep is compared with
 //! that instant (`Thread::compared`), and a wait of which all others have not made their next call stays undecided for a while.
 
 use super::Join;
@@ -112,7 +112,7 @@ impl Join {
         }
     }
 
-    /// A thread did not have the processor inside an allocator call, and nobody had taken it away.
+    /// A thread did not have the processor inside an allocator call, and the kernel had not taken it away.
     pub(super) fn slept_inside(&mut self, cost: Cost, off: Off) {
         let Some(sleep) = off.sleep.filter(|_| off.read.is_none()) else {
             return self.push(Cost { kind: CostKind::Halted, ..cost });

@@ -153,7 +153,7 @@ fn spans_to_huge_faults_bound_their_time() {
 fn the_kernel_says_which_pages_are_huge() {
     let (mut join, now) = two_threads();
     let long = 1000 * join.long.0;
-    // Memory that is nobody's yet, in a call that grows the heap: the call's, which takes as long as the page.
+    // Memory without an owner yet, in a call that grows the heap: the call's, which takes as long as the page.
     told(&mut join, now + 50, 71, huge_fault(1, None), None);
     join.heap_moved(number(1), NodeId::new(9), HEAP, HEAP + 8192);
     join.call(number(1), call(Effect::Acquire, now, now + long, 9, 9, 64), HEAP);

@@ -70,7 +70,7 @@ pub enum Stage {
     Releasing {
         /// What it gave back to the system, as far as that is known.
         shrunk: Bytes,
-        /// Whose pages of the heap were among that. Where nobody's are known, all is the call's.
+        /// Whose pages of the heap were among that. Where no owner is known, all is the call's.
         brought: Vec<Share>,
     },
     /// It was told of when it began, and works on mappings: spans off the processor are the call's.
@@ -78,7 +78,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// A call that releases a block, and gives back so much with its mapping.
+    /// A call that releases a block, and the bytes that it gives back with its mapping.
     pub fn releasing(unmapped: Bytes) -> Stage {
         Stage::Releasing { shrunk: unmapped, brought: Vec::new() }
     }
@@ -115,7 +115,7 @@ pub struct Fault {
     pub address: u64,
     /// The page had to be read from a disk.
     pub major: bool,
-    /// Nobody here owns the page, but an ancestor may.
+    /// The page has no owner here, but perhaps in an ancestor.
     pub inherited: bool,
     /// Who owns the page.
     pub node: Option<NodeId>,
@@ -156,7 +156,7 @@ pub struct Read {
 /// Whether a thread has a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Processor {
-    /// It has one, or nobody told.
+    /// It has one, or the kernel told of none.
     #[default]
     On,
     /// It has lost it.

@@ -12,7 +12,7 @@ use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 /// takes 2 to 10 us here. Microseconds.
 const AFTER_READING_MICROSECONDS: u64 = 50;
 
-/// Whether memory whose fault is of this kind, and nobody's, may be an ancestor's.
+/// Whether memory without an owner, whose fault is of this kind, may be an ancestor's.
 fn may_be_inherited(kind: CostKind) -> bool {
     matches!(
         kind,
@@ -25,7 +25,7 @@ fn may_be_inherited(kind: CostKind) -> bool {
 }
 
 impl Join {
-    /// A fault is charged to the call that it happened in, or to whoever owns the page.
+    /// A fault is charged to the call that it happened in, or to the owner of the page.
     pub(super) fn fault_is(&mut self, thread: Option<ThreadNo>, fault: &Fault, inside: Option<&Call>) {
         if fault.inherited && inside.is_none() {
             return self.questions.push(Question { thread, fault: *fault });
@@ -58,7 +58,7 @@ impl Join {
         if let (Some(timed), Some(handling)) = (timed, handling) {
             timed.add(weight.into(), handling.into());
         }
-        // Code and data of programs are nobody's, whoever touches them first.
+        // Code and data of programs have no owner, whatever code touches them first.
         use CostKind::{HugeFault, MajorFault, MappedFileFault};
         let node = node.filter(|_| matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault));
         if node.is_some() {
@@ -83,7 +83,7 @@ impl Join {
         });
     }
 
-    /// Where a cost of a node's memory was paid. Nobody asks that of memory that is nobody's: most of what a short process
+    /// Where a cost of a node's memory was paid. Unknown for memory without an owner: most of what a short process
     /// touches, each time at other addresses.
     pub(super) fn place(&mut self, node: Option<NodeId>, code: Option<u64>) -> Place {
         node.and(code).map_or(Place::Unknown, |code| self.places.of(code, self.samples.mapped(code)))

@@ -59,7 +59,7 @@ impl HighestSum {
         }
     }
 
-    /// A process lived from a time to another one, at least one of them its begin or its end, and had so much at most.
+    /// A process lived from a time to another one, at least one of them its begin or its end, and had at most these bytes.
     pub fn part(&mut self, from: u64, to: u64, most: u64) {
         self.parts.push(Part { from, to, most });
     }

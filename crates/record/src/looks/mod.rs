@@ -1,7 +1,7 @@
 //! Looks at the processes of the run while they run: their resident sets and what the kernel counts for them.
 //!
 //! A process that ends by itself says both with its last word, and knows better. One that is killed has no time for words, and
-//! its memory is gone before anybody hears of its end: then the last look tells, with what the kernel told of page
+//! its memory is gone before memtoll hears of its end: then the last look tells, with what the kernel told of page
 //! faults since. And only looks at all processes at once say what they had together.
 
 mod bytes_range;
@@ -30,12 +30,13 @@ pub use word::Word;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const PAUSE_OF_AGE: u32 = 32;
-/// Looking takes this part of the time at the most, as where there are hundreds of processes, and so much in any case. Half of
-/// it is for looks when a process begins or ends.
+/// Looking takes this part of the time at the most, as where there are hundreds of processes. Half of it is for looks when a
+/// process begins or ends.
 const MOST_OF_TIME: u32 = 200;
-/// A process that has run for a while is asked for its title with each of so many looks.
-const LOOKS_PER_TITLE: u32 = 8;
+/// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
+/// Looks at a process that has run for a while, for one look at its title.
+const LOOKS_PER_TITLE: u32 = 8;
 
 /// What is known of a process image that is over.
 #[derive(Default)]
@@ -323,7 +324,8 @@ impl Looks {
         state.look_if_affordable(began);
     }
 
-    /// The process of an image has ended. The sooner this is said, the likelier is it that nobody has waited for it yet.
+    /// The process of an image has ended. The sooner this is said, the likelier is it that its parent has not waited for it
+    /// yet.
     pub fn ended(&self, image: ImageNo) {
         self.locked().ends(image, self.now());
     }

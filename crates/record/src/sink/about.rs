@@ -1,4 +1,4 @@
-//! Records about the image itself: what they say goes to the facts, and to whoever else wants to know.
+//! Records about the image itself: what they say goes to the facts, and to other parts that need it.
 
 use super::Sink;
 use crate::arena::Arena;

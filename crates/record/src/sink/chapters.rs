@@ -9,13 +9,13 @@ use memtoll_trace::{parts, timeline};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
-/// Of the first one: so many are read at once, and what a chapter takes is much beside them.
+/// Events of the first chapter: as many are read at once, and a chapter's own cost is high beside fewer.
 const FEWEST_EVENTS_OF_FIRST: u64 = 1 << 20;
 /// Events of a chapter at the most, however much it has to say.
 const MOST_EVENTS: u64 = 1 << 22;
 /// Looking at a site, and keeping what it was, takes about as long as adding up half as many events.
 const EVENTS_PER_SITE: u64 = 16;
-/// Of so many bytes of events, a byte of chapters.
+/// Bytes of events for a byte of chapters.
 const BYTES_PER_BYTE: usize = 16;
 
 /// Cells of a chapter's timeline: more would be a larger share of the file.

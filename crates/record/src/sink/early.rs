@@ -12,7 +12,7 @@
 //! In the same way, a thread that waits for the allocator's lock can stamp its acquisition before the release, in another
 //! thread, of the block that had the address: then the release is about the block that was overtaken.
 //!
-//! A release of a block that nobody knows waits until another thread gets a block at its address, or for
+//! A release of an unknown block waits until another thread gets a block at its address, or for
 //! [`LONGEST_WAIT_MICROSECONDS`]. Then it is a release of an unknown block. What its own thread does meanwhile tells nothing:
 //! calls of a fast allocator are so short that many of them are stamped in that time, and one can even get the address again.
 //!
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(call(acquire, 121, 2, 0x5000), (24, 7, 0), "another block");
         assert_eq!(call(acquire, 122, 1, 0x5000), (24, 9, 0), "here it is, and gone");
         assert_eq!(call(release, 123, 2, 0x5000), (16, 10, 0), "the other one");
-        // One does not wait for long: it is a release of a block that nobody knows.
+        // One does not wait for long: it is a release of an unknown block.
         let later = 200 + longest;
         assert_eq!(call(release, 200, 2, 0x5000), (16, 10, 0));
         assert_eq!(call(acquire, later, 2, 0x7000), (24, 12, 0));

@@ -24,7 +24,7 @@ pub struct Facts {
     pub modules: Vec<Module>,
     /// When each of these was seen for the first time.
     seen_at: Vec<Ticks>,
-    /// Of these, so many are written.
+    /// How many of these are written.
     modules_written: usize,
     pub threads: ThreadList,
     marks: Vec<Mark>,

@@ -1,6 +1,6 @@
 //! What forked children inherit from an image: its blocks and mappings as they were at the fork.
 //!
-//! Most of them still are when a child asks. What has been released since is kept here as long as there is somebody who may
+//! Most of them still are when a child asks. What has been released since is kept here as long as a child may
 //! ask for it: a block costs nothing unless it was live at the fork of a child that lives.
 
 use super::{Kept, Sink};
@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Released blocks are looked through when there are so many, and then each time that they are twice as many as were left.
+/// Released blocks that are looked through for the first time, and then each time that they are twice as many as were left.
 const FIRST_SWEEP: usize = 1 << 12;
 
-/// A search passes so many blocks that lived at other times, no more.
+/// The most blocks that lived at other times which a search passes.
 const MOST_STEPS: usize = 1 << 12;
 
 /// A block that is gone.
@@ -111,7 +111,7 @@ impl Heirs {
         }
     }
 
-    /// Forgets all that nobody can ask for.
+    /// Forgets all that no child can ask for.
     fn forget(&mut self) {
         let forks = self.family.forks();
         self.spaces.retain(|fork, _| forks.binary_search(fork).is_ok());
@@ -186,7 +186,7 @@ impl Sink {
         released.add(address, until, gone, &heirs.family);
     }
 
-    /// A block that nobody here knows was released: if it was inherited, it is not any more.
+    /// A block that is unknown here was released: if it was inherited, it is not any more.
     #[cold]
     pub(super) fn disowns(&mut self, address: u64, time: Units) {
         self.heirs.disowned.entry(address).or_insert(time.0);

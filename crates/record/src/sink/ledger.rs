@@ -90,7 +90,7 @@ impl Ledger {
         self.tally.node_of(&kept.block)
     }
 
-    /// An acquisition: its block gets a number. Returns the block that was at its address, if nobody has seen that go.
+    /// An acquisition: its block gets a number. Returns the block that was at its address, if its release was not seen.
     #[inline(always)]
     pub fn acquire(&mut self, event: &mut Event) -> Option<Kept> {
         if event.address == 0 {
@@ -124,7 +124,7 @@ impl Ledger {
         Some(self.release_of(event, kept))
     }
 
-    /// A release of a block that is known, of a null pointer, or of a block that nobody knows.
+    /// A release of a block that is known, of a null pointer, or of an unknown block.
     #[inline(always)]
     pub fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
         event.block = match kept {

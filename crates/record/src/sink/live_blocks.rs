@@ -32,7 +32,7 @@ pub struct LiveBlocks<T> {
 
 /// Short programs have fewer than half as many live blocks.
 const FIRST_SLOTS: usize = 1 << 8;
-/// So many slots stay in the cache by themselves.
+/// Slots that stay in the cache by themselves.
 const CACHED_SLOTS: usize = 1 << 12;
 /// Blocks begin at multiples of 16 bytes.
 const GRANULE_LOG2: u32 = 4;

@@ -7,7 +7,7 @@
 use super::Kept;
 use std::collections::VecDeque;
 
-/// More threads than this are not stuck at a time; blocks that are released by ways that nobody sees come here, too.
+/// More threads than this are not stuck at a time; blocks whose release is not seen come here, too.
 const MOST: usize = 4096;
 
 /// The blocks, the last one at the end.
@@ -59,7 +59,7 @@ mod tests {
         };
         let acquire = Op::MALLOC;
         assert_eq!(call(acquire, 100, 1, 8), (Some(8), 8, 0));
-        assert_eq!(call(acquire, 300, 2, 64), (Some(64), 72, 0), "released at 200, but nobody saw it");
+        assert_eq!(call(acquire, 300, 2, 64), (Some(64), 72, 0), "released at 200, unseen");
         assert_eq!(call(release, 200, 1, 0), (Some(64), 64, 1));
         assert_eq!(call(release, 400, 2, 0), (None, 0, 1));
         // Here, what comes late is the second release.
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(call(release, 3002, 2, 0), (None, 0, 3));
         // A thread that releases at once what it has just got means that, although another release is still to come.
         assert_eq!(call(acquire, 4000, 1, 8), (Some(8), 8, 3));
-        assert_eq!(call(acquire, 5000, 2, 64), (Some(64), 72, 3), "released at 4500, but nobody saw it");
+        assert_eq!(call(acquire, 5000, 2, 64), (Some(64), 72, 3), "released at 4500, unseen");
         assert_eq!(call(release, 5001, 2, 0), (None, 8, 3));
         assert_eq!(call(acquire, 5002, 2, 32), (Some(32), 40, 3));
         assert_eq!(call(release, 9000, 2, 0), (None, 8, 3));

@@ -394,7 +394,7 @@ mod tests {
     use memtoll_trace::ids::{BlockNo, ThreadNo};
     use memtoll_trace::op::Op;
 
-    /// A block of so many bytes, number `number`.
+    /// A block of `size` bytes, number `number`.
     fn kept(number: u64, size: u64) -> Kept {
         let (op, block) = (Op::POOL_ALLOC, Block::Number(number));
         let (node, thread) = (NodeId::new(9), ThreadNo::FIRST);

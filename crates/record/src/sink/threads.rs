@@ -116,7 +116,7 @@ mod tests {
     fn a_name_waits_for_its_thread() {
         let mut threads = ThreadList::default();
         threads.is_named(0x700, "worker".to_owned());
-        assert!(threads.take_changed(usize::MAX).is_none(), "nobody has it yet");
+        assert!(threads.take_changed(usize::MAX).is_none(), "not written yet");
         assert!(threads.begins(number(1), 71, 0x700, Units(5)));
         assert!(!threads.begins(number(1), 71, 0x700, Units(6)), "it is known");
         threads.is_named(0x700, "writer".to_owned());

@@ -44,7 +44,7 @@ impl TimeBase {
         self.late
     }
 
-    /// So many microseconds.
+    /// Microseconds.
     pub fn microseconds(&self, microseconds: u64) -> Units {
         Units(self.around.microseconds(microseconds).0 >> UNIT_TICKS_LOG2)
     }

@@ -1,4 +1,4 @@
-//! Pages of the program's own mappings that it touches, as the kernel's page faults tell: without them, nobody knows which of its
+//! Pages of the program's own mappings that it touches, as the kernel's page faults tell: only they tell which of its
 //! mappings are memory in use and which are only reserved.
 //!
 //! Faults come before the next call that follows them, so what is touched until then is one event for each run of pages.

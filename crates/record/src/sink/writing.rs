@@ -155,7 +155,7 @@ impl Sink {
         self.collect_addresses(arena);
     }
 
-    /// Nobody needs the sink any more.
+    /// The sink is not needed any more.
     pub fn give_back(self) {
         self.run.keep_encoder(self.writer.into_encoder());
     }
@@ -283,7 +283,7 @@ pub(super) fn in_files(mut nodes: Vec<Node>, modules: &[Module]) -> Vec<Node> {
     nodes
 }
 
-/// Writes `all` in blocks of at most so many.
+/// Writes `all` in blocks of at most `most`.
 pub(super) fn write_in_parts<T>(
     output: &Output,
     kind: BlockKind,

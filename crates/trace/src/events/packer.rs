@@ -6,7 +6,7 @@ use zstd::zstd_safe::{self, CParameter, ParamSwitch};
 
 /// Fewer bytes are not worth a call of the compressor.
 const WORTH_PACKING: usize = 32;
-/// In every block of so many both ways are tried; what is smaller then is used in those that follow. Not in the first
+/// In one of this many blocks both ways are tried; what is smaller then is used in those that follow. Not in the first
 /// ones, which are all that a short program has.
 const TRIAL_EVERY: u32 = 64;
 const FIRST_TRIAL: u32 = 8;

@@ -18,7 +18,7 @@ pub enum Found {
 }
 
 impl Samples {
-    /// So many more.
+    /// How many more.
     pub fn add(&mut self, found: Found, number: u64) {
         let sum = match found {
             Found::Allocator => &mut self.allocator,

@@ -40,7 +40,7 @@ pub struct KernelStats {
     pub spans_to_huge_faults: TimedFaults,
     /// The same of those faults whose own time is known.
     pub spans_to_timed_huge_faults: TimedFaults,
-    /// How long it handled faults of files, stacks and memory that nobody owned.
+    /// How long it handled faults of files, stacks and memory without an owner.
     pub timed_other_faults: TimedFaults,
     /// Where threads were found, each time after another [`KernelAccess::running_period`] of processor time.
     pub running: Running,
@@ -184,7 +184,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// As the kernel tells it. Nobody says here whose largest resident set it has.
+    /// As the kernel tells it, without saying whose largest resident set it has.
     pub fn counted(of: &libc::rusage) -> Usage {
         let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
         Usage {
@@ -246,7 +246,7 @@ pub struct Resident {
     pub program: u64,
     /// What the recorder had besides at that time, bytes.
     pub recorder: u64,
-    /// By how much both may be wrong: what the recorder's memory grew by meanwhile, and what nobody saw. Bytes.
+    /// By how much both may be wrong: what the recorder's memory grew by meanwhile, and what no look saw. Bytes.
     pub error: u64,
     /// The last one without the recorder; of all processes, that when the program itself ended.
     pub at_end: Option<GiveOrTake>,

@@ -119,7 +119,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
     Ok(Symbols { strings, frames, modules, generated, type_sizes, implicit })
 }
 
-/// A number of things that take so many bytes each, at least.
+/// A number of things that take at least `each` bytes.
 fn count(from: &mut Bytes, each: usize) -> Result<usize, Damage> {
     let count = from.varint()?;
     match count {

@@ -37,7 +37,7 @@ fn objects(source: &str) -> String {
         } else if line == "}" {
             kind = None;
         } else if let (Some("struct"), Some((name, rust))) = (kind, code.trim_start_matches("pub ").split_once(": ")) {
-            // Nobody is 0, not null.
+            // No one is 0, not null.
             let rust = if or_zero { rust.replace("Option<", "").replace('>', "") } else { rust.to_owned() };
             let json =
                 json_type(rust.split(',').next().filter(|_| !rust.contains('(')).unwrap_or(rust.trim_end_matches(',')));

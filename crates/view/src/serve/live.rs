@@ -9,7 +9,6 @@ use crate::engine::Engine;
 use crate::settings::Settings;
 use memtoll_model::Recording;
 use serde_json::{Value, json};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -29,7 +28,7 @@ pub trait Growing: Sync {
 const STEP: Duration = Duration::from_millis(100);
 /// The file is not opened more often.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The time between is so many times what is done in it.
+/// The time between, in times of what answering took in it.
 const REST: u32 = 20;
 /// Bytes of a mark's name.
 const LONGEST_NAME: usize = 200;
@@ -99,8 +98,7 @@ impl Listening {
 
     /// Answers until the recording is complete, or has grown and it is time to open it again.
     fn serve_until_old(&self, recording: &Recording, settings: &Settings, look: &Look, bytes: u64) {
-        let engine = || Mutex::new(Engine::new(recording).with(settings));
-        let engines = Engines { selection: engine(), time: engine(), slow: engine() };
+        let engines = Engines::of(|| Engine::new(recording).with(settings));
         let is_old = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..super::THREADS {

@@ -63,7 +63,7 @@ public:
         return found;
     }
 
-    // Whether so many bytes could be allocated where the latest allocation ended.
+    // Whether `bytes` could be allocated where the latest allocation ended.
     bool has_next(std::size_t bytes, std::size_t alignment) const noexcept {
         return bytes <= room() && padding_to(cursor_, alignment) == 0;
     }
@@ -82,10 +82,10 @@ public:
         return true;
     }
 
-    // So many bytes that were asked for were not needed, but they cannot be used again.
+    // `bytes` that were asked for were not needed, but they cannot be used again.
     void discount(std::size_t bytes) noexcept { origin_ += bytes; }
 
-    // A block for allocations of `bytes` to come, if none has so much room.
+    // A block for allocations of `bytes` to come, if none has as much room.
     void reserve(std::size_t bytes) {
         constexpr std::size_t alignment = alignof(std::max_align_t);
         const std::size_t needed = block_for(bytes, alignment);
@@ -159,7 +159,7 @@ private:
         return share < huge_page ? huge_page : share;
     }
 
-    // A block of at least so many bytes. It is not in a list yet, and no memory was given for it.
+    // A block of at least `needed` bytes. It is not in a list yet, and no memory was given for it.
     block* take(std::size_t needed) {
         std::size_t bytes = next_size();
         const bool is_known = needed > bytes;

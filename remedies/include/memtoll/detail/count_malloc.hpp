@@ -1,6 +1,6 @@
 // malloc and its relatives, which count and go on to the next definition. For count_allocations.hpp, which says more.
 //
-// free is left alone: whoever defined the next malloc has defined that, too. So is reallocarray: it calls realloc.
+// free is left alone: the library that defined the next malloc has defined that, too. So is reallocarray: it calls realloc.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // A short list of trivially copyable values: the first few inside the object, all of them on the heap when there are more.
 //
-// It is itself trivial, so that an array of lists can lie in zeroed memory that nobody has touched yet:
+// It is itself trivial, so that an array of lists can lie in zeroed memory that was not touched yet:
 //
 //     all bytes zero         no list yet: start() makes it one
 //     capacity_ == Inline    the values are in inline_

@@ -53,7 +53,7 @@ public:
         free_[slot].store(true);
     }
 
-    // How many are free: exact if nobody takes or gives meanwhile.
+    // How many are free: exact if no thread takes or gives meanwhile.
     std::size_t free() const noexcept {
         std::size_t sum = 0;
         for (std::size_t i = 0; i < count_; ++i) sum += free_[i].load();

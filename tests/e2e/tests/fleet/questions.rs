@@ -352,7 +352,7 @@ fn budgets_hold_for_the_mean_run() {
         ("[function.nobody]\nallocations = 0", 0),
         // A name that is gone keeps no limit.
         ("[function.laod]\nallocations = 80", 2),
-        // Nobody knows whether that is its name.
+        // It is unknown whether that is its name.
         ("[process.bugdet]\nallocations = 0", 2),
         ("[region.frame]\nallocations = 0", 2),
         ("[run]\nlive = 0", 2),
@@ -371,7 +371,7 @@ fn budgets_hold_for_the_mean_run() {
     let service = ["--where", &format!("service={own}")];
     let grown = |text: &str| check(text, &[&new[..], &service].concat()).status.code();
     assert_eq!((grown("[run]\nallocations = '+30'"), grown("[run]\nallocations = '+29'")), (Some(0), Some(1)));
-    // Without a baseline, nobody can say what is more.
+    // Without a baseline, there is nothing to compare with.
     assert_eq!(check("[run]\nallocations = '+30'", &new[..2]).status.code(), Some(2));
     let outcome = check("[run]\nallocations = 91", &new);
     assert!(outcome.stdout.contains("92; the budget allows 91"), "{outcome:?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A recording of `budget.c`, which makes so many blocks and 12 others.
+/// A recording of `budget.c`, which makes `blocks` and 12 others.
 pub fn recording(blocks: &str) -> Recording {
     Target::new(program("budget.c")).args([blocks]).record()
 }

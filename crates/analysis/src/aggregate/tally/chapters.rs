@@ -100,7 +100,7 @@ impl Tally<Everything> {
         self.apart = Some(Box::default());
     }
 
-    /// There are no more chapters, so nobody wants their parts.
+    /// There are no more chapters, so their parts are not needed.
     pub fn end_chapters(&mut self) {
         self.apart = None;
     }

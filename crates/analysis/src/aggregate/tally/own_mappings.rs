@@ -115,7 +115,7 @@ use Kind::*;
 pub(super) struct OwnMappings {
     /// By [`Kind`].
     kinds: [Mappings; 4],
-    /// Blocks of pools that lie in usable ones, by number: so many bytes count as live blocks.
+    /// Bytes of blocks of pools that lie in usable mappings, by number: they count as live blocks.
     handed_out: FxHashMap<u64, u64>,
     /// All of these together.
     handed_out_bytes: u64,
@@ -181,7 +181,7 @@ impl OwnMappings {
         parts.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Pages are touched; `about`: so many, but others near them.
+    /// Pages are touched; `about`: as many, but others near them.
     fn touch(&mut self, start: u64, end: u64, about: bool) {
         let mut left = (end - start).saturating_sub(self.turn(Untouched, Touched, start, end));
         while about && left > 0 {
@@ -239,7 +239,7 @@ impl OwnMappings {
                     }
                 }
             }
-            // A file, or memory that nobody has seen, stays what it is when it moves, and so does what is reserved.
+            // A file, or memory that was not seen before, stays what it is when it moves, and so does what is reserved.
             Op::MREMAP => self.moves(thread, address, asked, end),
             Op::MMAP | Op::MMAP64 | Op::MUNMAP => {
                 self.kinds.iter_mut().for_each(|kind| _ = kind.take(address, end));

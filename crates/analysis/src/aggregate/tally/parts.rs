@@ -25,7 +25,7 @@ const FIRST_SLOTS: usize = 1 << 8;
 pub(in crate::aggregate) struct Usual(u64);
 
 impl Usual {
-    /// Nothing is usual about a block so large, or a thread with such a number.
+    /// Blocks of this size and threads with such a number are rare.
     const NEVER: Usual = Usual(u64::MAX);
     const WITHOUT_OPERATION: u64 = (1 << (SIZE_BITS + THREAD_BITS)) - 1;
 
@@ -155,7 +155,7 @@ pub(super) struct Apart {
 impl Default for Apart {
     fn default() -> Self {
         Apart {
-            // SAFETY: nobody's key is all zeros.
+            // SAFETY: the empty key is all zeros.
             keys: unsafe { Zeroed::new(FIRST_SLOTS) },
             // SAFETY: these are numbers.
             counts: unsafe { Zeroed::new(FIRST_SLOTS) },
@@ -278,7 +278,7 @@ pub(super) enum Call {
     Nothing { reallocates: bool, has_failed: bool },
     /// One was released. `is_charged`: its time is the caller's.
     Released { is_charged: bool },
-    /// Another call, which mapped so many bytes.
+    /// Another call, and the bytes that it mapped.
     Other { mapped: u64 },
 }
 

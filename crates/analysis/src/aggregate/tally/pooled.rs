@@ -105,7 +105,7 @@ impl<S: Select> Tally<S> {
             rare.untimed_charged += 1;
             rare.untimed_made += 1;
         }
-        // Of all instants at which so much is live, the one counts at which the most of it is handed out.
+        // Of all instants with the same live bytes, the one counts at which the most of it is handed out.
         if self.live_bytes == self.peak_bytes && self.lending.bytes > self.lending.bytes_at_peak && self.in_window() {
             self.peak += 1;
             self.peak_time = event.time;
