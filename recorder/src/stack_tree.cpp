@@ -178,7 +178,7 @@ void StackTree::begin_next(unsigned newest) {
     Slot* const slots = memory(next);
     if (!slots) return last_.store(newest, std::memory_order_relaxed); // an address space with a limit
     if (next < kMemories) {
-        // Whoever comes first. A thread that holds others off here may be stopped, and a small table soon has no room left.
+        // The first thread wins. A thread that holds others off here may be stopped, and a small table soon has no room left.
         newest_.compare_exchange_strong(newest, next, std::memory_order_acq_rel);
         return;
     }

@@ -180,7 +180,7 @@ fn open(url: &str) {
     let started =
         Command::new("xdg-open").arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match started {
-        // It ends by itself; nobody waits for it.
+        // It ends by itself; memtoll does not wait for it.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(error) => exit::say(format!("cannot start xdg-open: {error}; open the link yourself")),
     }

@@ -34,7 +34,7 @@
 //!   it is a sentence for a person; as JSON it has the choices as lists.
 //! * Numbers add up. A table's rows and its `left_out` are the total of what matches; a node's children and `smaller`
 //!   are never more than the node. Metrics come from one table, [`memtoll_analysis::metric::TABLE`]: their names in
-//! JSON, units, titles, help. A value that was not observed is `null`, not 0. Times are estimates: `intervals` says how good.
+//!   JSON, units, titles, help. A value that was not observed is `null`, not 0. Times are estimates, with `intervals`.
 //! * [`rows::Row::key`], [`tree::Node::key`] and [`findings::Finding::key`] are digests of names. They stay the same in
 //!   all answers about a recording, whatever is selected, so a viewer can keep a selection across queries. A finding's
 //!   key is that of its row in a table by [`GroupBy::Site`](memtoll_analysis::sites::GroupBy::Site).

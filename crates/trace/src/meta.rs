@@ -394,7 +394,7 @@ pub struct End {
     /// What memory costs on the machine, measured right after the program ended.
     pub prices: Option<Prices>,
     /// What the kernel counted for all processes of the run together; time and faults with, the rest without those that
-    /// nobody waited for.
+    /// no parent waited for.
     pub usage: Option<Usage>,
     /// The resident sets of all recorded processes together, where they were largest at one instant.
     pub resident: Option<Resident>,

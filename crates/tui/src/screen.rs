@@ -27,7 +27,7 @@ const WAITING: Duration = Duration::from_millis(8);
 /// How long the viewer may take to end after a signal.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Threads that answer: advice takes longest, and nobody waits for it to see another view.
+/// Threads that answer: advice takes longest, and other views do not wait for it.
 const THREADS: usize = 2;
 
 /// Why the viewer cannot be shown, or ended.

@@ -17,7 +17,7 @@ fn open(name: &str) -> Recording {
     Recording::open(&folder("../../format/golden").join(name)).unwrap()
 }
 
-/// An app on a terminal that nobody sees, where replies come at once.
+/// An app on a terminal without a screen, where replies come at once.
 struct Seen<'r> {
     app: App<'r>,
     terminal: Terminal<TestBackend>,

@@ -14,7 +14,7 @@ pub struct Range {
     pub low: f64,
     /// Most likely.
     pub likely: f64,
-    /// At most; infinite where nobody can know that (in JSON null).
+    /// At most; infinite where there is no known upper bound (in JSON null).
     #[serde(deserialize_with = "or_infinite")]
     pub high: f64,
 }

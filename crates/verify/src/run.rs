@@ -183,7 +183,7 @@ fn wait(pid: i32) -> io::Result<(i32, libc::rusage)> {
     // SAFETY: plain numbers, filled in by wait4.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: the child is this process's, nobody else waits for it, and both pointers are valid.
+        // SAFETY: the child is this process's, no other code waits for it, and both pointers are valid.
         if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
             return Ok((status, usage));
         }

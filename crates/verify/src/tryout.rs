@@ -93,7 +93,7 @@ pub fn try_out(
     let mut look_at = FIRST_LOOK;
     loop {
         if !takes_part.iter().skip(1).any(|takes_part| *takes_part) {
-            break; // nobody can win
+            break; // no contestant can win
         }
         trial.round(|index| takes_part[index])?;
         let rounds = trial.rounds();

@@ -62,7 +62,7 @@ pub enum Step {
 pub struct Options {
     /// Whether home folders stay in paths.
     pub keep_paths: bool,
-    /// The home folder of whoever makes the page.
+    /// The home folder of the user who makes the page.
     pub home: Option<String>,
     /// Whether the page holds source files that the recording names.
     pub sources: bool,

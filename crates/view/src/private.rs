@@ -9,7 +9,7 @@ pub struct Private {
 }
 
 impl Private {
-    /// For the home folder of whoever makes the page, and those of others by where home folders are.
+    /// For the home folder of the user who makes the page, and those of others by where home folders are.
     pub fn new(home: Option<&str>) -> Private {
         let own = home.filter(|home| home.len() > 1).map(|home| regex::escape(home.trim_end_matches('/')) + r"\b|");
         let pattern = format!(r"{}/home/[^/\s:'()]+|/Users/[^/\s:'()]+|/root\b", own.unwrap_or_default());

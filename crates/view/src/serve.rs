@@ -1,5 +1,5 @@
-//! The local server. It listens on the loopback address only, on a port that the kernel chooses. Whoever has the URL that
-//! it prints gets in, once: the token in it is exchanged for a cookie. Requests that another site's page could have made
+//! The local server. It listens on the loopback address only, on a port that the kernel chooses. The URL that it prints
+//! lets a browser in, once: the token in it is exchanged for a cookie. Requests that another site's page could have made
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
 mod guard;
@@ -88,7 +88,7 @@ impl Listening {
 
     fn serve_complete(&self, recording: &Recording, compared: Compared, settings: &Settings, look: Option<&Look>) {
         let sliced = Sliced::new(cuts(recording));
-        // What takes long keeps nobody else waiting.
+        // A long answer keeps no other question waiting.
         let engines = Engines::of(|| Engine::with_slices(recording, compared, &sliced).with(settings));
         let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ impl Listening {
                     }
                 });
             }
-            // When the first page is there, nothing is in a hurry until somebody drags.
+            // When the first page is there, nothing is in a hurry until the user drags.
             if is_shown.recv().is_ok() {
                 sliced.cut(recording, |_| {});
             }
@@ -115,7 +115,7 @@ impl Listening {
             Entry::Known => route(&mut request, engines, shown, look),
         };
         let reply = with(reply, &HEADERS);
-        // Whoever asked may be gone.
+        // The browser may be gone.
         let _ = request.respond(reply);
     }
 }
@@ -166,7 +166,7 @@ fn mark(request: &mut Request, look: Option<&Look>) -> Reply {
     let is_read = request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut name).is_ok();
     match look.is_some_and(|look| is_read && look.mark(&name)) {
         true => text(200, ""),
-        false => text(422, "There is no program any more that could be marked."),
+        false => text(422, "The program has exited; no mark was set."),
     }
 }
 
@@ -189,7 +189,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     let answer = engine.answer(&ask);
     drop(engine);
     if ask.what == What::Profile {
-        // Who waits for it waits no more.
+        // Wake the thread that waits for the first profile.
         shown.map(|shown| shown.send(()));
     }
     match answer {

@@ -13,7 +13,7 @@ use memtoll_verify::prediction::{self, Prediction};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A recording, and all that the advice finds in it: whoever asks for a finding by its id has seen it, however little it
+/// A recording, and all that the advice finds in it: a user who asks for a finding by its id has seen it, however little it
 /// saves.
 pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Problem> {
     let recording = arguments.names.open(file).map_err(|error| Problem::Patch(error.to_string()))?;

@@ -31,7 +31,7 @@ impl Listening {
                             }
                             Entry::Known => text(405, "There are only pages here."),
                         };
-                        // Whoever asked may be gone.
+                        // The browser may be gone.
                         let _ = request.respond(with(reply, &HEADERS));
                     }
                 });
