@@ -7,23 +7,26 @@
 mod bytes_range;
 mod highest_sum;
 mod recent;
+mod watched;
 mod word;
 
 use crate::arena::Arena;
 use crate::identity::Identity;
-use crate::process::{self, Memory};
+use crate::process;
 use crate::surroundings::Surroundings;
 use crate::threads::{self, Stack};
 use crate::urgency;
 pub use bytes_range::BytesRange;
 use highest_sum::HighestSum;
 use memtoll_trace::ids::ImageNo;
-use memtoll_trace::meta::{Resident, Usage};
+use memtoll_trace::meta::Resident;
 pub use recent::{Happened, Recent};
 use rustc_hash::FxHashMap;
 use std::ops::Add;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub use watched::Known;
+use watched::{Others, Watched};
 pub use word::Word;
 
 /// Time between two looks when the run begins, and later: in between, a part of the time that the run has taken.
@@ -35,141 +38,6 @@ const PAUSE_OF_AGE: u32 = 32;
 const MOST_OF_TIME: u32 = 200;
 /// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
-/// Looks at a process that has run for a while, for one look at its title.
-const LOOKS_PER_TITLE: u32 = 8;
-
-/// What is known of a process image that is over.
-#[derive(Default)]
-pub struct Known {
-    pub usage: Option<Usage>,
-    pub resident: Option<Resident>,
-    /// What the process showed last in the place of its command line.
-    pub title: Option<String>,
-}
-
-/// What one look saw.
-#[derive(Clone, Copy)]
-struct Look {
-    /// Ticks.
-    at: u64,
-    memory: Memory,
-    usage: Option<Usage>,
-    /// What the recorder has, with the program's unwinding tables that it read.
-    own: BytesRange,
-}
-
-impl Look {
-    /// The program's part of the resident set.
-    fn program(&self) -> BytesRange {
-        BytesRange::rest_of(self.memory.now, self.own)
-    }
-}
-
-struct Watched {
-    pid: u32,
-    identity: Arc<Identity>,
-    title: Option<String>,
-    /// Looks so far.
-    looks: u32,
-    arena: Arc<Arena>,
-    /// Ticks.
-    began: u64,
-    last: Option<Look>,
-    /// Whether all were looked at since it began.
-    in_round: bool,
-    /// The program's part of the largest resident set, and the recorder's at that time.
-    peak: BytesRange,
-    own_at_peak: BytesRange,
-    /// When its end was noticed, ticks, and what the kernel had counted then.
-    ended: Option<u64>,
-    counted: Option<Usage>,
-    others: Option<Others>,
-}
-
-/// All other processes when one had ended.
-#[derive(Clone, Copy, Default)]
-struct Others {
-    /// What they had together, and the recorder in them.
-    sum: BytesRange,
-    recorder: u64,
-    /// When the last of them began, ticks: perhaps after the end of the first, of which memtoll hears a little later.
-    newest: u64,
-}
-
-impl Watched {
-    /// Looks. Returns the most that the program may have had since the look before; `None`: it is gone, or executes
-    /// another program, whose image will say so.
-    fn look(&mut self, at: u64) -> Option<u64> {
-        if self.ended.is_some() {
-            return None;
-        }
-        let memory = process::memory(self.pid)?;
-        if self.last.is_some_and(|last| memory.largest < last.memory.largest) {
-            return None;
-        }
-        self.looks += 1;
-        // Titles are changed soon after the begin, or now and then.
-        if self.looks.is_power_of_two() || self.looks.is_multiple_of(LOOKS_PER_TITLE) {
-            self.title = self.identity.title_of(self.pid).or(self.title.take());
-        }
-        let own = self.arena.own_memory();
-        let before = self.last.replace(Look { at, memory, usage: process::counted(self.pid), own });
-        let last = self.last?;
-        let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
-        if has_grown {
-            // Reached between the two looks, with what the recorder had in one of them or in between.
-            let least = before.map_or(0, |before| before.own.least);
-            let then = BytesRange { least: least.min(own.least), most: own.most };
-            let program = BytesRange::rest_of(memory.largest, then);
-            if program.middle() > self.peak.middle() {
-                (self.peak, self.own_at_peak) = (program, then);
-            }
-        }
-        let most = |before: Look| {
-            if has_grown {
-                return self.peak.most;
-            }
-            let came = pages_between(before.usage, last.usage).unwrap_or(u64::MAX);
-            let (then, now) = (before.program().most, last.program().most);
-            then.saturating_add(came).min(self.peak.most).max(then).max(now)
-        };
-        Some(before.map_or(self.peak.most, most))
-    }
-
-    /// What looks say of it, now that it is over. `happened` tells what the kernel told after a time.
-    fn known(&self, ended: u64, happened: &Recent, units: impl Fn(u64) -> u64) -> Known {
-        let Some(last) = self.last else {
-            return Known { usage: self.counted, resident: None, title: self.title.clone() };
-        };
-        let counted = pages_between(last.usage, self.counted);
-        // What is forgotten may have been anything.
-        let told = happened.after(last.at);
-        let (came, went) = match (told, counted) {
-            (Some(told), counted) => (told.came.max(counted.unwrap_or(0)), told.went),
-            (None, Some(counted)) => (counted, u64::MAX),
-            (None, None) => return Known { usage: None, resident: None, title: self.title.clone() },
-        };
-        let now = last.program();
-        let at_end = BytesRange { least: now.least.saturating_sub(went), most: now.most.saturating_add(came) };
-        let peak = BytesRange { least: self.peak.least.max(now.least), most: self.peak.most.max(at_end.most) };
-        let resident = Resident {
-            program: peak.middle(),
-            recorder: self.own_at_peak.middle(),
-            error: peak.error(),
-            at_end: Some(at_end.into()),
-            unseen: Some(units(ended.saturating_sub(last.at))),
-        };
-        let processor = told.map_or(0, |told| told.processor);
-        let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + processor, ..usage };
-        let usage = self.counted.or(last.usage.map(until_then));
-        Known { usage, resident: Some(resident), title: self.title.clone() }
-    }
-}
-
-/// Bytes of the pages that came between two counts of page faults, if each was one page.
-fn pages_between(before: Option<Usage>, then: Option<Usage>) -> Option<u64> {
-    Some(then?.faults().saturating_sub(before?.faults()).saturating_mul(crate::arch::page()))
-}
 
 struct State {
     watched: FxHashMap<ImageNo, Watched>,
@@ -301,21 +169,7 @@ impl Looks {
     /// An image begins; its process waits meanwhile.
     pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>, identity: Arc<Identity>) {
         let began = self.now();
-        let watched = Watched {
-            pid,
-            identity,
-            title: None,
-            looks: 0,
-            arena,
-            began,
-            last: None,
-            in_round: false,
-            peak: BytesRange::default(),
-            own_at_peak: BytesRange::default(),
-            ended: None,
-            counted: None,
-            others: None,
-        };
+        let watched = Watched::new(pid, identity, arena, began);
         let mut state = self.locked();
         // One that was in this process before is over.
         state.watched.values_mut().filter(|old| old.pid == pid).for_each(|old| _ = old.ended.get_or_insert(began));

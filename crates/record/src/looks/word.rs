@@ -1,6 +1,6 @@
 //! A process's last word.
 
-use super::Look;
+use super::watched::Look;
 use memtoll_trace::meta::{Resident, Usage};
 
 /// A process whose kernel counted no more than this after its word did nothing but end: page faults, and processor time, ns.
