@@ -26,9 +26,9 @@ const SHARE: usize = 8;
 const LONGEST_COPY: u64 = 32 << 20;
 
 /// What tells a file from all others, also from one that was written anew.
-type Identity = (u64, u64, i64, i64); // device, inode, seconds and nanoseconds of the last change
+type OnDisk = (u64, u64, i64, i64); // device, inode, seconds and nanoseconds of the last change
 
-fn identity(about: &Metadata) -> Identity {
+fn identity(about: &Metadata) -> OnDisk {
     (about.dev(), about.ino(), about.ctime(), about.ctime_nsec())
 }
 
@@ -38,7 +38,7 @@ struct Kept {
     /// Where it lay when it was opened.
     path: String,
     id: FileId,
-    identity: Identity,
+    identity: OnDisk,
 }
 
 impl Kept {
@@ -91,7 +91,7 @@ fn own(file: &impl AsRawFd) -> PathBuf {
 struct Files {
     kept: Vec<Kept>,
     /// Those that need not be looked at again.
-    seen: FxHashMap<Identity, FileId>,
+    seen: FxHashMap<OnDisk, FileId>,
     /// Which files a path had, in the order in which they were loaded.
     versions: FxHashMap<String, Vec<FileId>>,
     /// The paths of files in the recording.
