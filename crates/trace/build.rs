@@ -16,7 +16,7 @@ struct Entry<'a> {
 fn entry(line: &str) -> Option<Entry<'_>> {
     let arguments = line.strip_prefix("EVENT(").or_else(|| line.strip_prefix("TOLD("))?.strip_suffix(')')?;
     let mut fields = arguments.split(", ");
-    let mut field = || fields.next().unwrap_or_else(|| panic!("hooks.def: expected five fields: {line}"));
+    let mut field = || fields.next().unwrap_or_else(|| panic!("hooks.def: expected five fields and a type: {line}"));
     let number = field().parse().unwrap_or_else(|_| panic!("hooks.def: expected a number: {line}"));
     let name = field().trim_end_matches('_');
     Some(Entry {

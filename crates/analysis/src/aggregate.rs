@@ -18,7 +18,7 @@ use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::NodeId;
-use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::op::Effect;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
@@ -169,11 +169,6 @@ impl<S: Select> Aggregator<S> {
     pub fn peak_with_mappings(&self) -> Option<PeakWithMappings> {
         self.tally.counts_all_parts().then(|| self.tally.peak_with_mappings())
     }
-}
-
-/// Names an operation from its number's bit in [`Metrics::operations`].
-pub fn operations(bits: u64) -> impl Iterator<Item = Op> {
-    Op::all().filter(move |op| bits >> op.0 & 1 == 1)
 }
 
 #[cfg(test)]

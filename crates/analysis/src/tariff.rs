@@ -17,7 +17,6 @@
 //! out at more than these calls took: its faults were cheaper than others. Nothing is cut to fit. By how much it is more is
 //! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
 
-use crate::aggregate::operations;
 use crate::anchor::{Anchor, Calls, Met};
 use crate::calibration::{self, Figure};
 pub use crate::costs::{CostEstimates, Costs};
@@ -418,8 +417,8 @@ impl Tariff {
         let asked_for = site.bytes_allocated.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.
         let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
-        let gives_back = operations(site.operations).any(|op| op.symbol() == "madvise");
-        let maps_unknown = site.mappings == 0 && operations(site.operations).any(Op::is_mapping);
+        let gives_back = site.operations & Op::MADVISE.bit() != 0;
+        let maps_unknown = site.mappings == 0 && Op::of_bits(site.operations).any(Op::is_mapping);
         if blocks == 0 || gives_back || maps_unknown { site.faults } else { site.faults.min(most) }
     }
 

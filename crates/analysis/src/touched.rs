@@ -1,6 +1,5 @@
 //! What a line's memory is, and how much of it is touched.
 
-use crate::aggregate::operations;
 use crate::findings::faults_again;
 use crate::metric::Metric;
 use crate::priced::Priced;
@@ -14,7 +13,7 @@ pub fn asked_for(metrics: &Priced) -> u64 {
 
 /// Whether mappings were made there, and not only blocks.
 pub fn maps(metrics: &Priced) -> bool {
-    operations(metrics.operations).any(Op::is_mapping)
+    Op::of_bits(metrics.operations).any(Op::is_mapping)
 }
 
 /// Whether most of the memory is the program's own mappings. Of files, only what is touched is
@@ -50,6 +49,6 @@ mod tests {
             |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
         let is_more = |counts: &Metrics| is_more_than_asked_for(&tariff.price(counts), &tariff);
         assert!(!is_more(&counts(1)) && is_more(&counts(8)));
-        assert!(!is_more(&Metrics { operations: 1 << Op::MMAP.0, ..counts(8) }));
+        assert!(!is_more(&Metrics { operations: Op::MMAP.bit(), ..counts(8) }));
     }
 }

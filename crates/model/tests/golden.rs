@@ -143,13 +143,13 @@ fn tiny() {
     assert_eq!((counts.events, counts.acquired, counts.bytes), (1738, 1116, 173_934));
     assert_eq!((counts.released, counts.null, counts.unknown, counts.live), (614, 3, 0, 502));
     assert_eq!(counts.allocator_time, total.allocator_time);
-    let aligned = all.iter().find(|event| event.op.symbol() == "aligned_alloc").unwrap();
+    let aligned = all.iter().find(|event| event.op == Op::ALIGNED_ALLOC).unwrap();
     assert_eq!((aligned.size, aligned.detail, aligned.address % 64), (640, 6, 0));
     let mapping = all.iter().find(|event| event.op == Op::MMAP).unwrap();
     assert_eq!((mapping.size, mapping.detail, mapping.block), (1 << 20, 1, Block::None));
     assert_eq!(site(&recording, 0, aligned.node).0, "main");
     let second = ThreadNo::new(2).unwrap();
-    assert_eq!(all.iter().filter(|event| event.thread == second && event.op.symbol() == "malloc").count(), 100);
+    assert_eq!(all.iter().filter(|event| event.thread == second && event.op == Op::MALLOC).count(), 100);
     let worker = all.iter().find(|event| event.thread == second).unwrap();
     let (function, file, line, frames) = site(&recording, 0, worker.node);
     assert_eq!((function.as_str(), file.as_str(), line), ("worker", "tiny.c", Some(11)));

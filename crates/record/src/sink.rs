@@ -284,7 +284,7 @@ impl Sink {
             if !event.op.is_release_half() {
                 self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address);
             }
-        } else if event.op.symbol() == "pthread_create" {
+        } else if event.op == Op::PTHREAD_CREATE {
             self.facts.threads.handle_is_new(event.address, self.time.at(call.begin));
             self.join.has_stack(event.address);
         }

@@ -8,7 +8,7 @@ use crate::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
-use memtoll_trace::op::Effect;
+use memtoll_trace::op::{Effect, Op};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -399,7 +399,7 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.counts.bytes += event.size;
                 step.what = match () {
                     () if in_place.is_some() => Do::Realloc,
-                    () if event.op.name() == "calloc" => Do::Calloc,
+                    () if event.op == Op::CALLOC => Do::Calloc,
                     // posix_memalign takes no alignment below that of a pointer.
                     () if event.detail > 0 => Do::Aligned,
                     () => Do::Malloc,

@@ -258,7 +258,7 @@ mod tests {
             words(&leaked, 0.5),
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
-        let operations = 1 << Op::MMAP.0;
+        let operations = Op::MMAP.bit();
         let scattered = Metrics { live_allocations: 1, lifetime: 3_000_000, largest: 80, ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),

@@ -89,7 +89,24 @@ static EFFECTS: [Effect; 256] = {
     effects
 };
 
+// One more hook than sets and packed numbers have room for does not compile.
+const _: () = assert!(FUNCTIONS.len() < 1 << Op::BITS && 1 << Op::BITS <= u64::BITS);
+
 impl Op {
+    /// Bits of a number without the mark of a release half, where it is packed.
+    pub const BITS: u32 = 6;
+
+    /// In a set of operations, such as [`Metrics::operations`](crate::summary::Metrics::operations).
+    #[inline]
+    pub const fn bit(self) -> u64 {
+        1 << self.0
+    }
+
+    /// The operations of a set.
+    pub fn of_bits(bits: u64) -> impl Iterator<Item = Op> {
+        Op::all().filter(move |op| bits & op.bit() != 0)
+    }
+
     /// The block that the event is about lends a part of itself to the one that the same thread acquires next: of as many
     /// bytes as that has. They come back when that is released.
     pub const LEND: Op = Op(Op::POOL_ALLOC.0 | RELEASE_HALF);

@@ -10,7 +10,7 @@
 
 // The hooks' addresses, under their second names (MEMTOLL_EVENT_HOOK), which say nothing to the compiler. Bound inside this
 // library by -Bsymbolic.
-#define EVENT(number, name, symbol, function, effect)                                                                   \
+#define EVENT(number, name, symbol, function, effect, type)                                                                   \
     extern "C" void memtoll_hook_of_overridden_##name() asm("memtoll_overridden_" symbol);
 #include "hooks.def"
 
@@ -151,17 +151,17 @@ FileRange file_around(uintptr_t address) {
 void patch_imports_if_overridden() {
     // What is loaded after the recorder cannot be what a name is bound to: the recorder defines them all.
     constexpr char kNames[] =
-#define EVENT(number, name, symbol, function, effect) symbol "\0"
+#define EVENT(number, name, symbol, function, effect, type) symbol "\0"
 #include "hooks.def"
         ;
     constexpr unsigned kCount = 0
-#define EVENT(number, name, symbol, function, effect) +1
+#define EVENT(number, name, symbol, function, effect, type) +1
 #include "hooks.def"
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
     const Wanted* one = all;
-#define EVENT(number, name, symbol, function, effect)                                                                   \
+#define EVENT(number, name, symbol, function, effect, type)                                                                   \
     note_if_overridden(*one++, reinterpret_cast<uintptr_t>(&memtoll_hook_of_overridden_##name), &overridden.name);
 #include "hooks.def"
     if (override_count == 0) return;

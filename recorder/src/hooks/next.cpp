@@ -13,8 +13,7 @@ std::atomic<bool> next_is_known{false};
 namespace {
 
 enum Index {
-#define EVENT(number, name, symbol, function, effect) i_##name,
-#define SILENT(name, symbol) i_##name,
+#define HOOK(name, symbol, type) i_##name,
 #include "hooks.def"
     kCount,
 };
@@ -28,15 +27,13 @@ template <class Function> void point(Function*& pointer, void* found) {
 void find_next() {
     // Threads that come here at the same time, or a signal handler in between, all find the same.
     constexpr char kNames[] =
-#define EVENT(number, name, symbol, function, effect) symbol "\0"
-#define SILENT(name, symbol) symbol "\0"
+#define HOOK(name, symbol, type) symbol "\0"
 #include "hooks.def"
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kAfterRecorder);
     Next found{};
-#define EVENT(number, name, symbol, function, effect) point(found.name, all[i_##name].found);
-#define SILENT(name, symbol) point(found.name, all[i_##name].found);
+#define HOOK(name, symbol, type) point(found.name, all[i_##name].found);
 #include "hooks.def"
     next = overridden = found;
     next_is_known.store(true, std::memory_order_release);

@@ -30,7 +30,7 @@
 namespace memtoll {
 
 enum HookKind : uint8_t {
-#define EVENT(number, name, symbol, function, effect) k_##name = number,
+#define EVENT(number, name, symbol, function, effect, type) k_##name = number,
 #include "hooks.def"
 };
 
@@ -39,7 +39,7 @@ enum class Effect : uint8_t { ACQUIRE, RELEASE, REALLOCATE, MAP, UNMAP, REMAP, A
 
 constexpr Effect effect_of(HookKind kind) {
     switch (kind) {
-#define EVENT(number, name, symbol, function, effect)                                                                   \
+#define EVENT(number, name, symbol, function, effect, type)                                                                   \
     case k_##name: return Effect::effect;
 #include "hooks.def"
     }

@@ -6,8 +6,8 @@ use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
-use memtoll_analysis::aggregate::operations;
 use memtoll_report::format;
+use memtoll_trace::op::Op;
 
 const SMALLEST: u64 = 64 << 10;
 const FEWEST: u64 = 8;
@@ -27,7 +27,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let touched = metrics.touched_bytes;
     // Again and again: what was touched is several times what was ever live, or calloc filled memory with zeroes that stays.
     let faults_again = touched >= pattern.most_live_bytes * 3;
-    let is_zeroed = operations(metrics.operations).any(|op| op.name() == "calloc");
+    let is_zeroed = metrics.operations & Op::CALLOC.bit() != 0;
     if pieces < most_live * 4 || !(faults_again || is_zeroed) {
         return None;
     }
@@ -178,7 +178,7 @@ mod tests {
         // But calloc fills them with zeroes each time.
         let mut zeroed = frames(3);
         zeroed.counts.faults = 400;
-        zeroed.counts.operations = 1 << (0..64).find(|number| Op(*number).name() == "calloc").unwrap();
+        zeroed.counts.operations = Op::CALLOC.bit();
         let found = drafts("reuse", zeroed);
         assert!(found[0].evidence.text[1].starts_with("calloc fills 396 MiB"), "{:?}", found[0].evidence.text);
     }

@@ -312,7 +312,7 @@ impl<S: Select> Tally<S> {
         site.live_allocations = site.live_allocations.wrapping_add(1);
         site.bytes_allocated = site.bytes_allocated.wrapping_add(size);
         site.allocator_time += event.duration;
-        site.operations |= 1 << event.op.0;
+        site.operations |= event.op.bit();
         site.largest = site.largest.max(size);
         site.allocations += !reallocates as u64;
         if reallocates {
@@ -349,7 +349,7 @@ impl<S: Select> Tally<S> {
         let index = self.site(event, event.size);
         let site = &mut self.sites[index];
         site.allocator_time += event.duration;
-        site.operations |= 1 << event.op.0;
+        site.operations |= event.op.bit();
         site.reallocations += reallocates as u64;
         let rare = self.rare(index);
         rare.other_events += !reallocates as u64;
@@ -431,7 +431,7 @@ impl<S: Select> Tally<S> {
             Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration),
             None => site.allocator_time += event.duration,
         }
-        site.operations |= 1 << event.op.0;
+        site.operations |= event.op.bit();
         match event.block {
             Block::Null => self.rare(index).free_null_calls += 1,
             _ => site.frees += 1,
@@ -516,7 +516,7 @@ impl<S: Select> Tally<S> {
         }
         let index = self.site(event, event.size);
         self.rare(index).other_events += 1;
-        self.sites[index].operations |= 1 << event.op.0;
+        self.sites[index].operations |= event.op.bit();
         let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
         if self.in_window() && mapped > 0 {
             let sums = self.costs_of(index);

@@ -4,6 +4,7 @@ use super::*;
 use crate::priced::Priced;
 use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::op::Op;
 use proptest::prelude::*;
 
 const MALLOC: Op = Op::MALLOC;

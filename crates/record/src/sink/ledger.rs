@@ -214,7 +214,7 @@ mod tests {
 
     /// The block that is released, and its size; `None` if the release is to wait.
     fn release(ledger: &mut Ledger, time: u64, thread: u32, address: u64) -> Option<(Block, u64)> {
-        let free = Op::all().find(|op| op.symbol() == "free").unwrap();
+        let free = Op::FREE;
         let mut event = event(free, time, thread, address, 0);
         let released = ledger.release(&mut event, Units(time))?;
         Some((event.block, released.size().0))

@@ -36,7 +36,7 @@ impl TestSink {
         };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
         let (start, ticks_per_microsecond) = (run.around.clock.now(), run.around.ticks_per_microsecond);
-        let release = Op::all().find(|op| op.symbol() == "free").unwrap();
+        let release = Op::FREE;
         let about = Image {
             image: ImageNo::FIRST,
             pid: 0,

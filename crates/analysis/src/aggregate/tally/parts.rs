@@ -7,12 +7,14 @@ use crate::aggregate::Select;
 use crate::zeroed::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::op::Op;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
 const SIZE_BITS: u32 = 40;
 const THREAD_BITS: u32 = 18;
+const _: () = assert!(SIZE_BITS + THREAD_BITS + Op::BITS == u64::BITS);
 /// Most programs have fewer.
 const FIRST_SLOTS: usize = 1 << 8;
 
@@ -317,7 +319,7 @@ impl<S: Select> Tally<S> {
         let key = Key::new(SiteIndex::at(site), event.thread, size);
         let usual = Usual::new(event.op.0, event.thread, size);
         let Some(counts) = self.apart(usual, key) else { return };
-        counts.operations |= 1 << event.op.0;
+        counts.operations |= event.op.bit();
         counts.events += 1;
         match call {
             Call::Acquired { reallocates } => {
