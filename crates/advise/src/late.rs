@@ -62,7 +62,7 @@ impl Late {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn site(calls: u64, bytes: u64, ns: u64) -> Priced {
         let counts =

@@ -14,7 +14,7 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::sums;
 use memtoll_analysis::tariff::Costs;
 use memtoll_model::Recording;
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 use std::path::Path;
 
 /// What a test says of a site; times in ns.

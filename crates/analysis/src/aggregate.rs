@@ -18,9 +18,10 @@ use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::NodeId;
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Effect;
 use memtoll_trace::pattern::Pattern;
-use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
 pub use live_block::LiveBlock;
 pub use scan::Scan;

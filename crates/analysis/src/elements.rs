@@ -1,7 +1,7 @@
 //! How many elements the blocks of a container have room for.
 
 use crate::sites::Row;
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 
 /// Size of each block, bytes, where all blocks are alike.
 pub fn block_size(metrics: &Metrics) -> Option<u64> {

@@ -107,7 +107,7 @@ fn last_part(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn site(frame: Option<FrameId>, type_name: &str, bytes: u64) -> Row {
         let metrics = Metrics { allocations: 1, bytes_allocated: bytes, ..Metrics::default() };

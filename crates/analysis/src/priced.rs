@@ -5,7 +5,7 @@
 //!
 //! [`Tariff::price`]: crate::tariff::Tariff::price
 
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 use std::ops::Deref;
 
 /// Counts and their costs. Prices are settled for each call site; those of several are sums of both.

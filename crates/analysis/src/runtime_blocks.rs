@@ -3,7 +3,7 @@
 use crate::stacks::Texts;
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Frames, Recording, StackId};
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 use rustc_hash::FxHashMap;
 
 /// Blocks of one kind, and how their stacks are known: by the innermost functions in these files.

@@ -25,8 +25,8 @@ pub use crate::fault_prices::FaultPrices;
 use crate::priced::Priced;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
-use memtoll_trace::summary::Metrics;
 
 /// With fewer pairs of calls compared, their mean difference says nothing.
 const FEWEST_PAIRS: u64 = 64;

@@ -40,7 +40,7 @@ pub fn is_more_than_asked_for(metrics: &Priced, tariff: &Tariff) -> bool {
 mod tests {
     use super::*;
     use memtoll_trace::meta::{Clock, Prices};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     #[test]
     fn small_blocks_may_touch_more_than_they_have() {

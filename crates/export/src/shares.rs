@@ -1,7 +1,7 @@
 //! Shares of sums that add up to them.
 
 use memtoll_analysis::priced::Priced;
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::{Adds, COUNTS};
 
 /// What a stack paid, divided among its parts in proportion to what each was priced at for itself. So are counts: the
 /// events of a file may tell more of them than its sums do, which the report shows.
@@ -10,8 +10,8 @@ pub fn shares(whole: &Priced, mut parts: Vec<Priced>) -> Vec<Priced> {
     for field in Priced::COSTS {
         divide(&mut whole, &mut parts, field);
     }
-    for field in Metrics::SUMS {
-        divide(&mut whole, &mut parts, |priced| field(&mut priced.counts));
+    for count in COUNTS.iter().filter(|count| matches!(count.adds, Adds::Sum | Adds::Level)) {
+        divide(&mut whole, &mut parts, |priced| (count.of)(&mut priced.counts));
     }
     parts
 }

@@ -207,8 +207,8 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
 mod tests {
     use super::*;
     use memtoll_trace::meta::{Clock, Price, Prices};
+    use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
-    use memtoll_trace::summary::Metrics;
 
     fn words(metrics: &Metrics, seconds: f64) -> String {
         let price = |median| Price { median, p10: median, p90: median };

@@ -12,7 +12,8 @@
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::ids::{NodeId, ThreadNo};
-use crate::summary::{LiveCurve, Metrics, PeakWithMappings};
+use crate::metrics::{Columns, Metrics, OF_CHAPTER, Rows};
+use crate::summary::{LiveCurve, PeakWithMappings};
 
 /// A block of memory that was live when the chapter began and is released in it. `Of` is what says who acquired it: while a
 /// chapter is written, that is something else than a stack.
@@ -156,36 +157,9 @@ pub struct Chapter {
     pub carried: Vec<Carried>,
 }
 
-/// A number of each of [`COUNTS`].
-pub type Counts = [u64; COUNTS.len()];
+/// A number of each of [`OF_CHAPTER`].
+pub type Counts = [u64; OF_CHAPTER.len()];
 
-/// Fields of [`Metrics`] that chapters have. All but [`LARGEST`] and [`OPERATIONS`] add up.
-pub const COUNTS: [fn(&mut Metrics) -> &mut u64; 18] = [
-    |metrics| &mut metrics.allocations,
-    |metrics| &mut metrics.reallocations,
-    |metrics| &mut metrics.frees,
-    |metrics| &mut metrics.free_null_calls,
-    |metrics| &mut metrics.failed,
-    |metrics| &mut metrics.bytes_allocated,
-    |metrics| &mut metrics.temporary,
-    |metrics| &mut metrics.lifetime,
-    |metrics| &mut metrics.allocator_time,
-    |metrics| &mut metrics.timed_calls,
-    |metrics| &mut metrics.events,
-    |metrics| &mut metrics.mappings,
-    |metrics| &mut metrics.mapped_bytes,
-    |metrics| &mut metrics.largest,
-    |metrics| &mut metrics.operations,
-    |metrics| &mut metrics.live_bytes,
-    |metrics| &mut metrics.live_allocations,
-    |metrics| &mut metrics.release_balance,
-];
-/// Where [`Metrics::largest`] stands among them.
-pub const LARGEST: usize = 13;
-/// Where [`Metrics::operations`] stands.
-pub const OPERATIONS: usize = 14;
-/// The last of them may be less than 0.
-const FIRST_SIGNED: usize = COUNTS.len() - 3;
 /// No chapter is as long, unpacked. Bytes.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -222,8 +196,8 @@ fn count(bytes: &mut Bytes) -> Result<usize, Damage> {
 pub fn encode(chapter: &Chapter) -> Vec<u8> {
     let mut sites = Sites::default();
     for (node, metrics) in &chapter.sites {
-        let mut metrics = *metrics;
-        sites.push(*node, &COUNTS.map(|field| *field(&mut metrics)));
+        let values = metrics.values();
+        sites.push(*node, &OF_CHAPTER.map(|index| values[index]));
     }
     encode_with(chapter, &sites)
 }
@@ -334,29 +308,32 @@ fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
     Ok(Extents { ranges: ranges_now, moving: moving.collect::<Result<_, Damage>>()? })
 }
 
-/// What is added to the sums of call sites, packed one by one: there can be hundreds of thousands, and none is kept.
-#[derive(Default)]
+/// What is added to the sums of call sites, packed one by one.
 pub struct Sites {
     count: usize,
     last_node: u64,
     nodes: Vec<u8>,
-    columns: [Vec<u8>; COUNTS.len()],
+    columns: Columns<{ OF_CHAPTER.len() }>,
+}
+
+impl Default for Sites {
+    fn default() -> Sites {
+        Sites { count: 0, last_node: 0, nodes: Vec::new(), columns: Columns::new(&OF_CHAPTER, 0) }
+    }
 }
 
 impl Sites {
-    /// Adds a site: its stack node, and what is added to each of [`COUNTS`].
+    /// Adds a site: its stack node, and what is added to each of [`OF_CHAPTER`].
     pub fn push(&mut self, node: Option<NodeId>, sums: &Counts) {
         self.count += 1;
         put_signed(&mut self.nodes, number_of(node), &mut self.last_node);
-        for (index, (value, column)) in sums.iter().zip(&mut self.columns).enumerate() {
-            put_varint(column, if index < FIRST_SIGNED { *value } else { zigzag(*value as i64) });
-        }
+        self.columns.push(sums);
     }
 
     fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, self.count as u64);
         out.extend_from_slice(&self.nodes);
-        self.columns.iter().for_each(|column| out.extend_from_slice(column));
+        self.columns.put(out);
     }
 }
 
@@ -425,14 +402,9 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     for _ in 0..count(bytes)? {
         chapter.sites.push((signed_node(bytes, &mut before)?, Metrics::default()));
     }
-    for (index, field) in COUNTS.iter().enumerate() {
-        if bytes.skip_zeros(chapter.sites.len()) {
-            continue;
-        }
-        for (_, metrics) in &mut chapter.sites {
-            let value = bytes.varint()?;
-            *field(metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };
-        }
+    let mut rows = Rows::read(bytes, chapter.sites.len())?;
+    for (_, metrics) in &mut chapter.sites {
+        *metrics = rows.row()?;
     }
     Ok(chapter)
 }
@@ -493,6 +465,7 @@ impl CurvePart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::COUNTS;
     use proptest::prelude::*;
 
     fn thread(number: u32) -> ThreadNo {
@@ -531,8 +504,8 @@ mod tests {
         };
         for node in [9u32, 8, 4_000_000_000] {
             let mut metrics = Metrics::default();
-            for (index, field) in COUNTS.iter().enumerate() {
-                *field(&mut metrics) = u64::from(node) * 100 + index as u64;
+            for index in OF_CHAPTER {
+                *(COUNTS[index].of)(&mut metrics) = u64::from(node) * 100 + index as u64;
             }
             metrics.live_bytes = (node as u64).wrapping_neg();
             let (thread, number) = (thread(node), u64::from(node) * 3);

@@ -21,7 +21,7 @@ pub const SIGNATURE: &[u8; 10] = b"\x89memtoll\r\n";
 /// Bytes of the signature with the version behind it.
 pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
-pub const MAJOR: u16 = 3;
+pub const MAJOR: u16 = 4;
 /// Grows with additions that older readers can skip.
 pub const MINOR: u16 = 0;
 /// "MTBK"

@@ -12,6 +12,7 @@ pub mod ids;
 pub mod index;
 pub mod inherited;
 pub mod meta;
+pub mod metrics;
 pub mod nodes;
 pub mod op;
 pub mod parts;

@@ -10,7 +10,7 @@ mod rank;
 mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo};
-use crate::summary::Metrics;
+use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};

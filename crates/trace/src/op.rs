@@ -96,7 +96,7 @@ impl Op {
     /// Bits of a number without the mark of a release half, where it is packed.
     pub const BITS: u32 = 6;
 
-    /// In a set of operations, such as [`Metrics::operations`](crate::summary::Metrics::operations).
+    /// In a set of operations, such as [`Metrics::operations`](crate::metrics::Metrics::operations).
     #[inline]
     pub const fn bit(self) -> u64 {
         1 << self.0

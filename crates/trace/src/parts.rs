@@ -10,9 +10,9 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
-use crate::chapter::{COUNTS, Chapter, LARGEST, OPERATIONS};
+use crate::chapter::Chapter;
 use crate::ids::{NodeId, ThreadNo};
-use crate::summary::Metrics;
+use crate::metrics::{COUNTS, Columns, Metrics, OF_PART, Rows};
 
 crate::index! {
     /// A call site of a chapter: its place in [`Chapter::sites`].
@@ -66,30 +66,8 @@ pub struct Parts {
     pub others: Vec<Other>,
 }
 
-/// Fields of the others that are stored: the rest of [`COUNTS`] follows from the size.
-const STORED: [fn(&mut Metrics) -> &mut u64; 16] = [
-    |metrics| &mut metrics.allocations,
-    |metrics| &mut metrics.reallocations,
-    |metrics| &mut metrics.frees,
-    |metrics| &mut metrics.free_null_calls,
-    |metrics| &mut metrics.failed,
-    |metrics| &mut metrics.temporary,
-    |metrics| &mut metrics.lifetime,
-    |metrics| &mut metrics.allocator_time,
-    |metrics| &mut metrics.mappings,
-    |metrics| &mut metrics.mapped_bytes,
-    |metrics| &mut metrics.operations,
-    |metrics| &mut metrics.live_allocations,
-    |metrics| &mut metrics.release_balance,
-    // Of these, only what is not [`Usually`].
-    |metrics| &mut metrics.bytes_allocated,
-    |metrics| &mut metrics.timed_calls,
-    |metrics| &mut metrics.events,
-];
 /// Others of a chapter at the most: a chapter with more has no parts.
 pub const MOST_OTHERS: usize = 1 << 15;
-/// The last of them may be less than 0.
-const FIRST_SIGNED: usize = STORED.len() - 5;
 
 /// What follows from the other fields at most call sites: where no reallocation gave back a block or gave none, and so on.
 struct Usually {
@@ -134,13 +112,9 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
         put_varint(out, zigzag(other.size.wrapping_sub(before) as i64));
         before = other.size;
     }
-    let mut metrics: Vec<Metrics> = others.iter().map(|other| stored(&other.metrics, other.size)).collect();
-    for (index, field) in STORED.iter().enumerate() {
-        for metrics in &mut metrics {
-            let value = *field(metrics);
-            put_varint(out, if index < FIRST_SIGNED { value } else { zigzag(value as i64) });
-        }
-    }
+    let mut columns = Columns::new(&OF_PART, others.len());
+    others.iter().for_each(|other| columns.push_metrics(&stored(&other.metrics, other.size)));
+    columns.put(out);
     crate::compress(&plain)
 }
 
@@ -181,26 +155,23 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
         size = size.wrapping_add(unzigzag(bytes.varint()?) as u64);
         other.size = size;
     }
-    for (index, field) in STORED.iter().enumerate() {
-        if bytes.skip_zeros(parts.others.len()) {
-            continue;
-        }
-        for other in &mut parts.others {
-            let value = bytes.varint()?;
-            *field(&mut other.metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };
-        }
+    let mut rows = Rows::read(bytes, others)?;
+    for other in &mut parts.others {
+        other.metrics = rows.row()?;
+        derive(&mut other.metrics, other.size);
     }
-    parts.others.iter_mut().for_each(|other| derive(&mut other.metrics, other.size));
     Ok(parts)
 }
 
-/// What is stored of a part's counts.
+/// What is stored of a part's counts: of those that usually follow from others, only what there is beyond, zigzag. Live bytes and
+/// the largest block always follow.
 fn stored(metrics: &Metrics, size: u64) -> Metrics {
     let usually = Usually::of(metrics, size);
+    let beyond = |count: u64, usual: u64| zigzag(count.wrapping_sub(usual) as i64);
     Metrics {
-        bytes_allocated: metrics.bytes_allocated.wrapping_sub(usually.bytes_allocated),
-        timed_calls: metrics.timed_calls.wrapping_sub(usually.timed_calls),
-        events: metrics.events.wrapping_sub(usually.events),
+        bytes_allocated: beyond(metrics.bytes_allocated, usually.bytes_allocated),
+        timed_calls: beyond(metrics.timed_calls, usually.timed_calls),
+        events: beyond(metrics.events, usually.events),
         ..*metrics
     }
 }
@@ -208,9 +179,10 @@ fn stored(metrics: &Metrics, size: u64) -> Metrics {
 /// What follows from what is stored, and from the size of the blocks.
 fn derive(metrics: &mut Metrics, size: u64) {
     let usually = Usually::of(metrics, size);
-    metrics.bytes_allocated = metrics.bytes_allocated.wrapping_add(usually.bytes_allocated);
-    metrics.timed_calls = metrics.timed_calls.wrapping_add(usually.timed_calls);
-    metrics.events = metrics.events.wrapping_add(usually.events);
+    let whole = |usual: u64, beyond: u64| usual.wrapping_add(unzigzag(beyond) as u64);
+    metrics.bytes_allocated = whole(usually.bytes_allocated, metrics.bytes_allocated);
+    metrics.timed_calls = whole(usually.timed_calls, metrics.timed_calls);
+    metrics.events = whole(usually.events, metrics.events);
     metrics.live_bytes = metrics.live_allocations.wrapping_mul(size);
     metrics.largest = largest(metrics, size);
 }
@@ -252,10 +224,8 @@ impl Parts {
 
 fn subtract(rest: &mut Metrics, part: &Metrics) {
     let mut part = *part;
-    for (index, field) in COUNTS.iter().enumerate() {
-        if index != LARGEST && index != OPERATIONS {
-            *field(rest) = field(rest).wrapping_sub(*field(&mut part));
-        }
+    for count in COUNTS.iter().filter(|count| count.adds.is_sum()) {
+        *(count.of)(rest) = (count.of)(rest).wrapping_sub(*(count.of)(&mut part));
     }
 }
 

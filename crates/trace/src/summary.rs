@@ -1,176 +1,11 @@
 //! The payload of a summary block: an image's metrics by call site, so that a report needs no pass over the events.
 //!
-//! zstd over variable-length integers: peaks, live curve, then one column per metric over all sites.
+//! zstd over variable-length integers: peaks, live curve, then the columns of [`crate::metrics`] over all sites.
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::ids::NodeId;
-
-/// What is counted for a call site, a process, or a whole recording.
-///
-/// Bytes are those asked for; times are in units of the recording's clock.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Metrics {
-    /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
-    pub allocations: u64,
-    /// Calls of realloc and reallocarray with a block.
-    pub reallocations: u64,
-    /// Blocks released, other than by reallocation. Counted at the site that releases.
-    pub frees: u64,
-    /// Releases of a null pointer.
-    pub free_null_calls: u64,
-    /// Acquisitions that failed.
-    pub failed: u64,
-    /// Bytes of allocations and reallocations (their new sizes).
-    pub bytes_allocated: u64,
-    /// Bytes live when the image's live bytes were at their peak.
-    pub peak_bytes: u64,
-    /// Blocks live then.
-    pub peak_allocations: u64,
-    /// Bytes live at the end.
-    pub live_bytes: u64,
-    /// Blocks live at the end.
-    pub live_allocations: u64,
-    /// Blocks released before the allocating thread's next allocation.
-    pub temporary: u64,
-    /// Sum of the lifetimes of released blocks, units.
-    pub lifetime: u64,
-    /// Time inside the allocating and releasing functions, units. It contains what was paid inside for faults, mappings
-    /// and waiting, and the stamps. A release is charged to the site that allocated the block.
-    pub allocator_time: u64,
-    /// Calls whose time that is.
-    pub timed_calls: u64,
-    /// Minor faults of pages of the site's blocks and mappings.
-    pub faults: u64,
-    /// Those of them that happened inside a call of an allocation function.
-    pub faults_inside: u64,
-    /// How many of these were sampled one by one, which made them slower.
-    pub samples_inside: u64,
-    /// Minor faults of huge pages.
-    pub huge_faults: u64,
-    /// Those of them that happened inside a call of an allocation function.
-    pub huge_faults_inside: u64,
-    /// Major faults: the pages were read from a disk.
-    pub major_faults: u64,
-    /// Minor faults of pages of files that the site mapped.
-    pub file_faults: u64,
-    /// Time without the processor in major faults outside of the allocating functions, units.
-    pub reading_time: u64,
-    /// How often the allocator took memory from the system inside the site's calls.
-    pub grown_calls: u64,
-    /// How much, bytes.
-    pub grown_bytes: u64,
-    /// Calls of mmap and mremap by which the program took memory, other than files and address space that it cannot use.
-    pub mappings: u64,
-    /// How much it asked for, bytes: new sizes, as with reallocations.
-    pub mapped_bytes: u64,
-    /// Time in calls for mappings, units, those inside the allocator included.
-    pub mapping_time: u64,
-    /// The share of [`Metrics::allocator_time`] that went into mappings, units.
-    pub mapping_inside: u64,
-    /// Time inside the allocating functions spent waiting, units.
-    pub waiting_time: u64,
-    /// Time inside the allocating functions without the processor that was no waiting for another thread: preempted or
-    /// halted, units.
-    pub preempted_time: u64,
-    /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
-    /// file.
-    pub live_before: u64,
-    /// Time of the site's releases of known blocks, less the time of the releases, by whatever site, of the site's own blocks:
-    /// what [`Metrics::allocator_time`] lacks if each call is charged to the site that makes it. It may be less than 0: it
-    /// wraps around. In chapters and their parts only.
-    pub release_balance: u64,
-    /// Largest block, bytes.
-    pub largest: u64,
-    /// Bit n: operation number n was called.
-    pub operations: u64,
-    /// Events: calls of allocation functions (a reallocation is one).
-    pub events: u64,
-    /// Events whose stack is cut off.
-    pub truncated_stacks: u64,
-}
-
-/// Applies a macro to all fields that add up, in the order of the file's columns.
-macro_rules! each_sum {
-    ($do:ident) => {
-        $do!(
-            allocations,
-            reallocations,
-            frees,
-            free_null_calls,
-            failed,
-            bytes_allocated,
-            peak_bytes,
-            peak_allocations,
-            live_bytes,
-            live_allocations,
-            temporary,
-            lifetime,
-            allocator_time,
-            timed_calls,
-            events,
-            truncated_stacks,
-            faults,
-            faults_inside,
-            samples_inside,
-            huge_faults,
-            huge_faults_inside,
-            major_faults,
-            file_faults,
-            reading_time,
-            grown_calls,
-            grown_bytes,
-            mappings,
-            mapped_bytes,
-            mapping_time,
-            mapping_inside,
-            waiting_time,
-            preempted_time
-        )
-    };
-}
-
-const COLUMNS: usize = 34;
-
-impl Metrics {
-    /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
-    pub fn add(&mut self, other: &Metrics) {
-        macro_rules! add {
-            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
-        }
-        each_sum!(add);
-        self.live_before = self.live_before.wrapping_add(other.live_before);
-        self.release_balance = self.release_balance.wrapping_add(other.release_balance);
-        self.largest = self.largest.max(other.largest);
-        self.operations |= other.operations;
-    }
-
-    /// All fields that add up, but [`Metrics::release_balance`], which only chapters have.
-    pub const SUMS: &'static [fn(&mut Metrics) -> &mut u64] = {
-        macro_rules! list {
-            ($($field:ident),*) => { &[$(|metrics| &mut metrics.$field,)* |metrics| &mut metrics.live_before] };
-        }
-        each_sum!(list)
-    };
-
-    /// The values of all fields in the order of the file's columns.
-    fn values(&self) -> [u64; COLUMNS] {
-        macro_rules! list {
-            ($($field:ident),*) => { [$(self.$field,)* self.largest, self.operations] };
-        }
-        each_sum!(list)
-    }
-}
-
-/// All fields in the order of the file's columns.
-const FIELDS: [fn(&mut Metrics) -> &mut u64; COLUMNS] = {
-    macro_rules! list {
-        ($($field:ident),*) => {
-            [$(|metrics| &mut metrics.$field,)* |metrics| &mut metrics.largest, |metrics| &mut metrics.operations]
-        };
-    }
-    each_sum!(list)
-};
+use crate::metrics::{Columns, Metrics, OF_SUMMARY, Rows};
 
 /// Live bytes over time: the highest value in each of a row of equal intervals.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -255,19 +90,15 @@ pub fn encode(
         before = value;
     }
     put_varint(&mut plain, sites.len() as u64);
-    // Sites are looked at once, not once a column, and none is kept: there can be hundreds of thousands.
-    let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(sites.len()));
+    let mut columns = Columns::new(&OF_SUMMARY, sites.len());
     let mut before = 0;
     for (node, metrics) in sites {
         let number = i64::from(NodeId::or_zero(node));
         put_varint(&mut plain, zigzag(number - before));
         before = number;
-        for (column, value) in columns.iter_mut().zip(metrics.values()) {
-            put_varint(column, value);
-        }
+        columns.push_metrics(&metrics);
     }
-    plain.reserve_exact(columns.iter().map(Vec::len).sum());
-    columns.iter().for_each(|column| plain.extend_from_slice(column));
+    columns.put(&mut plain);
     crate::compress(&plain)
 }
 
@@ -299,26 +130,13 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     }
     let mut nodes = bytes;
     bytes.skip_varints(sites)?;
-    // Most sites have no costs, so most columns are empty.
-    let mut columns = Vec::with_capacity(COLUMNS);
-    for field in &FIELDS {
-        let column = bytes;
-        if !bytes.skip_zeros(sites) {
-            bytes.skip_varints(sites)?;
-            columns.push((field, column));
-        }
-    }
-    // Site by site: to come back to all of them for each column takes three times as long where there are many.
+    let mut rows = Rows::read(&mut bytes, sites)?;
     summary.sites.reserve_exact(sites);
     let mut before = 0i64;
     for _ in 0..sites {
         before = before.wrapping_add(unzigzag(nodes.varint()?));
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
-        let mut metrics = Metrics::default();
-        for (field, column) in &mut columns {
-            *field(&mut metrics) = column.varint()?;
-        }
-        summary.sites.push((NodeId::new(node), metrics));
+        summary.sites.push((NodeId::new(node), rows.row()?));
     }
     Ok(summary)
 }
@@ -326,6 +144,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::COUNTS;
 
     #[test]
     fn summaries_come_back() {
@@ -337,11 +156,9 @@ mod tests {
         };
         for node in [9u32, 8, 4_000_000_000] {
             let mut metrics = Metrics::default();
-            for (i, field) in FIELDS.iter().enumerate().filter(|(i, _)| i % 5 != 0) {
-                *field(&mut metrics) = node as u64 * 100 + i as u64;
+            for index in OF_SUMMARY.into_iter().filter(|index| index % 5 != 0) {
+                *(COUNTS[index].of)(&mut metrics) = node as u64 * 100 + index as u64;
             }
-            let values: Vec<u64> = FIELDS.iter().map(|field| *field(&mut metrics)).collect();
-            assert_eq!(metrics.values().to_vec(), values);
             summary.sites.push((NodeId::new(node), metrics));
         }
         for summary in [summary, Summary::default()] {

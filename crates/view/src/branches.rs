@@ -124,7 +124,7 @@ fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> 
 mod tests {
     use super::*;
     use memtoll_model::FrameId;
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn branch(frame: Option<u32>, allocations: u64, children: Vec<Branch>) -> Branch {
         let counts = Metrics { allocations, ..Metrics::default() };

@@ -170,7 +170,7 @@ pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
 mod tests {
     use super::*;
     use memtoll_analysis::priced::Priced;
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
         let counts = Metrics { allocations, ..Metrics::default() };

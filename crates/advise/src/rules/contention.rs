@@ -101,7 +101,7 @@ fn arenas(setting: &MallocSetting) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::testing::{Made, blocks, drafts};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn waits(waiting: f64) -> Made {
         let (counts, pattern) = blocks(10_000, 40);

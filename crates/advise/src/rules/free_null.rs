@@ -139,7 +139,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{Made, drafts};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn calls(free_null_calls: u64, timed_calls: u64) -> Made {
         let counts = Metrics { free_null_calls, timed_calls, events: timed_calls, ..Metrics::default() };

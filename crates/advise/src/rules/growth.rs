@@ -167,7 +167,7 @@ fn snippet(language: Language, site: &Site) -> String {
 #[cfg(test)]
 mod tests {
     use crate::testing::{Made, blocks, drafts};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn vector(steps: u64, in_place: u64) -> Made {
         let (counts, pattern) = blocks(steps + 1, 1 << 16);

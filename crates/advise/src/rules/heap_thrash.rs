@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_heap_that_only_grows_is_well() {
         let (counts, pattern) = blocks(10_000, 4000);
-        let counts = memtoll_trace::summary::Metrics { grown_bytes: 40 << 20, ..counts };
+        let counts = memtoll_trace::metrics::Metrics { grown_bytes: 40 << 20, ..counts };
         assert!(drafts("heap-thrash", Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
     }
 }

@@ -135,8 +135,8 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> Strin
 mod tests {
     use crate::pattern::Pattern;
     use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
-    use memtoll_trace::summary::Metrics;
 
     fn frames(most_live: u64) -> Made {
         let (counts, pattern) = blocks(300, 1_382_400);

@@ -142,7 +142,7 @@ fn snippet(language: Language, site: &Site, largest: u64) -> String {
 mod tests {
     use crate::pattern::Pattern;
     use crate::testing::{Made, blocks, drafts};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn keys(temporary: u64) -> Made {
         let (counts, pattern) = blocks(10_000, 40);

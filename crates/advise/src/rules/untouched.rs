@@ -114,7 +114,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 mod tests {
     use crate::pattern::Pattern;
     use crate::testing::{Made, blocks, drafts};
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn large(faults: u64, filled_faults: u64) -> Made {
         let (counts, pattern) = blocks(1, 256 << 20);

@@ -4,7 +4,7 @@ use super::Charge;
 use super::tally::Usual;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::index;
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 
 index! {
     /// A call site of a tally, by the order in which it saw them.

@@ -15,8 +15,9 @@ use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
-use memtoll_trace::summary::{LiveCurve, Metrics};
+use memtoll_trace::summary::LiveCurve;
 use own_mappings::OwnMappings;
 use parts::{Apart, Call};
 use patterns::Patterns;
@@ -543,9 +544,7 @@ impl<S: Select> Tally<S> {
             metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
             metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
             if let Some(writing) = writing {
-                let (largest, operations) = writing.earlier(index);
-                metrics.largest = metrics.largest.max(largest);
-                metrics.operations |= operations;
+                writing.add_earlier(index, &mut metrics);
             }
             (origin.node, origin.extra, metrics)
         })

@@ -4,7 +4,7 @@ use super::{Facts, Finding, Share, What, Whole};
 use crate::balance::Balance;
 use crate::sites::Row;
 use crate::tariff::Tariff;
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::metrics::Metrics;
 use serde::Serialize;
 
 /// Smaller ones are not worth a sentence. Bytes.

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
     use crate::priced::Priced;
     use memtoll_model::FrameId;
-    use memtoll_trace::summary::Metrics;
+    use memtoll_trace::metrics::Metrics;
 
     fn site(frame: u32, allocations: u64) -> Row {
         let metrics = Priced::from(Metrics { allocations, ..Metrics::default() });

@@ -1,10 +1,11 @@
 //! `format/TABLES.md`, which another implementation needs beside FORMAT.md, is what the code says: the fields of all JSON
-//! objects with their comments, and the numbers of the operations. `UPDATE_TABLES=1 cargo test -p memtoll-trace` writes it.
+//! objects with their comments, the counts of call sites, and the numbers of the operations. `UPDATE_TABLES=1 cargo test -p memtoll-trace` writes it.
 
+use memtoll_trace::metrics::{Adds, COUNTS};
 use memtoll_trace::op::Op;
 use std::fmt::Write;
 
-const HEAD: &str = "# JSON objects and operations\n\n\
+const HEAD: &str = "# JSON objects, counts and operations\n\n\
     Written from the source by a test (`crates/trace/tests/it/tables_document.rs`); `FORMAT.md` says where they stand in a file.\n\
     A reader ignores fields that it does not know.\n";
 
@@ -94,6 +95,25 @@ fn json_type(rust: &str) -> String {
     }
 }
 
+fn counts() -> String {
+    let mut text = "\n## Counts\n\nWhat is counted of call sites, in units of the recording's clock where it is time.\n\n\
+        | tag | name | adds up as | blocks | what |\n|---:|---|---|---|---|\n"
+        .to_owned();
+    for count in COUNTS {
+        let adds = match count.adds {
+            Adds::Sum => "sum",
+            Adds::Level => "sum, zigzag",
+            Adds::Balance => "sum, zigzag",
+            Adds::Largest => "largest",
+            Adds::Bits => "bits of all",
+        };
+        let blocks: Vec<&str> = count.blocks().collect();
+        let about = sentence(count.about).replace("Metrics.", "");
+        writeln!(text, "| {} | `{}` | {adds} | {} | {about} |", count.tag, count.name, blocks.join(", ")).unwrap();
+    }
+    text
+}
+
 fn operations() -> String {
     let mut text = "\n## Operations\n\n| number | function |\n|---:|---|\n".to_owned();
     for op in Op::all() {
@@ -112,6 +132,7 @@ fn the_tables_are_those_of_the_code() {
         + &objects(include_str!("../../src/meta/rank.rs"))
         + &objects(include_str!("../../src/meta/verified.rs"))
         + &objects(include_str!("../../src/symbols.rs"))
+        + &counts()
         + &operations();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/TABLES.md");
     if std::env::var_os("UPDATE_TABLES").is_some() {

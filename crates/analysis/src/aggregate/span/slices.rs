@@ -7,7 +7,8 @@ use super::{Aggregator, Chapters, Part, Selection, Sums, unpack};
 use memtoll_trace::chapter::CurvePart;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
-use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use std::ops::ControlFlow;
 
 /// The events of a chapter between two cuts.

@@ -7,12 +7,11 @@ use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, 
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
 use crate::zeroed::List;
-use memtoll_trace::chapter::{
-    self, COUNTS, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites,
-};
+use memtoll_trace::chapter::{self, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites};
 use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::metrics::{COUNTS, Metrics, OF_CHAPTER};
 use memtoll_trace::parts::Parts;
-use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
 /// The present chapter.
 pub(super) struct Writing {
@@ -87,9 +86,15 @@ impl Writing {
         }
     }
 
-    /// The largest block of a site and the operations that were called there, in earlier chapters.
-    pub fn earlier(&self, site: usize) -> (u64, u64) {
-        self.before.get(site).map_or((0, 0), |(_, counts)| (counts[chapter::LARGEST], counts[chapter::OPERATIONS]))
+    /// Adds what each chapter counts anew: the largest block of a site, and the operations that were called there.
+    pub fn add_earlier(&self, site: usize, metrics: &mut Metrics) {
+        let Some((_, counts)) = self.before.get(site) else { return };
+        for (earlier, count) in counts.iter().zip(OF_CHAPTER.map(|index| COUNTS[index])) {
+            if !count.adds.is_sum() {
+                let now = (count.of)(metrics);
+                *now = count.adds.together(*now, *earlier);
+            }
+        }
     }
 }
 
@@ -184,14 +189,13 @@ impl Tally<Everything> {
             *activity = now;
             let costs = counted_from_1(&self.costs, origin.costs);
             let release_balance = site.release_balance;
-            let mut metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge, false) };
-            let mut sums = Counts::default();
-            for (index, field) in COUNTS.iter().enumerate() {
-                let now = *field(&mut metrics);
-                (sums[index], counts[index]) = match index {
-                    chapter::LARGEST => (now, now.max(counts[index])),
-                    chapter::OPERATIONS => (now, now | counts[index]),
-                    _ => (now.wrapping_sub(counts[index]), now),
+            let metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge, false) };
+            let (values, mut sums) = (metrics.values(), Counts::default());
+            for ((sum, before), index) in sums.iter_mut().zip(&mut *counts).zip(OF_CHAPTER) {
+                let (now, adds) = (values[index], COUNTS[index].adds);
+                (*sum, *before) = match adds.is_sum() {
+                    true => (now.wrapping_sub(*before), now),
+                    false => (now, adds.together(now, *before)),
                 };
             }
             (site.largest, site.operations) = (0, 0);

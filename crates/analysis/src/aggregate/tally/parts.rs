@@ -7,9 +7,9 @@ use crate::aggregate::Select;
 use crate::zeroed::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
-use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
 const SIZE_BITS: u32 = 40;
