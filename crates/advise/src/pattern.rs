@@ -52,6 +52,8 @@ pub struct Pattern {
     pub creeping: u64,
     /// Bytes of those before.
     pub crept_bytes: u64,
+    /// How often the blocks of one stack begin again with a smaller one: that many texts are made, or more.
+    pub begun_again: u64,
     /// Released in bulk.
     pub in_bulk: u64,
     /// Never released.
@@ -307,11 +309,11 @@ pub mod tests {
             let each = sizes.iter().zip(0u64..);
             let events: Vec<Event> = each.map(|(size, n)| event(Op::MALLOC, n, 0, n, *size)).collect();
             let of = &follow(&[false], &events)[0];
-            (of.creeping, of.crept_bytes)
+            (of.creeping, of.crept_bytes, of.begun_again)
         };
-        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255));
-        assert_eq!(sizes(&[100, 100, 100]), (0, 0), "of one size");
-        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0), "by doubling");
+        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255, 1));
+        assert_eq!(sizes(&[100, 100, 100]), (0, 0, 0), "of one size");
+        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0, 0), "by doubling");
     }
 
     #[test]

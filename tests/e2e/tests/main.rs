@@ -3,6 +3,7 @@
 mod advice;
 mod allocation_functions;
 mod allocators;
+mod bounded_advice;
 mod budgets;
 mod calibration;
 mod case_study_camera;

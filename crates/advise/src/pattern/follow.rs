@@ -31,6 +31,15 @@ struct Thread {
     last_line: Option<(u32, u64)>,
 }
 
+/// Blocks of one stack that may hold text.
+#[derive(Default)]
+struct Texts {
+    site: u32,
+    /// Bytes of the last one.
+    last: u64,
+    begun_again: u64,
+}
+
 /// The threads of an image by their numbers, which may be any in a damaged file.
 #[derive(Default)]
 struct Threads {
@@ -71,8 +80,8 @@ pub struct Follower<'a> {
     small: Vec<Vec<u64>>,
     /// Of the image's life, units.
     time: Range<u64>,
-    /// By stack, of sites that may creep: the size of the last block.
-    last_sizes: FxHashMap<Option<NodeId>, u64>,
+    /// By stack, of sites that may creep.
+    texts: FxHashMap<Option<NodeId>, Texts>,
 }
 
 impl Follower<'_> {
@@ -86,7 +95,7 @@ impl Follower<'_> {
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
             time,
-            last_sizes: FxHashMap::default(),
+            texts: FxHashMap::default(),
         }
     }
 
@@ -141,7 +150,9 @@ impl Follower<'_> {
         pattern.bytes = pattern.bytes.wrapping_add(size);
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
         if self.watched[site as usize].may_creep {
-            let before = self.last_sizes.insert(event.node, size).unwrap_or(0);
+            let texts = self.texts.entry(event.node).or_insert(Texts { site, ..Texts::default() });
+            let before = std::mem::replace(&mut texts.last, size);
+            texts.begun_again += u64::from(size < before);
             if size > before && before > 0 && size - before <= before / 4 + LEAST_CREEP {
                 pattern.creeping += 1;
                 pattern.crept_bytes = pattern.crept_bytes.wrapping_add(before);
@@ -223,6 +234,12 @@ impl Follower<'_> {
             pattern.kept_by_part[part.min(PARTS - 1)] += 1;
             pattern.keeper_life = pattern.keeper_life.max(life);
         }
+        let mut begun_again = vec![0; self.patterns.len()];
+        for texts in self.texts.values() {
+            let most: &mut u64 = &mut begun_again[texts.site as usize];
+            *most = (*most).max(texts.begun_again);
+        }
+        self.patterns.iter_mut().zip(begun_again).for_each(|(pattern, more)| pattern.begun_again += more);
         for (site, pattern) in self.patterns.iter_mut().enumerate() {
             let ended = self.small[site].iter().enumerate().filter(|(_, number)| **number > 0);
             ended.for_each(|(size, number)| pattern.end(size as u64, *number));

@@ -183,6 +183,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
             None => all.push(draft),
             Some(first) => {
                 first.saves = first.saves.plus(&draft.saves);
+                first.own_work = first.own_work.with(draft.own_work);
                 first.with.push(draft.site);
                 first.evidence.text.extend(draft.evidence.text.into_iter().take(1).map(|text| format!("and {text}")));
             }
@@ -221,6 +222,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.change = "Format into memory that is there".to_owned();
     draft.snippet = snippet(facts.language(site), largest);
     draft.saves = saves(facts, site, cpu, Range::default(), 1.0);
+    draft.own_work = formatting;
+    draft.saves.allocations = allocations(site);
+    let share = draft.saves.allocations.scaled(1.0 / acquired as f64);
+    draft.saves.bytes = share.scaled(metrics.bytes_allocated as f64);
     draft.assumptions = vec![
         format!(
             "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \
@@ -242,6 +247,14 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     ];
     draft.at_most = Confidence::Medium;
     Some(draft)
+}
+
+/// Blocks that go: those that nothing else could have used, and at most all. Where the caller needs a string of its own, the
+/// last block of each text stays.
+fn allocations(site: &Site) -> Range {
+    let all = site.acquired() as f64;
+    let sure = (site.metrics().temporary + site.pattern.steps) as f64;
+    Range::new(sure.min(all), all, all)
 }
 
 /// The formatting itself, as far as it goes, ns; and whether plain runs were seen in it.

@@ -33,10 +33,10 @@ struct Choice {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let element = site.row.element?;
-    let pattern = &site.pattern;
+    let (metrics, pattern) = (site.metrics(), &site.pattern);
     let is_vector = CLASSES.contains(&site.class()) && element.size > 0;
     // One that is freed at once is hoisted.
-    let is_temporary = site.metrics().temporary * 10 >= site.acquired() * 9;
+    let is_temporary = metrics.temporary * 10 >= site.acquired() * 9;
     if !is_vector || is_temporary || pattern.instances < FEWEST {
         return None;
     }
@@ -126,9 +126,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ),
     };
     draft.saves = saves(facts, site, cpu, gone.faults, 1.0 - stays);
+    draft.own_work = grown.plus(made).plus(pages_ns.minus(gone.ns));
     // The elements are still there, in the owner's block.
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
-    draft.saves.peak_bytes = Range::exact(pattern.most_live_bytes as f64 - (pattern.most_live * inside) as f64);
+    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_allocations * inside) as f64);
     let resident = gone.faults.scaled(facts.page());
     draft.saves.resident_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
