@@ -63,7 +63,7 @@ impl<'a> Facts<'a> {
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let copy_byte = Work::copy_byte(&tariff).likely;
-        let late = Late::of(priced, tariff.prices().malloc_free.median, copy_byte);
+        let late = Late::of(&sites, priced, &tariff, copy_byte);
         let balance = Balance::of_all(recording, sums);
         Facts {
             recording,

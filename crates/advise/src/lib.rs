@@ -38,6 +38,7 @@ use memtoll_analysis::findings::{Share, Whole};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
+use memtoll_report::format;
 use source::Places;
 
 /// What to look for.
@@ -133,6 +134,8 @@ pub fn overestimates(recording: &Recording) -> Vec<String> {
     told.collect()
 }
 
+/// Work for blocks of other lines that is a smaller share of a line's time in the allocator needs no word.
+const SAID: f64 = 0.2;
 /// A share of the peak that nobody would notice.
 const LITTLE: f64 = 0.001;
 /// By how much a share of the peak has to be larger than one of the processor time.
@@ -155,8 +158,16 @@ fn conflicts(all: &[Weighed], at: usize) -> Vec<String> {
 }
 
 fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, processor: Option<f64>) -> Finding {
-    let Weighed { rule, draft, id, .. } = of;
+    let Weighed { rule, mut draft, id, .. } = of;
     let site = draft.subject(facts);
+    let others = facts.late.for_others(site);
+    if !draft.saves.cpu_ns.is_nothing() && others > site.allocator.likely * SAID {
+        draft.assumptions.push(format!(
+            "some of its calls take long, {} together: glibc puts small blocks together there that other lines freed, which \
+             stays and is not counted",
+            format::seconds(others / 1e9)
+        ));
+    }
     let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(&facts.packages, *node, site.row.frame));
     let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
     let mut cost = site.processor().likely;

@@ -147,3 +147,25 @@ fn arenas_that_grow_page_by_page_get_room() {
     let advice = self::advice(&fixed, &[]);
     assert!(findings(&advice).iter().all(|finding| !finding["snippet"].as_str().unwrap().contains("TOP_PAD")));
 }
+
+/// glibc puts small free blocks together in the next call that asks for a large one. With the growth, that call is another one.
+#[test]
+fn growth_is_not_promised_what_its_calls_do_for_others() {
+    let file = "growth_for_others.c";
+    let text = std::fs::read_to_string(source(file)).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("/* grows */")).unwrap();
+    let of = |target: Target| {
+        let recording = target.record();
+        let all = advice(&recording, &[]);
+        let is_it = |finding: &&Value| finding["rule"] == "growth" && finding["line"] == line;
+        let found = findings(&all).iter().find(is_it).unwrap_or_else(|| panic!("{all:#}")).clone();
+        let cost = found["share"]["part"].as_f64().unwrap();
+        (saves(&found, "cpu_ns"), cost, found["assumptions"].to_string())
+    };
+    let program = memtoll_e2e::program(file);
+    let ([_, _, high], _, said_alone) = of(Target::new(&program));
+    let ([low, likely, _], cost, said) = of(Target::new(&program).arg("among"));
+    assert!(low <= high, "at least {low}, of growth that costs {high} at the most where it is alone");
+    assert!(likely < 0.5 * cost, "{likely} of {cost}");
+    assert!(said.contains("that other lines freed") && !said_alone.contains("that other lines freed"), "{said}");
+}

@@ -49,6 +49,7 @@ mod threads;
 mod tryout;
 mod tui;
 mod valgrind;
+mod verified_parts;
 
 /// Cargo would not miss a file that nobody named here.
 #[test]

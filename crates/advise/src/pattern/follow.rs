@@ -1,5 +1,6 @@
 //! Follows the blocks of an image, event by event: as little as possible for each, since there are tens of millions.
 
+use super::calls::Calls;
 use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
@@ -78,6 +79,10 @@ pub struct Follower<'a> {
     heap: Heap,
     /// By site: how many instances ended with each small size.
     small: Vec<Vec<u64>>,
+    /// By site.
+    calls: Vec<Calls>,
+    /// Calls that take longer are long, units.
+    longest: u64,
     /// Of the image's life, units.
     time: Range<u64>,
     /// By stack, of sites that may creep.
@@ -94,9 +99,16 @@ impl Follower<'_> {
             threads: Threads::default(),
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
+            calls: vec![Calls::default(); watched.len()],
+            longest: u64::MAX,
             time,
             texts: FxHashMap::default(),
         }
+    }
+
+    /// Tells calls that take longer from others.
+    pub fn with_longest(self, longest: u64) -> Self {
+        Follower { longest, ..self }
     }
 
     /// The next event, with the site of its node.
@@ -145,6 +157,7 @@ impl Follower<'_> {
             self.replaced(&old, event, site);
         }
         let Some(pattern) = self.patterns.get_mut(site as usize) else { return };
+        self.calls[site as usize].add(event.duration, self.longest);
         pattern.blocks += 1;
         // Sizes of a damaged file may be beyond all sums.
         pattern.bytes = pattern.bytes.wrapping_add(size);
@@ -188,6 +201,9 @@ impl Follower<'_> {
             thread.given_back = Some(block);
             return;
         }
+        if let Some(calls) = self.calls.get_mut(block.site as usize) {
+            calls.add(event.duration, self.longest);
+        }
         let in_a_row = thread.in_a_row;
         thread.in_a_row += 1;
         if in_a_row < BULK {
@@ -221,8 +237,8 @@ impl Follower<'_> {
         is_it
     }
 
-    /// There are no more events.
-    pub fn finish(mut self) {
+    /// There are no more events. How long the calls of each site took.
+    pub fn finish(mut self) -> Vec<Calls> {
         self.heap.look();
         let life = self.time.end.saturating_sub(self.time.start);
         let width = (life / PARTS as u64).max(1);
@@ -249,6 +265,7 @@ impl Follower<'_> {
             pattern.drained += of.drained;
             pattern.most_live_bytes = pattern.most_live_bytes.max(of.most_live_bytes);
         }
+        self.calls
     }
 }
 
