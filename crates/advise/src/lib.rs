@@ -7,6 +7,7 @@
 mod ceiling;
 mod facts;
 mod finding;
+mod foreign;
 mod identities;
 mod late;
 mod own;
@@ -75,6 +76,12 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.iter().any(|id| id == rule.id);
     let drafts =
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
+    let drafts = drafts.map(|(rule, mut draft)| {
+        if rule.id != "contention" && rule.id != "heap-thrash" {
+            foreign::tell(&facts, &mut draft);
+        }
+        (rule, draft)
+    });
     let mut weighed: Vec<Weighed> = drafts
         .filter(|(_, draft)| draft.is_affordable(&facts))
         .map(|(rule, mut draft)| {

@@ -169,3 +169,30 @@ fn growth_is_not_promised_what_its_calls_do_for_others() {
     assert!(likely < 0.5 * cost, "{likely} of {cost}");
     assert!(said.contains("that other lines freed") && !said_alone.contains("that other lines freed"), "{said}");
 }
+
+/// What getpwuid and qsort make for themselves, the line cannot make otherwise.
+#[test]
+fn blocks_of_the_c_library_are_told_from_the_lines_own() {
+    let file = "name_service.c";
+    let text = std::fs::read_to_string(source(file)).unwrap();
+    let line = |comment: &str| 1 + text.lines().position(|line| line.contains(comment)).unwrap() as u64;
+    let recording = Target::new(memtoll_e2e::program(file)).record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let of_users = report["findings"].as_array().unwrap().iter().filter(|one| one["line"] == line("/* looked up */"));
+    let told: Vec<&str> = of_users.map(|one| one["text"].as_str().unwrap()).collect();
+    assert!(told.iter().any(|text| text.ends_with("; made by getpwuid (libc.so.6)")), "{report:#}");
+    assert!(!told.iter().any(|text| text.contains("little to gain; made")), "{told:?}");
+    let all = advice(&recording, &[]);
+    assert!(findings(&all).iter().all(|finding| finding["rule"] != "free-null"), "{all:#}");
+    let of = |comment: &str| {
+        let is_it = |finding: &&Value| finding["rule"] == "temporary" && finding["line"] == line(comment);
+        findings(&all).iter().find(is_it).unwrap_or_else(|| panic!("{comment}: {all:#}"))
+    };
+    let (sorted, copied) = (of("/* sorted */"), of("/* copied */"));
+    assert!(sorted["change"].as_str().unwrap().starts_with("Call qsort"), "{sorted:#}");
+    assert!(
+        sorted["evidence"]["text"][0].as_str().unwrap().contains("(libc.so.6) makes them for itself"),
+        "{sorted:#}"
+    );
+    assert!(sorted["remedy"].is_null() && !copied["change"].as_str().unwrap().contains("Call"), "{copied:#}");
+}

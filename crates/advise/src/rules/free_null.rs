@@ -6,7 +6,10 @@ use crate::finding::{Confidence, Place, Saves};
 use crate::range::Range;
 use crate::saving::{calls, wall};
 use crate::site::Site;
+use memtoll_analysis::entered::entered;
+use memtoll_model::StackId;
 use memtoll_report::format;
+use rustc_hash::FxHashSet;
 
 const FEWEST: u64 = 1000;
 /// What a call takes in the caller and on the way from it, ns.
@@ -38,6 +41,14 @@ fn merged(facts: &Facts, mut left: Vec<(Cause, Draft)>) -> Vec<Draft> {
         }
     }
     all
+}
+
+/// Whether the C library itself calls free with nothing, below a function that the line calls: nobody can change that.
+fn is_of_library(facts: &Facts, site: &Site) -> bool {
+    let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
+    let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
+    let most = own.max_by_key(|sums| sums.metrics.free_null_calls);
+    most.is_some_and(|most| entered(facts.recording, most.node, site.row.frame).is_some())
 }
 
 fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
@@ -82,6 +93,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
     let of_nothing = metrics.allocations > 0 && metrics.bytes_allocated == 0;
     let nulls = if of_nothing { metrics.allocations } else { metrics.free_null_calls };
+    if !of_nothing && is_of_library(facts, site) {
+        return None;
+    }
     let timed = metrics.timed_calls.max(1);
     // Calls of a line that also allocates: the part of them that is null.
     let share = (nulls as f64 / timed as f64).min(1.0);
