@@ -206,6 +206,8 @@ pub struct Draft {
     pub saves: Saves,
     /// The part of that which is the program's own work and no cost of the line's memory, ns of processor time.
     pub own_work: Range,
+    /// Page faults of other lines' memory that may go with it, at the most.
+    pub faults_elsewhere: f64,
     /// What that depends on.
     pub assumptions: Vec<String>,
     /// How sure it is at the most.
@@ -233,6 +235,7 @@ impl Draft {
             remedy: None,
             saves: Saves::default(),
             own_work: Range::default(),
+            faults_elsewhere: 0.0,
             assumptions: Vec::new(),
             at_most: Confidence::High,
             with: Vec::new(),

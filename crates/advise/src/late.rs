@@ -31,6 +31,8 @@ struct Seen<'s> {
     calls: &'s Calls,
     /// Bytes that its reallocations moved.
     copied_bytes: u64,
+    /// What was paid inside for faults, mappings and waiting, ns, at the most: it must not be taken for others' work.
+    inside: f64,
 }
 
 impl Seen<'_> {
@@ -38,11 +40,9 @@ impl Seen<'_> {
     /// faults, mappings and waiting inside of them are no work of the allocator.
     fn excess(&self, ns: impl Fn(f64) -> f64, byte: f64) -> f64 {
         let of = self.metrics;
-        let faults = of.fault_ns as f64 * (of.faults_inside as f64 / of.faults.max(1) as f64).min(1.0);
-        let inside = faults + ns((of.mapping_inside + of.waiting_time + of.preempted_time) as f64);
-        let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - inside).max(1.0);
+        let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - self.inside).max(1.0);
         // The recorded time has stamps in it; what the allocator took without them is known as a sum.
-        let share = ((ns(self.calls.excess()) - inside).max(0.0) / all).min(1.0);
+        let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
         let is_zeroed = operations(of.operations).any(|op| op.name() == "calloc");
         let own = if is_zeroed { of.bytes_allocated } else { 0 } + self.copied_bytes;
         (of.allocator_ns as f64 * share - own as f64 * byte).max(0.0)
@@ -60,8 +60,12 @@ impl Late {
         let is_small_priced = |of: &Priced| of.acquisitions() > 0 && of.bytes_allocated <= of.acquisitions() * SMALL;
         let small = all.filter(is_small_priced).map(|of| of.acquisitions()).sum();
         let excess = |site: &Site| {
-            let seen =
-                Seen { metrics: site.metrics(), calls: &site.pattern.calls, copied_bytes: site.pattern.copied_bytes };
+            let seen = Seen {
+                metrics: site.metrics(),
+                calls: &site.pattern.calls,
+                copied_bytes: site.pattern.copied_bytes,
+                inside: tariff.paid_inside(&site.metrics().counts).high,
+            };
             Some((*site.nodes.first()?, seen.excess(|units| tariff.ns(units), copy_byte)))
         };
         let of: FxHashMap<StackId, f64> = sites.iter().filter(|site| !is_small(site)).filter_map(excess).collect();
@@ -89,32 +93,30 @@ impl Late {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::summary::Metrics;
 
     /// 16,000 calls of 30 ns, and 400 that take 24 µs.
     const CALLS: Calls = Calls { short: 16_000, short_time: 480_000, long: 400, long_time: 9_612_000 };
 
-    fn seen(counts: Metrics, allocator_ns: u64, copied_bytes: u64) -> f64 {
-        let metrics = Priced { counts, allocator_ns, ..Priced::default() };
-        Seen { metrics: &metrics, calls: &CALLS, copied_bytes }.excess(|units| units, 0.1)
+    fn seen(inside: f64, allocator_ns: u64, copied_bytes: u64) -> f64 {
+        let metrics = Priced { allocator_ns, ..Priced::default() };
+        Seen { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
     }
 
     /// In the mean, a call takes half a microsecond: the few that put blocks together are lost in it.
     #[test]
     fn a_few_long_calls_do_the_work_of_small_blocks() {
-        let all = seen(Metrics::default(), 10_092_000, 0);
+        let all = seen(0.0, 10_092_000, 0);
         assert!((9_590_000.0..9_610_000.0).contains(&all), "{all}");
-        let half = seen(Metrics::default(), 5_046_000, 0);
+        let half = seen(0.0, 5_046_000, 0);
         assert!((half * 2.0 - all).abs() < 1.0, "of what the allocator took without the recorder");
     }
 
     #[test]
     fn what_a_long_call_does_for_its_own_block_is_its_own() {
-        let all = seen(Metrics::default(), 10_092_000, 0);
-        assert_eq!(seen(Metrics::default(), 10_092_000, 1_000_000), all - 1e5, "copying");
-        assert_eq!(seen(Metrics::default(), 10_092_000, 1 << 40), 0.0, "no more than there is");
-        let mapping = Metrics { mapping_inside: 9_700_000, ..Metrics::default() };
-        assert_eq!(seen(mapping, 400_000, 0), 0.0, "work on mappings");
+        let all = seen(0.0, 10_092_000, 0);
+        assert_eq!(seen(0.0, 10_092_000, 1_000_000), all - 1e5, "copying");
+        assert_eq!(seen(0.0, 10_092_000, 1 << 40), 0.0, "no more than there is");
+        assert_eq!(seen(9_700_000.0, 400_000, 0), 0.0, "faults and mappings");
     }
 
     #[test]
