@@ -3,9 +3,11 @@
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::late::Late;
 use crate::own::OwnWork;
+use crate::range::Range;
 use crate::saving::Work;
 use crate::site::{Site, lines, sites};
 use crate::source::Places;
+use crate::wall::Wall;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;
@@ -33,6 +35,8 @@ pub struct Facts<'a> {
     pub own: OwnWork,
     /// What frees of small blocks leave to other calls.
     pub late: Late,
+    /// Wall time.
+    pub wall: Wall,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,
     /// Packages that the program depends on.
@@ -59,11 +63,13 @@ impl<'a> Facts<'a> {
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let copy_byte = Work::copy_byte(&tariff).likely;
-        let late = Late::of(priced, tariff.prices().malloc_free.median, copy_byte);
+        let late = Late::of(&sites, priced, &tariff, copy_byte);
+        let balance = Balance::of_all(recording, sums);
         Facts {
             recording,
             sums,
-            balance: Balance::of_all(recording, sums),
+            wall: Wall::of(recording, sums, &tariff, balance.program()),
+            balance,
             lines,
             tariff,
             sites,
@@ -198,6 +204,10 @@ pub struct Draft {
     pub remedy: Option<Remedy>,
     /// What it saves.
     pub saves: Saves,
+    /// The part of that which is the program's own work and no cost of the line's memory, ns of processor time.
+    pub own_work: Range,
+    /// Page faults of other lines' memory that may go with it, at the most.
+    pub faults_elsewhere: f64,
     /// What that depends on.
     pub assumptions: Vec<String>,
     /// How sure it is at the most.
@@ -224,6 +234,8 @@ impl Draft {
             called: None,
             remedy: None,
             saves: Saves::default(),
+            own_work: Range::default(),
+            faults_elsewhere: 0.0,
             assumptions: Vec::new(),
             at_most: Confidence::High,
             with: Vec::new(),

@@ -43,6 +43,25 @@ pub struct Saves {
 }
 
 impl Saves {
+    /// All, by their keys.
+    pub fn named(&self) -> [(&'static str, Range); 7] {
+        [
+            ("cpu_ns", self.cpu_ns),
+            ("wall_ns", self.wall_ns),
+            ("page_faults", self.page_faults),
+            ("allocations", self.allocations),
+            ("bytes", self.bytes),
+            ("peak_bytes", self.peak_bytes),
+            ("resident_bytes", self.resident_bytes),
+        ]
+    }
+
+    /// All, in the order of [`Saves::named`].
+    pub fn ranges(&mut self) -> [&mut Range; 7] {
+        let Saves { cpu_ns, wall_ns, page_faults, allocations, bytes, peak_bytes, resident_bytes } = self;
+        [cpu_ns, wall_ns, page_faults, allocations, bytes, peak_bytes, resident_bytes]
+    }
+
     /// Both.
     pub fn plus(&self, other: &Saves) -> Saves {
         Saves {
@@ -170,7 +189,7 @@ pub enum Called {
 pub struct Finding {
     /// The rule that found it.
     pub rule: &'static str,
-    /// The same for the same rule, function and line, whatever else is found.
+    /// One of its own in a recording; from run to run, the same for the same rule, line and type of blocks.
     pub id: String,
     /// The function of the line.
     pub function: String,
@@ -225,6 +244,8 @@ pub struct Advice {
     pub bound: Saves,
     /// Processor time of the program, without the recorder, ns, as far as it is known.
     pub processor_ns: Option<f64>,
+    /// Wall time of the program at the most, ns: with the recorder, unless plain runs told.
+    pub wall_ns: f64,
     /// Bytes live at the peak.
     pub peak_bytes: u64,
     /// Findings below this share of either are left out, from 0 to 1.
@@ -263,18 +284,9 @@ impl Advice {
             }
         }
         sum.cpu_ns = sum.cpu_ns.of_at_most(self.processor_ns.unwrap_or(f64::INFINITY));
+        sum.wall_ns = sum.wall_ns.of_at_most(self.wall_ns).up_to(self.wall_ns);
         sum
     }
-}
-
-/// FNV-1a over rule, function and line: the same on each machine, and in each version.
-pub fn id(rule: &str, function: &str, line: Option<u32>) -> String {
-    let line = line.map_or(String::new(), |line| line.to_string());
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for byte in [rule, "\0", function, "\0", &line].iter().flat_map(|text| text.bytes()) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{rule}-{:08x}", (hash >> 32) as u32 ^ hash as u32)
 }
 
 #[cfg(test)]
@@ -300,17 +312,6 @@ mod tests {
         let mut saves = Saves { page_faults: Range::exact(1000.0), ..Saves::default() };
         saves.at_least_as_wide_as_chance(4573.0, 8e6, 4096.0);
         assert!(saves.page_faults.low < 955.0 && saves.page_faults.high > 1045.0, "{saves:?}");
-    }
-
-    #[test]
-    fn ids_are_stable_and_different() {
-        let one = id("growth", "f", Some(7));
-        assert_eq!(one, "growth-71599445");
-        for other in
-            [id("growth", "f", Some(8)), id("growth", "g", Some(7)), id("arena", "f", Some(7)), id("growth", "f", None)]
-        {
-            assert_ne!(one, other);
-        }
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! What frees of small blocks leave to other calls: glibc puts small free blocks together once a large one is asked for or
 //! given back, and that call takes long.
 
+use crate::pattern::calls::Calls;
 use crate::site::Site;
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::StackId;
+use memtoll_trace::op::Op;
+use rustc_hash::FxHashMap;
 
 /// Blocks up to this size are not put together with their neighbours at once: glibc's fast bins, bytes.
 const SMALL: u64 = 120;
-/// A call in the mean this long, beyond faults and mappings, puts blocks together. ns.
-const LONG: f64 = 5e3;
+/// A call that takes longer, beyond faults and mappings, puts blocks together. ns.
+pub const LONG: f64 = 2e3;
 
 /// Work that small blocks leave to later calls.
 #[derive(Debug, Default, PartialEq)]
@@ -16,42 +21,68 @@ pub struct Late {
     ns: f64,
     /// Small blocks.
     small: u64,
-    each: f64,
-    copy_byte: f64,
+    /// What the calls of a site took of it, ns, by the site's first node.
+    of: FxHashMap<StackId, f64>,
 }
 
-/// What calls take that is neither their own work nor copying of what they reallocate, ns: of calls that are long.
-fn excess(of: &Priced, each: f64, copy_byte: f64) -> f64 {
-    let (ns, calls) = (of.allocator_ns as f64, of.timed_calls as f64);
-    // Of what grows by a factor, half was there before.
-    let copied = if of.reallocations > 0 { of.bytes_allocated as f64 / 2.0 * copy_byte } else { 0.0 };
-    if ns > calls * LONG { (ns - calls * each - copied).max(0.0) } else { 0.0 }
+/// What the calls of a site are known by.
+struct Seen<'s> {
+    metrics: &'s Priced,
+    calls: &'s Calls,
+    /// Bytes that its reallocations moved.
+    copied_bytes: u64,
+    /// What was paid inside for faults, mappings and waiting, ns, at the most: it must not be taken for others' work.
+    inside: f64,
+}
+
+impl Seen<'_> {
+    /// What its long calls took that is neither their usual work nor copying and zeroing of their own blocks, ns. Page
+    /// faults, mappings and waiting inside of them are no work of the allocator.
+    fn excess(&self, ns: impl Fn(f64) -> f64, byte: f64) -> f64 {
+        let of = self.metrics;
+        let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - self.inside).max(1.0);
+        // The recorded time has stamps in it; what the allocator took without them is known as a sum.
+        let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
+        let is_zeroed = of.operations & Op::CALLOC.bit() != 0;
+        let own = if is_zeroed { of.bytes_allocated } else { 0 } + self.copied_bytes;
+        (of.allocator_ns as f64 * share - own as f64 * byte).max(0.0)
+    }
+}
+
+fn is_small(site: &Site) -> bool {
+    site.pattern.blocks > 0 && site.mean_size() <= SMALL
 }
 
 impl Late {
-    /// Of what all call sites cost; a call that puts nothing together takes `each` ns, and copying a byte `copy_byte` ns.
-    pub fn of(sites: impl Iterator<Item = Priced>, each: f64, copy_byte: f64) -> Late {
-        let mut late = Late { each, copy_byte, ..Late::default() };
-        for of in sites {
-            late.ns += excess(&of, each, copy_byte);
-            let acquired = of.acquisitions();
-            if acquired > 0 && of.bytes_allocated <= acquired * SMALL {
-                late.small += acquired;
-            }
-        }
-        late
+    /// Of the lines that cost something, in a program whose call sites all together are `all`; copying a byte takes
+    /// `copy_byte` ns.
+    pub fn of(sites: &[Site], all: impl Iterator<Item = Priced>, tariff: &Tariff, copy_byte: f64) -> Late {
+        let is_small_priced = |of: &Priced| of.acquisitions() > 0 && of.bytes_allocated <= of.acquisitions() * SMALL;
+        let small = all.filter(is_small_priced).map(|of| of.acquisitions()).sum();
+        let excess = |site: &Site| {
+            let seen = Seen {
+                metrics: site.metrics(),
+                calls: &site.pattern.calls,
+                copied_bytes: site.pattern.copied_bytes,
+                inside: tariff.paid_inside(&site.metrics().counts).high,
+            };
+            Some((*site.nodes.first()?, seen.excess(|units| tariff.ns(units), copy_byte)))
+        };
+        let of: FxHashMap<StackId, f64> = sites.iter().filter(|site| !is_small(site)).filter_map(excess).collect();
+        Late { ns: of.values().sum(), small, of }
     }
 
-    /// What a site's calls do for small blocks of other lines, ns: it stays when the calls go.
+    /// What a site's calls, or those below a line, do for small blocks of other lines, ns: it stays when the calls go.
     pub fn for_others(&self, site: &Site) -> f64 {
-        let is_small = site.pattern.blocks > 0 && site.mean_size() <= SMALL;
-        if self.small == 0 || is_small { 0.0 } else { excess(site.metrics(), self.each, self.copy_byte) }
+        if self.small == 0 || is_small(site) {
+            return 0.0;
+        }
+        site.nodes.iter().filter_map(|node| self.of.get(node)).sum()
     }
 
     /// What frees of a site's blocks leave to other calls, ns.
     pub fn of_site(&self, site: &Site) -> f64 {
-        let is_small = site.pattern.blocks > 0 && site.mean_size() <= SMALL;
-        if is_small { self.of_small_blocks(site.acquired()) } else { 0.0 }
+        if is_small(site) { self.of_small_blocks(site.acquired()) } else { 0.0 }
     }
 
     fn of_small_blocks(&self, blocks: u64) -> f64 {
@@ -62,38 +93,38 @@ impl Late {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::metrics::Metrics;
 
-    fn site(calls: u64, bytes: u64, ns: u64) -> Priced {
-        let counts =
-            Metrics { allocations: calls, bytes_allocated: calls * bytes, timed_calls: calls, ..Metrics::default() };
-        Priced { counts, allocator_ns: ns, ..Priced::default() }
+    /// 16,000 calls of 30 ns, and 400 that take 24 µs.
+    const CALLS: Calls = Calls { short: 16_000, short_time: 480_000, long: 400, long_time: 9_612_000 };
+
+    fn seen(inside: f64, allocator_ns: u64, copied_bytes: u64) -> f64 {
+        let metrics = Priced { allocator_ns, ..Priced::default() };
+        Seen { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
+    }
+
+    /// In the mean, a call takes half a microsecond: the few that put blocks together are lost in it.
+    #[test]
+    fn a_few_long_calls_do_the_work_of_small_blocks() {
+        let all = seen(0.0, 10_092_000, 0);
+        assert!((9_590_000.0..9_610_000.0).contains(&all), "{all}");
+        let half = seen(0.0, 5_046_000, 0);
+        assert!((half * 2.0 - all).abs() < 1.0, "of what the allocator took without the recorder");
     }
 
     #[test]
-    fn long_calls_do_the_work_of_small_blocks() {
-        let sites =
-            [site(3000, 40, 60_000), site(1000, 120, 20_000), site(1000, 121, 30_000), site(2, 1 << 20, 50_040)];
-        let late = Late::of(sites.into_iter(), 20.0, 0.0);
-        assert_eq!((late.ns, late.small), (50_000.0, 4000));
+    fn what_a_long_call_does_for_its_own_block_is_its_own() {
+        let all = seen(0.0, 10_092_000, 0);
+        assert_eq!(seen(0.0, 10_092_000, 1_000_000), all - 1e5, "copying");
+        assert_eq!(seen(0.0, 10_092_000, 1 << 40), 0.0, "no more than there is");
+        assert_eq!(seen(9_700_000.0, 400_000, 0), 0.0, "faults and mappings");
+    }
+
+    #[test]
+    fn small_blocks_share_what_they_left() {
+        let late = Late { ns: 50_000.0, small: 4000, of: FxHashMap::default() };
         assert_eq!(late.of_small_blocks(1000), 12_500.0);
         // Of a line with several call sites, the blocks of some may be larger; all together are small on average.
         assert_eq!(late.of_small_blocks(9000), 50_000.0);
-    }
-
-    #[test]
-    fn copying_is_a_reallocations_own_work() {
-        let mut grows = site(2, 1 << 20, 500_000);
-        assert_eq!(excess(&grows, 20.0, 0.1), 499_960.0);
-        (grows.counts.allocations, grows.counts.reallocations) = (0, 2);
-        assert_eq!(excess(&grows, 20.0, 0.1), 499_960.0 - 104_857.6);
-        assert_eq!(excess(&grows, 20.0, 1.0), 0.0, "no more than there is");
-    }
-
-    #[test]
-    fn calls_of_ordinary_length_do_nobody_elses_work() {
-        let late = Late::of([site(3000, 40, 60_000), site(10, 1 << 20, 50_000)].into_iter(), 20.0, 0.0);
-        assert_eq!((late.of_small_blocks(3000), late.small), (0.0, 3000));
         assert_eq!(Late::default().of_small_blocks(5), 0.0);
     }
 }

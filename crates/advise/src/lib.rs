@@ -4,8 +4,11 @@
 //! how they live; a *rule* looks for one pattern among the sites; what it says of a site is a *draft*, and a *finding*
 //! if it is worth it; a *saving* is a range with what it assumes.
 
+mod ceiling;
 mod facts;
 mod finding;
+mod foreign;
+mod identities;
 mod late;
 mod own;
 mod patch;
@@ -19,6 +22,7 @@ mod source;
 mod sources;
 #[cfg(test)]
 mod testing;
+mod wall;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, patch};
@@ -28,11 +32,14 @@ pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
 pub use sources::read_sources;
 
+use ceiling::Ceiling;
 use facts::{Draft, Facts};
+use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::findings::{Share, Whole};
-use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
+use memtoll_report::format;
 use source::Places;
 
 /// What to look for.
@@ -53,6 +60,8 @@ impl Default for Wish<'_> {
 struct Weighed {
     rule: &'static Rule,
     draft: Draft,
+    /// Empty until all drafts are there: no two have the same.
+    id: String,
     /// Likely saving, as a share of the processor time.
     of_time: f64,
     /// Likely saving of memory, as a share of the peak.
@@ -67,9 +76,16 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.iter().any(|id| id == rule.id);
     let drafts =
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
+    let drafts = drafts.map(|(rule, mut draft)| {
+        if rule.id != "contention" && rule.id != "heap-thrash" {
+            foreign::tell(&facts, &mut draft);
+        }
+        (rule, draft)
+    });
     let mut weighed: Vec<Weighed> = drafts
         .filter(|(_, draft)| draft.is_affordable(&facts))
         .map(|(rule, mut draft)| {
+            Ceiling::of(&facts, &draft).hold(&mut draft.saves);
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
             draft.saves.without_little_memory(peak as f64 * LITTLE);
@@ -79,9 +95,11 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
             let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
             let memory = saves.peak_bytes.likely.max(saves.resident_bytes.likely);
-            Weighed { rule, of_time: time / whole, of_memory: memory / peak.max(1) as f64, draft }
+            Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.max(1) as f64, draft }
         })
         .collect();
+    let ids = identities::ids(&facts, weighed.iter().map(|of| (of.rule.id, &of.draft)));
+    weighed.iter_mut().zip(ids).for_each(|(of, id)| of.id = id);
     let found = weighed.len();
     // A change of source for memory alone has to be worth more than one for time.
     weighed.retain(|of| {
@@ -90,15 +108,14 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     weighed.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     let below_threshold = found - weighed.len();
     let places = Places::new(recording);
-    let ids: Vec<String> = weighed.iter().map(|of| id_of(&facts, of)).collect();
-    let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
-    let findings = weighed.into_iter().zip(ids.iter().zip(conflicts));
-    let findings =
-        findings.map(|(of, (id, conflicts))| finish(&facts, &places, of, id, conflicts, processor)).collect();
+    let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, at)).collect();
+    let findings = weighed.into_iter().zip(conflicts);
+    let findings = findings.map(|(of, conflicts)| finish(&facts, &places, of, conflicts, processor)).collect();
     let mut advice = Advice {
         findings,
         bound: Saves::default(),
         processor_ns: processor,
+        wall_ns: facts.wall.most(),
         peak_bytes: peak,
         threshold: wish.threshold,
         below_threshold,
@@ -109,6 +126,23 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     advice
 }
 
+/// Estimates of rules that are larger than what their lines cost at all, in words. There is none, unless a rule is wrong: for
+/// tests.
+pub fn overestimates(recording: &Recording) -> Vec<String> {
+    let sums = memtoll_analysis::sums::sums(recording, Selection::default());
+    let mut stacks = Stacks::new(recording, &View::default());
+    let facts = Facts::of(recording, &sums, &mut stacks);
+    let drafts = RULES.iter().flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule.id, draft)));
+    let told = drafts.flat_map(|(rule, draft)| {
+        let more = Ceiling::of(&facts, &draft).exceeded(&draft.saves);
+        let place = facts.place(draft.subject(&facts));
+        more.into_iter().map(move |what| format!("{rule} at {} {:?}: {what}", place.function, place.line))
+    });
+    told.collect()
+}
+
+/// Work for blocks of other lines that is a smaller share of a line's time in the allocator needs no word.
+const SAID: f64 = 0.2;
 /// A share of the peak too small to matter.
 const LITTLE: f64 = 0.001;
 /// By how much a share of the peak has to be larger than one of the processor time.
@@ -118,11 +152,6 @@ fn rank(of: &Weighed) -> f64 {
     of.of_time.max(of.of_memory / MEMORY)
 }
 
-fn id_of(facts: &Facts, of: &Weighed) -> String {
-    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.subject(facts)));
-    finding::id(of.rule.id, &place.function, place.line)
-}
-
 /// Whether two drafts are about the same calls or pages.
 fn meet(a: &Draft, b: &Draft) -> bool {
     let sites = |of: &Draft| -> Vec<usize> { std::iter::once(of.site).chain(of.with.iter().copied()).collect() };
@@ -130,21 +159,22 @@ fn meet(a: &Draft, b: &Draft) -> bool {
     a.iter().any(|site| b.contains(site))
 }
 
-fn conflicts(all: &[Weighed], ids: &[String], at: usize) -> Vec<String> {
-    let others = all.iter().zip(ids).enumerate().filter(|(other, _)| *other != at);
-    others.filter(|(_, (of, _))| meet(&of.draft, &all[at].draft)).map(|(_, (_, id))| id.clone()).collect()
+fn conflicts(all: &[Weighed], at: usize) -> Vec<String> {
+    let others = all.iter().enumerate().filter(|(other, _)| *other != at);
+    others.filter(|(_, of)| meet(&of.draft, &all[at].draft)).map(|(_, of)| of.id.clone()).collect()
 }
 
-fn finish(
-    facts: &Facts,
-    places: &Places,
-    of: Weighed,
-    id: &str,
-    conflicts: Vec<String>,
-    processor: Option<f64>,
-) -> Finding {
-    let Weighed { rule, draft, .. } = of;
+fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, processor: Option<f64>) -> Finding {
+    let Weighed { rule, mut draft, id, .. } = of;
     let site = draft.subject(facts);
+    let others = facts.late.for_others(site);
+    if !draft.saves.cpu_ns.is_nothing() && others > site.allocator.likely * SAID {
+        draft.assumptions.push(format!(
+            "some of its calls take long, {} together: glibc puts small blocks together there that other lines freed, which \
+             stays and is not counted",
+            format::seconds(others / 1e9)
+        ));
+    }
     let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(&facts.packages, *node, site.row.frame));
     let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
     let mut cost = site.processor().likely;
@@ -160,7 +190,8 @@ fn finish(
     };
     Finding {
         rule: rule.id,
-        id: id.to_owned(),
+        verified: facts.recording.verified.iter().find(|known| known.finding == id).cloned(),
+        id,
         inlined,
         stack,
         type_name: site.row.type_name.clone(),
@@ -173,7 +204,6 @@ fn finish(
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,
-        verified: facts.recording.verified.iter().find(|known| known.finding == id).cloned(),
         assumptions: draft.assumptions,
         conflicts,
         confidence: confidence.min(draft.at_most),

@@ -108,6 +108,11 @@ impl OwnWork {
     }
 }
 
+/// Whether a member function makes, fills or drops an object of this type.
+pub fn makes(function: &str, type_name: &str) -> bool {
+    is_maker(function) && type_of(function).as_deref() == Some(type_name)
+}
+
 /// Whether a member function makes, fills or drops an object of its class.
 fn is_maker(function: &str) -> bool {
     let (class, member) = split(qualified_name(function));

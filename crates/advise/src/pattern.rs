@@ -4,12 +4,14 @@
 //! *steps* are those blocks, the last of which has its final size. Blocks die *in bulk* if a thread releases many in a
 //! row and acquires none in between.
 
+pub mod calls;
 mod follow;
 mod heap;
 mod live;
 #[cfg(test)]
 mod plainly;
 
+use calls::Calls;
 use follow::Follower;
 use heap::NOBODY;
 use memtoll_analysis::stacks::Stacks;
@@ -32,6 +34,8 @@ pub fn heap_bytes(size: u64) -> u64 {
 /// The blocks of one call site.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pattern {
+    /// How long its calls took.
+    pub calls: Calls,
     /// Acquisitions that were read.
     pub blocks: u64,
     /// Their bytes.
@@ -52,6 +56,8 @@ pub struct Pattern {
     pub creeping: u64,
     /// Bytes of those before.
     pub crept_bytes: u64,
+    /// How often the blocks of one stack begin again with a smaller one: that many texts are made, or more.
+    pub begun_again: u64,
     /// Released in bulk.
     pub in_bulk: u64,
     /// Never released.
@@ -191,19 +197,21 @@ pub struct Watch<'a> {
     pub line_of: &'a FxHashMap<StackId, u32>,
     /// How many.
     pub lines: usize,
+    /// Calls that take longer do more than their own work, units.
+    pub longest: u64,
 }
 
 /// The patterns of some sites; for some lines, how long threads were between one call below it and the next, with none
 /// elsewhere, units; and statements about what cannot be read.
 pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
-    let Watch { site_of, sites: watched, line_of, lines } = *watch;
+    let Watch { site_of, sites: watched, line_of, lines, longest } = *watch;
     let mut under_way = vec![0u64; lines];
     let mut all = vec![Pattern::default(); watched.len()];
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         let mut sites = Sites { image, site_of, line_of, known: Vec::new() };
         let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
-        let mut follower = Follower::new(watched, &mut all, image.about.began..ended);
+        let mut follower = Follower::new(watched, &mut all, image.about.began..ended).with_longest(longest);
         let read = recording.for_each_events(index, |events| {
             for event in events {
                 let (site, line) = sites.of(event.node);
@@ -212,7 +220,8 @@ pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (V
             }
             ControlFlow::Continue(())
         });
-        follower.finish();
+        let calls = follower.finish();
+        all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
         let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
@@ -307,11 +316,11 @@ pub mod tests {
             let each = sizes.iter().zip(0u64..);
             let events: Vec<Event> = each.map(|(size, n)| event(Op::MALLOC, n, 0, n, *size)).collect();
             let of = &follow(&[false], &events)[0];
-            (of.creeping, of.crept_bytes)
+            (of.creeping, of.crept_bytes, of.begun_again)
         };
-        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255));
-        assert_eq!(sizes(&[100, 100, 100]), (0, 0), "of one size");
-        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0), "by doubling");
+        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255, 1));
+        assert_eq!(sizes(&[100, 100, 100]), (0, 0, 0), "of one size");
+        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0, 0), "by doubling");
     }
 
     #[test]

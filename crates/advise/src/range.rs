@@ -85,6 +85,11 @@ impl Range {
         Range::new(self.low.min(most.low), self.likely.min(most.likely), self.high.min(most.high))
     }
 
+    /// The same, where more than `most` cannot be: an open end stays open.
+    pub fn up_to(self, most: f64) -> Range {
+        if self.is_open() { self } else { Range { high: self.high.min(most).max(self.likely), ..self } }
+    }
+
     /// The same, with the same relative error, where it would be more than there is.
     pub fn of_at_most(self, whole: f64) -> Range {
         if self.likely > whole && whole > 0.0 { self.scaled(whole / self.likely) } else { self }

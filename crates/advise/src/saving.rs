@@ -78,6 +78,12 @@ pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     own.plus(deferred).scaled(share).times(CACHES).plus(around)
 }
 
+/// All that a line costs, with what it leaves to others, ns of processor time at the most.
+pub fn most(facts: &Facts, site: &Site) -> f64 {
+    let pages = (site.metrics().faults + site.metrics().huge_faults) as f64 * Work::of(facts).unmap_page;
+    (calls(facts, site, 1.0).high + site.faults.high + pages + site.mapping.high) * UNSEEN.high
+}
+
 /// What making, filling and dropping an object takes beside the allocator's calls, where plain runs do not tell: ns a block.
 const MAKING: Range = Range { low: 0.0, likely: 5.0, high: 15.0 };
 
@@ -150,14 +156,14 @@ pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) 
     }
 }
 
-/// Wall time for processor time: the same in a program of one thread; of several, they may have worked side by side. What
-/// a site waits may go, too.
+/// Wall time for processor time: the same where one thread works at a time; of several, they may have worked side by side.
+/// What a site waits may go, too.
 pub fn wall(facts: &Facts, site: &Site, cpu: Range) -> Range {
-    let threads = facts.threads().min(facts.recording.about.machine.processors.max(1) as usize) as f64;
-    match threads > 1.0 {
-        false => cpu,
-        true => {
-            Range::new(cpu.low.min(0.0).min(cpu.low / threads), cpu.likely / threads, cpu.high + site.costs.waiting)
-        }
+    let at_work = facts.wall.at_work();
+    // The main thread that begins and ends others is a little of a second one.
+    if at_work <= 1.05 {
+        return cpu;
     }
+    let low = cpu.low.min(0.0).min(cpu.low / at_work);
+    Range::new(low, cpu.likely / at_work, cpu.high).with(Range { likely: 0.0, ..facts.wall.waited(site.costs.waiting) })
 }

@@ -201,7 +201,13 @@ pub fn sites(
     }
     let line_of =
         lines.iter().enumerate().flat_map(|(number, line)| line.nodes.iter().map(move |node| (*node, number as u32)));
-    let watch = Watch { site_of: &site_of, sites: &watched, line_of: &line_of.collect(), lines: lines.len() };
+    let watch = Watch {
+        site_of: &site_of,
+        sites: &watched,
+        line_of: &line_of.collect(),
+        lines: lines.len(),
+        longest: tariff.units(crate::late::LONG) as u64,
+    };
     let (patterns, under_way, damage) = patterns(recording, stacks, &watch);
     for (line, units) in lines.iter_mut().zip(under_way) {
         line.under_way = tariff.ns(units as f64);

@@ -49,7 +49,8 @@ pub fn site_of<T>(made: Made, question: impl Fn(&Site) -> T) -> T {
     with_facts(vec![made], OwnWork::default(), |facts| question(&facts.sites[0]))
 }
 
-fn with_facts<T>(made: Vec<Made>, own: OwnWork, question: impl Fn(&Facts) -> T) -> T {
+/// What a question about facts answers.
+pub fn with_facts<T>(made: Vec<Made>, own: OwnWork, question: impl FnOnce(&Facts) -> T) -> T {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
     let recording = Recording::open(&file).unwrap();
     let sums = sums(&recording, Selection::default());

@@ -10,6 +10,7 @@ pub mod costs;
 mod curve;
 pub mod diff;
 pub mod elements;
+pub mod entered;
 pub mod estimate;
 mod fault_prices;
 pub mod findings;

@@ -154,8 +154,10 @@ const FOLDERS: &[&str] = &[
 ];
 /// Folders of headers whose functions have names of [`LIBRARIES`] wherever they are compiled.
 const HEADERS: &[&str] = &["/include/c++/", "/include/boost/", "/include/fmt/"];
+/// Beginnings of the names of the C library's files, with those that it loads to look up users and hosts.
+const C_LIBRARY: &[&str] =
+    &["libc.so.", "libnss_", "libresolv.so.", "libnsl.so.", "libanl.so.", "libutil.so.", "librt.so.", "libcrypt.so."];
 const MODULES: &[&str] = &[
-    "libc.so.",
     "libstdc++.so.",
     "libc++.so.",
     "libgcc_s.so.",
@@ -174,13 +176,19 @@ pub fn owner(function: &str, file: Option<&str>, module: &str) -> Owner {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if loaded == RECORDER {
         Owner::Recorder
-    } else if starts(SURROUNDINGS) || MODULES.iter().any(|prefix| loaded.starts_with(prefix)) {
+    } else if starts(SURROUNDINGS) || MODULES.iter().any(|prefix| loaded.starts_with(prefix)) || is_c_library(module) {
         Owner::Surroundings
     } else if starts(LIBRARIES) || file.is_some_and(|file| FOLDERS.iter().any(|folder| file.contains(folder))) {
         Owner::Library
     } else {
         Owner::Program
     }
+}
+
+/// Whether a loaded file is a part of the C library.
+pub fn is_c_library(module: &str) -> bool {
+    let loaded = module.rsplit('/').next().unwrap_or_default();
+    C_LIBRARY.iter().any(|prefix| loaded.starts_with(prefix))
 }
 
 /// Whether a compiled function, one that was not inlined, only looks like a library's: compilers lose inlined frames, and
@@ -255,6 +263,8 @@ mod tests {
             ("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a", Library),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a", Library),
             ("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6", Surroundings),
+            ("_nss_systemd_getpwuid_r", None, "/lib/x86_64-linux-gnu/libnss_systemd.so.2", Surroundings),
+            ("NSS_Init", None, "/lib/x86_64-linux-gnu/libnss3.so", Program),
             ("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so", Recorder),
             ("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a", Library),
             ("operator new(unsigned long)", None, "/bin/a", Surroundings),

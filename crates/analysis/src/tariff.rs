@@ -385,6 +385,14 @@ impl Tariff {
         faults + slowed + calls.samples_inside as f64 * self.faults.sample
     }
 
+    /// What was paid inside of calls for faults, mappings and waiting in the recorded run, and is no work of the allocator, ns.
+    pub fn paid_inside(&self, of: &Metrics) -> Estimate {
+        let calls = CallTimes::from(of);
+        let exact = self.ns((calls.mapping_inside + calls.waiting_time + calls.preempted_time) as f64);
+        let faults = Estimate::within(self.faults_inside(&calls), FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP);
+        Estimate::exact(exact).plus(faults)
+    }
+
     /// What a call takes in a loop of such calls, ns.
     fn fastest(&self) -> f64 {
         self.prices.malloc_free.median / 2.0

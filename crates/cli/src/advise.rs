@@ -7,7 +7,6 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -170,8 +169,11 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), exit::NOTHING);
     }
     let tariff = Tariff::of(recording);
-    let mut text = format!("nothing found: memtoll knows no change for {asked}\n");
-    let file = unnamed::shell_word(&recording.path().display().to_string());
+    let unnamed = lines.iter().find_map(|line| unnamed::module(frames, line.row.frame?));
+    let mut text = match unnamed {
+        Some(path) => format::wrapped("nothing found: ", &unnamed::no_advice(recording, path), screen.width),
+        None => format!("nothing found: memtoll knows no change for {asked}\n"),
+    };
     for line in lines {
         let metrics = &line.row.metrics;
         let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
@@ -183,10 +185,8 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
             "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
         );
         text += &format::wrapped("  ", &all, screen.width);
-        let function = line.row.frame.map(|frame| qualified_name(Texts::of(frames, frame).function));
-        if let Some(function) = function {
-            let filter = unnamed::shell_word(&regex::escape(function));
-            text += &format!("  who asks for it: memtoll report {file} --callers --sort cost --filter {filter}\n");
+        if let Some(frame) = line.row.frame {
+            text += &format!("  who asks for it: {}\n", unnamed::callers(recording, frame));
         }
     }
     screen.print(&text)

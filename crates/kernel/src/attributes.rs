@@ -5,7 +5,7 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
     PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
     PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_REGS_USER,
-    PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_SAMPLE_STACK_USER, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use rustix::time::ClockId;
 
@@ -70,6 +70,11 @@ pub mod registers {
 /// Where a thread is, each time that it has run for another `period` ns.
 pub fn running(common: &Common, period: u32) -> perf_event_attr {
     let mut attr = sampled(common, PERF_COUNT_SW_CPU_CLOCK, period);
+    // On x86, a function that calls nothing has the place to which it returns on top of its stack.
+    if cfg!(target_arch = "x86_64") {
+        attr.sample_type |= u64::from(PERF_SAMPLE_STACK_USER);
+        attr.sample_stack_user = size_of::<u64>() as u32;
+    }
     // Threads inside the kernel are only met where that is allowed.
     if common.system_calls && cfg!(target_arch = "x86_64") {
         attr.sample_type |= u64::from(PERF_SAMPLE_REGS_USER);

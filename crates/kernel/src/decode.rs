@@ -69,12 +69,16 @@ impl Decoder {
                         let page = sample.data_page_size.filter(|size| *size > 0);
                         What::Fault { address, ip, weight, major, in_kernel, handling: None, page }
                     }
-                    Meaning::Running if sample.cpu_mode == CpuMode::User => What::Runs { ip, mode: Mode::Program },
+                    Meaning::Running if sample.cpu_mode == CpuMode::User => {
+                        let top = sample.user_stack.filter(|(_, size)| *size >= size_of::<u64>() as u64);
+                        let top = top.and_then(|(mut stack, _)| stack.read_u64::<NativeEndian>().ok());
+                        What::Runs { ip, top, mode: Mode::Program }
+                    }
                     Meaning::Running => {
                         let register = |number| sample.user_regs.as_ref().and_then(|all| all.get(number));
                         let is_call = register(registers::AX).is_none_or(|ax| ax == registers::IN_SYSTEM_CALL);
                         let mode = if is_call { Mode::SystemCall } else { Mode::Fault };
-                        What::Runs { ip: register(registers::IP).unwrap_or(0), mode }
+                        What::Runs { ip: register(registers::IP).unwrap_or(0), top: None, mode }
                     }
                     Meaning::Beginning => What::FaultBegins { address },
                 };

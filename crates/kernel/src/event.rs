@@ -48,6 +48,9 @@ pub enum What {
     Runs {
         /// The program's code that runs, or that entered the kernel; 0 where that is not known.
         ip: u64,
+        /// The word on top of the program's stack, where that is known: in a function that calls nothing and keeps nothing there,
+        /// such as memset, the place to which it returns.
+        top: Option<u64>,
         /// Whether the kernel runs, and for what.
         mode: Mode,
     },

@@ -1,6 +1,6 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
-use crate::findings::{Finding, memory, place};
+use crate::findings::{Finding, maker, memory, place};
 use crate::format::{self, Unit};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
@@ -65,7 +65,8 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         }
     };
     let also = finding.also.iter().filter_map(|also| beside(&also.what, also.share.as_ref()));
-    let what = [what].into_iter().chain(also).collect::<Vec<_>>().join("; ");
+    let maker = maker(recording, &finding.found);
+    let what = [what].into_iter().chain(maker).chain(also).collect::<Vec<_>>().join("; ");
     let place = finding.found.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
     Some(Brief { cost, share: of_what(finding, share), place, what })
 }

@@ -3,6 +3,7 @@
 use crate::rows::RanIn;
 use crate::{format, names, rows, unnamed};
 use memtoll_analysis::costs::Interval;
+use memtoll_analysis::entered::{Entered, entered_by_all};
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
@@ -19,7 +20,20 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
     let place = finding.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
     let first = one(recording, finding, &place, &finding.what, finding.share.as_ref());
     let also = finding.also.iter().map(|(what, share)| one(recording, finding, "this line", what, share.as_ref()));
-    also.fold(first, |text, also| text + "; " + &uncapitalized(&also))
+    let text = also.fold(first, |text, also| text + "; " + &uncapitalized(&also));
+    let maker = maker(recording, finding).map_or(String::new(), |maker| format!("; {maker}"));
+    text + &maker
+}
+
+/// The function of the C library that makes a line's blocks for itself: `made by getpwuid (libc.so.6)`.
+pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Option<String> {
+    let is_about_blocks = matches!(
+        finding.what,
+        What::CostlyLine(_) | What::Churn(_) | What::HoldsPeak(_) | What::NeverFreed(_) | What::HardlyTouched(_)
+    );
+    let site = finding.site.as_ref().filter(|_| is_about_blocks)?;
+    let Entered { function, library } = entered_by_all(recording, site)?;
+    Some(format!("made by {function} ({library})"))
 }
 
 /// With a small letter where it begins with a word, and not with a name.

@@ -1,7 +1,9 @@
 //! Why functions are shown as addresses, and the one command that names them.
 
 use crate::names::last_part;
-use memtoll_model::{Asked, LoadedFile, Recording, System, is_of_distribution};
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::stacks::Texts;
+use memtoll_model::{Asked, FrameId, Frames, LoadedFile, Recording, System, is_of_distribution};
 
 /// That functions have no names, where names were looked for, and what helps. `paths` are the files that lack them.
 pub(crate) fn sentence(recording: &Recording, paths: &[String]) -> String {
@@ -17,6 +19,24 @@ pub(crate) fn sentence(recording: &Recording, paths: &[String]) -> String {
 /// The command that names the functions of these files, if it can be typed as it is.
 pub fn command(recording: &Recording, paths: &[String]) -> Option<String> {
     help(recording, first_loaded(recording, paths)?).1
+}
+
+/// The loaded file of a frame that is shown as an address; nothing of one with a name.
+pub fn module(frames: &Frames, frame: FrameId) -> Option<&str> {
+    frames.frame(frame).address.map(|_| Texts::of(frames, frame).module)
+}
+
+/// The command that shows who calls a function: its callers may have names.
+pub fn callers(recording: &Recording, frame: FrameId) -> String {
+    let file = shell_word(&recording.path().display().to_string());
+    let function = qualified_name(Texts::of(&recording.frames, frame).function);
+    format!("memtoll report {file} --callers --sort cost --filter {}", shell_word(&regex::escape(function)))
+}
+
+/// Why no change is looked for in a function that is shown as an address, and what helps.
+pub fn no_advice(recording: &Recording, path: &str) -> String {
+    let help = first_loaded(recording, &[path.to_owned()]).map(|file| help(recording, file).0).unwrap_or_default();
+    format!("the function has no name, so its source is not known{help}")
 }
 
 fn first_loaded<'a>(recording: &'a Recording, paths: &[String]) -> Option<&'a LoadedFile> {

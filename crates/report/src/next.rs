@@ -15,9 +15,16 @@ pub fn command(answer: &Answer) -> String {
         What::NoLines(lines) => lines.command().map(str::to_owned),
         _ => None,
     });
-    let advice = || {
-        let place = first_screen::shown(answer).find_map(|(finding, _)| finding.place.as_deref())?;
-        Some(format!("memtoll advise {file} {}", unnamed::shell_word(place)))
+    let of_line = || {
+        let first =
+            first_screen::shown(answer).find_map(|(finding, _)| finding.found.site.as_ref()?.frame.zip(Some(finding)));
+        let (frame, finding) = first?;
+        // Advice is about source, which is not found without a name.
+        if let Some(module) = unnamed::module(&recording.frames, frame) {
+            let of_callers = || unnamed::callers(recording, frame);
+            return Some(unnamed::command(recording, &[module.to_owned()]).unwrap_or_else(of_callers));
+        }
+        Some(format!("memtoll advise {file} {}", unnamed::shell_word(finding.place.as_deref()?)))
     };
-    missing.or_else(advice).unwrap_or_else(|| format!("memtoll report {file}"))
+    missing.or_else(of_line).unwrap_or_else(|| format!("memtoll report {file}"))
 }

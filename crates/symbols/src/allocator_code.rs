@@ -175,7 +175,7 @@ fn functions<'data: 'file, 'file>(
 }
 
 /// Whether a function of this name is an allocator's.
-fn allocates(name: &str) -> bool {
+pub(crate) fn allocates(name: &str) -> bool {
     let name = name.strip_prefix(GLIBC).unwrap_or(name);
     let interposed = Op::all()
         .any(|op| !op.is_pooled() && matches!(op.effect(), Effect::Acquire | Effect::Release) && op.symbol() == name);

@@ -1,10 +1,12 @@
 //! The function that a call calls, read from the code of its file. A function that ends with a jump to another one leaves no
 //! frame: the stack goes from the other one right to its caller, whose call tells who was called.
 
+use crate::allocator_code::{AllocatorCode, allocates};
 use crate::elf::{MappedFiles, build_id};
 use crate::frame::{Frame, ModuleFile};
 use crate::resolver::Resolver;
-use object::{Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use object::{Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use std::path::Path;
 
 /// The function that is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,23 @@ impl Resolver {
                 Some(Callee::Own { address, frame })
             }
         }
+    }
+}
+
+/// Whether code that returns to a place in a file, in bytes, was called as an allocation function. One that ends with a jump to
+/// memset, such as calloc, leaves nothing else of itself. `own` is what the file has of an allocator.
+pub fn calls_allocator(path: &Path, returns_to: u64, own: &AllocatorCode) -> bool {
+    let files = MappedFiles::default();
+    let Ok(file) = files.open(path) else { return false };
+    let address = file.segments().find_map(|segment| {
+        let (offset, length) = segment.file_range();
+        let within = returns_to.checked_sub(offset).filter(|within| *within < length)?;
+        segment.address().checked_add(within)
+    });
+    match address.and_then(|address| target(&file, address.checked_sub(1)?)) {
+        Some(Target::Name(name)) => allocates(&name),
+        Some(Target::Address(address)) => own.has_address(address),
+        None => false,
     }
 }
 

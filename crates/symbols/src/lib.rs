@@ -43,7 +43,7 @@ mod wanted_types;
 
 pub use address_book::AddressBook;
 pub use allocator_code::AllocatorCode;
-pub use callee::Callee;
+pub use callee::{Callee, calls_allocator};
 pub use debug_files::{DebugFolders, is_debug_file};
 pub use demangle::demangle;
 pub use elf::{FileId, loaded_content};

@@ -1,7 +1,7 @@
 //! Where a program spends its processor time: the kernel looks at it each fraction of a millisecond.
 
 use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, What};
-use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver};
+use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver, calls_allocator};
 use memtoll_trace::meta::{Code, Found, Samples};
 use rustc_hash::FxHashMap;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -19,6 +19,8 @@ pub const PERIOD: u32 = 249_989;
 #[derive(Default)]
 pub struct Sampler {
     files: FxHashMap<Arc<str>, AllocatorCode>,
+    /// Whether code that returns there is or was called by the allocator's, by file and place.
+    calls: FxHashMap<(Arc<str>, u64), bool>,
     /// Of the program's own code, how often it was found at which place in which file.
     own: FxHashMap<Arc<str>, FxHashMap<u64, u64>>,
 }
@@ -26,12 +28,22 @@ pub struct Sampler {
 /// A place in a file with code, in bytes; `None` for code that is in no known mapping.
 type Place = Option<(Arc<str>, u64)>;
 
+/// Where a thread is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Spot {
+    mode: Mode,
+    /// The program's code that runs, or that entered the kernel.
+    place: Place,
+    /// To where it returns, if it calls nothing.
+    caller: Place,
+}
+
 /// What is seen of one run.
 pub(crate) struct Watch {
     collector: Collector,
     spaces: FxHashMap<u32, Vec<Mapped>>,
-    /// How often a thread was found at a place, or entered the kernel there.
-    seen: FxHashMap<(Mode, Place), u64>,
+    /// How often a thread was found there.
+    seen: FxHashMap<Spot, u64>,
 }
 
 /// Code in the memory of a process.
@@ -77,10 +89,10 @@ impl Watch {
         let Watch { collector, mut spaces, mut seen } = self;
         collector.finish(&mut |event| take(&mut spaces, &mut seen, &event));
         let mut samples = Samples::default();
-        for ((mode, place), number) in seen {
-            let found = sampler.found(mode, &place);
+        for (spot, number) in seen {
+            let found = sampler.found(&spot);
             samples.add(found, number);
-            if let (Found::Program, Some((path, offset))) = (found, place) {
+            if let (Found::Program, Some((path, offset))) = (found, spot.place) {
                 *sampler.own.entry(path).or_default().entry(offset).or_default() += number;
             }
         }
@@ -88,7 +100,7 @@ impl Watch {
     }
 }
 
-fn take(spaces: &mut FxHashMap<u32, Vec<Mapped>>, seen: &mut FxHashMap<(Mode, Place), u64>, event: &KernelEvent) {
+fn take(spaces: &mut FxHashMap<u32, Vec<Mapped>>, seen: &mut FxHashMap<Spot, u64>, event: &KernelEvent) {
     match &event.what {
         What::Map(map) if map.is_executable() => {
             let end = map.start.saturating_add(map.length);
@@ -102,12 +114,13 @@ fn take(spaces: &mut FxHashMap<u32, Vec<Mapped>>, seen: &mut FxHashMap<(Mode, Pl
             let copy = spaces.get(&event.pid).cloned().unwrap_or_default();
             spaces.insert(*child_pid, copy);
         }
-        What::Runs { ip, mode } => {
-            let place = spaces.get(&event.pid).and_then(|space| {
-                let code = space.iter().find(|code| (code.start..code.end).contains(ip))?;
+        What::Runs { ip, top, mode } => {
+            let place = |ip: u64| {
+                let code = spaces.get(&event.pid)?.iter().find(|code| (code.start..code.end).contains(&ip))?;
                 Some((code.path.clone(), ip - code.start + code.offset))
-            });
-            *seen.entry((*mode, place)).or_default() += 1;
+            };
+            let spot = Spot { mode: *mode, place: place(*ip), caller: top.and_then(place) };
+            *seen.entry(spot).or_default() += 1;
         }
         _ => {}
     }
@@ -131,14 +144,35 @@ impl Sampler {
         code
     }
 
-    fn found(&mut self, mode: Mode, place: &Place) -> Found {
-        let file = place.as_ref().map(|(path, offset)| {
-            let code = self.files.entry(path.clone()).or_insert_with(|| allocator_code(path));
-            (code, *offset)
-        });
+    fn file(&mut self, path: &Arc<str>) -> &AllocatorCode {
+        self.files.entry(path.clone()).or_insert_with(|| allocator_code(path))
+    }
+
+    /// Whether what returns to a place is called by the allocator, or in its stead.
+    fn is_call(&mut self, caller: &(Arc<str>, u64)) -> bool {
+        if let Some(known) = self.calls.get(caller) {
+            return *known;
+        }
+        let (path, offset) = caller;
+        let code = self.file(path);
+        let is_call = code.has_offset(*offset) || calls_allocator(Path::new(&**path), *offset, code);
+        self.calls.insert(caller.clone(), is_call);
+        is_call
+    }
+
+    fn found(&mut self, Spot { mode, place, caller }: &Spot) -> Found {
+        // The allocator fills and copies with functions of the C library that it shares with the program: for calloc and
+        // realloc. The recorder counts them as the allocator's, too, inside of its calls.
+        let may_be_shared = *mode == Mode::Program
+            && place.as_ref().is_some_and(|(path, offset)| {
+                let code = self.file(path);
+                !code.is_empty() && !code.has_offset(*offset)
+            });
+        let is_its_own = may_be_shared && caller.as_ref().is_some_and(|caller| self.is_call(caller));
+        let file = place.as_ref().map(|(path, offset)| (self.file(path), *offset));
         match (mode, file) {
             (Mode::Fault, _) => Found::Fault,
-            (Mode::Program, Some((code, offset))) if code.has_offset(offset) => Found::Allocator,
+            (Mode::Program, Some((code, offset))) if code.has_offset(offset) || is_its_own => Found::Allocator,
             // Also generated code.
             (Mode::Program, _) => Found::Program,
             (Mode::SystemCall, Some((code, offset))) if code.maps_at_offset(offset) => Found::Mapping,

@@ -108,3 +108,26 @@ fn a_program_that_cannot_be_recorded_leaves_what_the_kernel_counted() {
         assert!(!report.stdout.contains(word), "{word}: {}", report.stdout);
     }
 }
+
+/// Advice about a function without a name says nothing: what is proposed names it, or shows who calls it.
+#[test]
+fn a_line_without_a_name_is_not_proposed_for_advice() {
+    for build_id in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+        let program = program_with("bounded_advice.cpp", &["-O2", "-s", build_id]);
+        let recording = Target::new(&program).arg("labels").record();
+        let lines = screen(&recording.outcome);
+        let (last, name) = (lines.last().unwrap(), program.file_name().unwrap().to_str().unwrap());
+        assert!(lines.iter().any(|line| line.starts_with(" 1. ") && line.contains(&format!("{name}+0x"))), "{lines:?}");
+        assert!(!last.contains("memtoll advise"), "{last}");
+        let outcome = next(&lines);
+        assert!(outcome.status.success() && outcome.stdout.contains(&format!("{name}+0x")), "{outcome:?}");
+        // Who asks for advice all the same is told why there is none.
+        let at = lines.iter().find_map(|line| line.strip_prefix(" 1. ")?.split_whitespace().last()).unwrap();
+        let mut advise = Command::new(memtoll());
+        let outcome = run({
+            advise.arg("advise").arg(&recording.file).arg(at);
+            advise
+        });
+        assert!(outcome.stdout.contains("has no name"), "{outcome:?}");
+    }
+}

@@ -3,6 +3,7 @@
 mod advice;
 mod allocation_functions;
 mod allocators;
+mod bounded_advice;
 mod budgets;
 mod calibration;
 mod case_study_camera;
@@ -48,6 +49,7 @@ mod threads;
 mod tryout;
 mod tui;
 mod valgrind;
+mod verified_parts;
 
 /// Cargo would not miss a file that nobody named here.
 #[test]

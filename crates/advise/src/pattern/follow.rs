@@ -1,5 +1,6 @@
 //! Follows the blocks of an image, event by event: as little as possible for each, since there are tens of millions.
 
+use super::calls::Calls;
 use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
@@ -29,6 +30,15 @@ struct Thread {
     latest: Vec<u64>,
     /// The line of its last call, and when that was, units.
     last_line: Option<(u32, u64)>,
+}
+
+/// Blocks of one stack that may hold text.
+#[derive(Default)]
+struct Texts {
+    site: u32,
+    /// Bytes of the last one.
+    last: u64,
+    begun_again: u64,
 }
 
 /// The threads of an image by their numbers, which may be any in a damaged file.
@@ -69,10 +79,14 @@ pub struct Follower<'a> {
     heap: Heap,
     /// By site: how many instances ended with each small size.
     small: Vec<Vec<u64>>,
+    /// By site.
+    calls: Vec<Calls>,
+    /// Calls that take longer are long, units.
+    longest: u64,
     /// Of the image's life, units.
     time: Range<u64>,
-    /// By stack, of sites that may creep: the size of the last block.
-    last_sizes: FxHashMap<Option<NodeId>, u64>,
+    /// By stack, of sites that may creep.
+    texts: FxHashMap<Option<NodeId>, Texts>,
 }
 
 impl Follower<'_> {
@@ -85,9 +99,16 @@ impl Follower<'_> {
             threads: Threads::default(),
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
+            calls: vec![Calls::default(); watched.len()],
+            longest: u64::MAX,
             time,
-            last_sizes: FxHashMap::default(),
+            texts: FxHashMap::default(),
         }
+    }
+
+    /// Tells calls that take longer from others.
+    pub fn with_longest(self, longest: u64) -> Self {
+        Follower { longest, ..self }
     }
 
     /// The next event, with the site of its node.
@@ -136,12 +157,15 @@ impl Follower<'_> {
             self.replaced(&old, event, site);
         }
         let Some(pattern) = self.patterns.get_mut(site as usize) else { return };
+        self.calls[site as usize].add(event.duration, self.longest);
         pattern.blocks += 1;
         // Sizes of a damaged file may be beyond all sums.
         pattern.bytes = pattern.bytes.wrapping_add(size);
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
         if self.watched[site as usize].may_creep {
-            let before = self.last_sizes.insert(event.node, size).unwrap_or(0);
+            let texts = self.texts.entry(event.node).or_insert(Texts { site, ..Texts::default() });
+            let before = std::mem::replace(&mut texts.last, size);
+            texts.begun_again += u64::from(size < before);
             if size > before && before > 0 && size - before <= before / 4 + LEAST_CREEP {
                 pattern.creeping += 1;
                 pattern.crept_bytes = pattern.crept_bytes.wrapping_add(before);
@@ -177,6 +201,9 @@ impl Follower<'_> {
             thread.given_back = Some(block);
             return;
         }
+        if let Some(calls) = self.calls.get_mut(block.site as usize) {
+            calls.add(event.duration, self.longest);
+        }
         let in_a_row = thread.in_a_row;
         thread.in_a_row += 1;
         if in_a_row < BULK {
@@ -210,8 +237,8 @@ impl Follower<'_> {
         is_it
     }
 
-    /// There are no more events.
-    pub fn finish(mut self) {
+    /// There are no more events. How long the calls of each site took.
+    pub fn finish(mut self) -> Vec<Calls> {
         self.heap.look();
         let life = self.time.end.saturating_sub(self.time.start);
         let width = (life / PARTS as u64).max(1);
@@ -223,6 +250,12 @@ impl Follower<'_> {
             pattern.kept_by_part[part.min(PARTS - 1)] += 1;
             pattern.keeper_life = pattern.keeper_life.max(life);
         }
+        let mut begun_again = vec![0; self.patterns.len()];
+        for texts in self.texts.values() {
+            let most: &mut u64 = &mut begun_again[texts.site as usize];
+            *most = (*most).max(texts.begun_again);
+        }
+        self.patterns.iter_mut().zip(begun_again).for_each(|(pattern, more)| pattern.begun_again += more);
         for (site, pattern) in self.patterns.iter_mut().enumerate() {
             let ended = self.small[site].iter().enumerate().filter(|(_, number)| **number > 0);
             ended.for_each(|(size, number)| pattern.end(size as u64, *number));
@@ -232,6 +265,7 @@ impl Follower<'_> {
             pattern.drained += of.drained;
             pattern.most_live_bytes = pattern.most_live_bytes.max(of.most_live_bytes);
         }
+        self.calls
     }
 }
 

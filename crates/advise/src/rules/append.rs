@@ -9,8 +9,9 @@ use crate::site::Site;
 use memtoll_report::format;
 
 const FEWEST: u64 = 500;
-/// Bytes that are kept inside a short string.
-const INSIDE: f64 = 16.0;
+/// The largest text inside a `std::string` itself, and the smallest room that a Rust one takes, bytes.
+const INSIDE: u64 = 15;
+const LEAST_ROOM: u64 = 8;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
@@ -31,16 +32,31 @@ pub fn is_appending(facts: &Facts, site: &Site) -> bool {
         && site.metrics().reallocations <= 3 * site.metrics().allocations
 }
 
+/// How many blocks a text takes until it has all of its largest block's bytes: it doubles its room.
+fn blocks_of(largest: u64, language: Language) -> f64 {
+    let (room, length) = match language {
+        Language::Rust => (LEAST_ROOM, largest),
+        // Of its block, the last byte is the zero behind the text.
+        Language::Cxx | Language::C => (INSIDE, largest.saturating_sub(1)),
+    };
+    let doubled = (length as f64 / room as f64).max(1.0).log2().ceil();
+    if room == INSIDE { doubled } else { doubled + 1.0 }
+}
+
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if !is_appending(facts, site) {
         return None;
     }
     let pattern = &site.pattern;
-    let texts = (pattern.blocks - pattern.creeping).max(1) as f64;
-    // A text that is appended to doubles its room.
+    // Each block that is no larger than the one before may begin a text; where they get smaller, one does.
+    let (most_texts, texts) = ((pattern.blocks - pattern.creeping).max(1) as f64, (pattern.begun_again + 1) as f64);
     let largest = pattern.quantile(1.0) as f64;
-    let left = texts * (largest / INSIDE).max(1.0).log2().ceil().max(1.0);
-    let goes = (1.0 - left / pattern.blocks as f64).max(0.0);
+    // Each text grows from nothing, or one that is kept from text to text has grown in the first of them.
+    let blocks = pattern.blocks as f64;
+    let each = blocks_of(pattern.quantile(1.0), facts.language(site));
+    let without = |texts: f64| (blocks - texts * each).max(0.0);
+    let allocations = Range::new(without(most_texts), without(texts), blocks);
+    let goes = allocations.likely / blocks;
     // A text that was just written is in the cache, and of a chain of two, the second moves what the first has copied.
     let copied = Work::of(facts).copy_byte.scaled((pattern.crept_bytes as f64 - 2.0 * texts * largest).max(0.0));
     let copied = Range::new(copied.low * 0.2, copied.likely * 0.5, copied.high);
@@ -67,7 +83,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         }
     };
     draft.saves = saves(facts, site, cpu, Range::default(), goes);
-    draft.saves.bytes = Range::exact((site.metrics().bytes_allocated as f64 - 2.0 * texts * largest).max(0.0));
+    draft.own_work = copied;
+    draft.saves.allocations = allocations;
+    let bytes = site.metrics().bytes_allocated as f64;
+    let without = |texts: f64| (bytes - 2.0 * texts * largest).max(0.0);
+    draft.saves.bytes = Range::new(without(most_texts), without(texts), bytes);
     draft.assumptions = vec!["no other code keeps the text that it began with".to_owned()];
     draft.at_most = Confidence::High;
     Some(draft)
@@ -75,6 +95,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::pattern::Pattern;
     use crate::testing::{Made, blocks, drafts};
 
@@ -89,6 +110,15 @@ mod tests {
         let found = drafts("append", texts(9_900));
         assert!(found[0].snippet.starts_with("text += x;"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 3e5 && found[0].saves.allocations.likely > 9_000.0, "{:?}", found[0].saves);
+    }
+
+    /// 121 letters take four blocks: rooms of 30, 60, 120 and 240.
+    #[test]
+    fn a_text_takes_as_many_blocks_as_its_room_doubles() {
+        let cases = [(16, 0.0), (17, 1.0), (31, 1.0), (32, 2.0), (121, 3.0), (122, 4.0)];
+        assert_eq!(cases.map(|(size, _)| blocks_of(size, Language::Cxx)), cases.map(|(_, blocks)| blocks));
+        let cases = [(5, 1.0), (8, 1.0), (9, 2.0), (64, 4.0), (65, 5.0)];
+        assert_eq!(cases.map(|(size, _)| blocks_of(size, Language::Rust)), cases.map(|(_, blocks)| blocks));
     }
 
     #[test]

@@ -134,6 +134,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.proposes = pattern.most_live_bytes;
     let faults = gone.faults.minus(Range::new(touched / facts.page() * 1.05, touched / facts.page() * 0.3, 0.0));
     draft.saves = saves(facts, site, cpu, faults, 1.0);
+    draft.own_work = made.plus(LINE.scaled(lines));
+    // A pool doubles its pieces: it takes some itself, for each lot.
+    let lots = (pattern.blocks as f64 / pattern.most_live.max(1) as f64).ceil();
+    let pieces = lots * (touched / facts.page()).max(2.0).log2().ceil();
+    draft.saves.allocations = Range::new((blocks - pieces).max(0.0), blocks, blocks);
     draft.saves.bytes = Range::exact(0.0);
     draft.saves.peak_bytes = Range::new(-touched * 0.1, 0.0, 0.0);
     let headers = (pattern.heap_bytes as f64 - pattern.bytes as f64) * touched / (pattern.bytes as f64).max(1.0);

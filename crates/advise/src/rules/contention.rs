@@ -2,7 +2,7 @@
 
 use super::formatting::formatter;
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Saves};
+use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::site::Site;
 use memtoll_report::format;
@@ -48,7 +48,20 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         ));
         evidence.number("threads", facts.threads() as f64);
     }
+    let small_steps = if forced.is_none() { small_steps(facts) } else { None };
+    if let Some(steps) = &small_steps {
+        evidence.say(format!(
+            "arenas of threads take {} from the system in {}, {} each: every one is a call of mprotect, for which the kernel \
+             locks the memory of the whole process, and threads wait there",
+            format::bytes(steps.bytes),
+            format::counted(steps.calls, "step"),
+            format::bytes(steps.bytes / steps.calls)
+        ));
+        evidence.number("grown_calls", steps.calls as f64);
+        evidence.number("grown_bytes", steps.bytes as f64);
+    }
     draft.change = match (formatter(site), others >= 0.5) {
+        _ if small_steps.is_some() => "Let the arenas of threads grow at once (M_TOP_PAD)".to_owned(),
         _ if forced.is_some() => {
             "Take the setting out of the environment: glibc then has an arena for each thread".to_owned()
         }
@@ -63,26 +76,78 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         "memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\n\
          thread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock"
     );
+    if small_steps.is_some() {
+        draft.snippet = format!(
+            "#include <malloc.h>\nmallopt(M_TOP_PAD, {HEAP_OF_ARENA}); // first thing in main\n\
+             // or, without a change: MALLOC_TOP_PAD_={} {name} ...",
+            64 << 20
+        );
+    }
     if let Some(setting) = forced {
         draft.snippet = match setting.name.as_str() {
             "GLIBC_TUNABLES" => "# GLIBC_TUNABLES without glibc.malloc.arena_max".to_owned(),
             variable => format!("env -u {variable} {name} ..."),
         };
     }
-    let processors = f64::from(facts.recording.about.machine.processors.max(1));
-    let threads = (facts.threads() as f64).min(processors).max(1.0);
-    // The recorder spreads calls out, so that fewer threads meet: without it they wait longer, by an unknown time.
-    let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting).or_more();
-    let gone = if forced.is_some() { Range { low: waiting / threads / 2.0, likely: waiting, ..gone } } else { gone };
-    draft.saves =
-        Saves { wall_ns: gone, cpu_ns: site.allocator.scaled(0.5).widened(0.0, 2.0).or_more(), ..Saves::default() };
+    // Of one lock, all lines wait.
+    let gone = facts.wall.waited(if forced.is_some() || small_steps.is_some() { waiting } else { site.costs.waiting });
+    let gone = if forced.is_some() { Range { low: gone.likely / 2.0, ..gone } } else { gone };
+    // Sleeping and waking take the processor, too.
+    let cpu = site.allocator.scaled(0.5).widened(0.0, 2.0).or_more();
+    draft.saves = Saves { wall_ns: gone, cpu_ns: cpu, ..Saves::default() };
+    if let Some(steps) = small_steps {
+        let mapping = steps.mapping.widened(0.3, 1.0);
+        let side_by_side = Range { low: 0.0, ..mapping.scaled(1.0 / facts.wall.at_work()) };
+        draft.saves = Saves { wall_ns: gone.with(side_by_side), cpu_ns: mapping, ..draft.saves };
+        draft.with = steps.sites.into_iter().filter(|other| *other != index).collect();
+        draft.remedy = Some(Remedy::Mallopt { options: vec![("M_TOP_PAD", HEAP_OF_ARENA.to_owned())] });
+    }
     draft.assumptions = vec![
         "waiting was measured under the recorder, which spreads calls out: without it, threads may wait more or less"
             .to_owned(),
         "with fewer processors than threads, time that is no longer waited for may go to other threads".to_owned(),
     ];
+    if draft.remedy.is_some() {
+        draft.assumptions.push(
+            "an arena is made with all the memory it may grow by, which takes none until it is touched; with the setting, \
+             glibc no longer learns which blocks are large: from 128 KiB on, each has a mapping of its own"
+                .to_owned(),
+        );
+    }
     draft.at_most = if forced.is_some() { Confidence::Medium } else { Confidence::Low };
     vec![draft]
+}
+
+/// How much the heap of an arena holds at the most, in C: with as much room on top, it never grows. glibc's `HEAP_MAX_SIZE`.
+const HEAP_OF_ARENA: &str = "64 << 20";
+/// The main heap grows by at least glibc's `DEFAULT_TOP_PAD`, bytes; arenas of threads by what the next block needs.
+const STEP_OF_MAIN: u64 = 128 << 10;
+/// Fewer steps are not what threads wait for.
+const FEWEST_STEPS: u64 = 1000;
+
+/// How arenas of threads grow.
+struct Steps {
+    calls: u64,
+    bytes: u64,
+    /// Work on mappings of the lines whose calls make them grow, ns.
+    mapping: Range,
+    sites: Vec<usize>,
+}
+
+/// Steps by which arenas of threads grow, if there are many small ones.
+fn small_steps(facts: &Facts) -> Option<Steps> {
+    let is_small = |site: &Site| {
+        let metrics = site.metrics();
+        metrics.grown_calls > 0 && metrics.grown_bytes / metrics.grown_calls < STEP_OF_MAIN / 2
+    };
+    let mut steps = Steps { calls: 0, bytes: 0, mapping: Range::default(), sites: Vec::new() };
+    for (index, site) in facts.sites.iter().enumerate().filter(|(_, site)| is_small(site)) {
+        steps.calls += site.metrics().grown_calls;
+        steps.bytes += site.metrics().grown_bytes;
+        steps.mapping = steps.mapping.with(site.mapping);
+        steps.sites.push(index);
+    }
+    (facts.threads() > 1 && steps.calls >= FEWEST_STEPS).then_some(steps)
 }
 
 /// To how many arenas a setting of the environment limits glibc.

@@ -68,7 +68,8 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
         return None;
     }
     let gone = pages(facts, &copies, 0.0);
-    let cpu = calls(facts, &copies, 1.0).plus(gone.ns).plus(making(facts, &copies, GOES));
+    let made = making(facts, &copies, GOES);
+    let cpu = calls(facts, &copies, 1.0).plus(gone.ns).plus(made);
     // Nothing goes where both are needed.
     let cpu = Range::new(0.0, cpu.likely, cpu.high);
     let mut draft = Draft::of_line(facts, index)?;
@@ -95,6 +96,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
             .to_owned(),
     };
     draft.remedy = Some(Remedy::Move);
+    draft.own_work = made;
     draft.saves = saves(facts, &copies, cpu, Range::new(0.0, gone.faults.likely, gone.faults.high), 1.0);
     draft.saves.cpu_ns.low = 0.0;
     draft.saves.wall_ns.low = 0.0;

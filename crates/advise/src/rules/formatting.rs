@@ -3,6 +3,7 @@
 use super::growth;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
+use crate::own::makes;
 use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
@@ -22,6 +23,8 @@ struct Family {
     functions: &'static [&'static str],
     /// Beginnings of the names of functions that they call.
     inner: &'static [&'static str],
+    /// Whether the result is put together from strings: their own work goes, too.
+    makes_strings: bool,
     /// The share of the work in all of these that goes with the remedy of the snippet (`format_bench`, again).
     goes: [f64; 3],
 }
@@ -55,6 +58,7 @@ const FAMILIES: [Family; 8] = [
             "strchrnul",
             "libc.so",
         ],
+        makes_strings: false,
         goes: [0.5, 0.8, 0.95],
     },
     Family {
@@ -86,6 +90,7 @@ const FAMILIES: [Family; 8] = [
             "__cxxabiv1::",
             "libstdc++.so",
         ],
+        makes_strings: false,
         goes: [0.75, 0.97, 1.06],
     },
     Family {
@@ -93,6 +98,7 @@ const FAMILIES: [Family; 8] = [
         overhead: [0.0, 5.0, 40.0],
         functions: &["std::to_string", "std::to_wstring", "std::__cxx11::to_string", "std::__cxx11::to_wstring"],
         inner: &["std::__detail::__to_chars"],
+        makes_strings: true,
         goes: [0.1, 0.5, 0.9],
     },
     Family {
@@ -100,6 +106,7 @@ const FAMILIES: [Family; 8] = [
         overhead: [0.0, 5.0, 40.0],
         functions: &["std::operator+<", "std::operator+ <", "std::__str_concat"],
         inner: &[],
+        makes_strings: true,
         goes: [0.3, 0.6, 1.0],
     },
     Family {
@@ -107,6 +114,7 @@ const FAMILIES: [Family; 8] = [
         overhead: [0.0, 10.0, 80.0],
         functions: &["std::format", "std::vformat", "fmt::"],
         inner: &["std::__format"],
+        makes_strings: false,
         goes: [0.0, 0.1, 0.4],
     },
     Family {
@@ -125,6 +133,7 @@ const FAMILIES: [Family; 8] = [
             "<usize as alloc::string::",
         ],
         inner: &["alloc::raw_vec::", "<alloc::raw_vec::"],
+        makes_strings: false,
         goes: [0.4, 0.7, 1.0],
     },
     Family {
@@ -141,6 +150,7 @@ const FAMILIES: [Family; 8] = [
             "__GI___printf_fp",
         ],
         inner: &["vfprintf", "IO_", "itoa", "mpn_", "hack_digit", "outstring", "strchrnul", "libc.so"],
+        makes_strings: false,
         goes: [0.3, 0.7, 0.95],
     },
     Family {
@@ -148,6 +158,7 @@ const FAMILIES: [Family; 8] = [
         overhead: [0.0, 20.0, 100.0],
         functions: &["strftime", "__strftime"],
         inner: &[],
+        makes_strings: false,
         goes: [0.0, 0.2, 0.6],
     },
 ];
@@ -183,6 +194,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
             None => all.push(draft),
             Some(first) => {
                 first.saves = first.saves.plus(&draft.saves);
+                first.own_work = first.own_work.with(draft.own_work);
                 first.with.push(draft.site);
                 first.evidence.text.extend(draft.evidence.text.into_iter().take(1).map(|text| format!("and {text}")));
             }
@@ -221,6 +233,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.change = "Format into memory that is there".to_owned();
     draft.snippet = snippet(facts.language(site), largest);
     draft.saves = saves(facts, site, cpu, Range::default(), 1.0);
+    draft.own_work = formatting;
+    draft.saves.allocations = allocations(site);
+    let share = draft.saves.allocations.scaled(1.0 / acquired as f64);
+    draft.saves.bytes = share.scaled(metrics.bytes_allocated as f64);
     draft.assumptions = vec![
         format!(
             "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \
@@ -244,9 +260,18 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     Some(draft)
 }
 
+/// Blocks that go: those that nothing else could have used, and at most all. Where the caller needs a string of its own, the
+/// last block of each text stays.
+fn allocations(site: &Site) -> Range {
+    let all = site.acquired() as f64;
+    let sure = (site.metrics().temporary + site.pattern.steps) as f64;
+    Range::new(sure.min(all), all, all)
+}
+
 /// The formatting itself, as far as it goes, ns; and whether plain runs were seen in it.
 fn work(facts: &Facts, site: &Site, of: &Family) -> (Range, bool) {
     let range = |[low, likely, high]: [f64; 3]| Range::new(low, likely, high);
+    let text = site.row.type_name.as_deref().filter(|_| of.makes_strings);
     let is_it = |function: &str| {
         let name = qualified_name(function);
         // glibc's own names of its functions: __GI___printf_fp_l.
@@ -254,13 +279,20 @@ fn work(facts: &Facts, site: &Site, of: &Family) -> (Range, bool) {
         let bare = bare.strip_prefix("GI_").unwrap_or(bare).trim_start_matches('_');
         let names = [function, name, bare];
         of.functions.iter().chain(of.inner).any(|start| names.iter().any(|name| name.starts_with(start)))
+            // Texts that are put together are copied by functions of their own class, which say nothing of who calls them.
+            || text.is_some_and(|text| makes(function, text))
     };
     let blocks = site.acquired() as f64;
     let Some(all) = facts.own.inside(is_it) else { return (range(of.overhead).scaled(blocks), false) };
-    let alike = facts.sites.iter().filter(|other| family(other).is_some_and(|other| other.name == of.name));
+    // Other lines make texts, too.
+    let is_alike = |other: &&Site| {
+        family(other).is_some_and(|other| other.name == of.name)
+            || text.is_some() && other.row.type_name.as_deref() == text
+    };
+    let alike = facts.sites.iter().filter(is_alike);
     let all = all.scaled(blocks / alike.map(Site::acquired).sum::<u64>().max(1) as f64);
     // Texts are copied on the way, perhaps by functions that others call, too.
-    let copies = facts.own.inside(growth::is_copy).unwrap_or_default();
+    let copies = facts.own.inside(|function| growth::is_copy(function) && !is_it(function)).unwrap_or_default();
     let all = Range::new(all.low, all.likely + copies.likely * 0.3, all.high + copies.likely);
     let stays_printf = facts.language(site) == Language::C;
     (all.times(range(if stays_printf { GOES_IN_C } else { of.goes })), true)
@@ -341,6 +373,25 @@ mod tests {
         assert_eq!(found[0].saves.allocations.likely, 2.0 * alone[0].saves.allocations.likely);
         assert!(found[0].saves.cpu_ns.likely > alone[0].saves.cpu_ns.likely);
         assert!(found[0].evidence.text.last().unwrap().starts_with("and 10,000 blocks"), "{:?}", found[0].evidence);
+    }
+
+    /// Half of what a chain of + takes is in functions of std::string, which were left out.
+    #[test]
+    fn the_strings_own_work_goes_with_a_chain() {
+        let append = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_append(char const*, \
+                      unsigned long)";
+        let own = |function: &str| {
+            let code = Code { functions: vec![function.to_owned()], samples: 100 };
+            OwnWork::sampled(&[code], 1e4)
+        };
+        let chain = "std::__cxx11::basic_string<char> std::operator+<char, std::char_traits<char> >(char const*, char)";
+        let label = || Made { type_name: "std::string", ..text(chain, 1) };
+        let saved = |own| drafts_of("formatting", vec![label()], own).remove(0).saves.cpu_ns.likely;
+        let more = saved(own(append)) - saved(own("elsewhere"));
+        assert!((more - 0.6 * 100.0 * 1e4).abs() < 1e3, "{more}");
+        // Of printf, strings are no part.
+        let printed = |own| drafts_of("formatting", vec![text("__vasprintf_internal", 1)], own).remove(0).saves.cpu_ns;
+        assert_eq!(printed(own(append)), printed(own("elsewhere")));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use crate::finding::{Confidence, Place, Saves};
 use crate::range::Range;
 use crate::saving::{calls, wall};
 use crate::site::Site;
+use memtoll_analysis::entered::entered;
+use memtoll_model::StackId;
 use memtoll_report::format;
+use rustc_hash::FxHashSet;
 
 const FEWEST: u64 = 1000;
 /// What a call takes in the caller and on the way from it, ns.
@@ -40,6 +43,14 @@ fn merged(facts: &Facts, mut left: Vec<(Cause, Draft)>) -> Vec<Draft> {
     all
 }
 
+/// Whether the C library itself calls free with nothing, below a function that the line calls: no change of the source avoids it.
+fn is_of_library(facts: &Facts, site: &Site) -> bool {
+    let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
+    let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
+    let most = own.max_by_key(|sums| sums.metrics.free_null_calls);
+    most.is_some_and(|most| entered(facts.recording, most.node, site.row.frame).is_some())
+}
+
 fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
     let calls = |draft: &Draft| draft.evidence.numbers.get("calls").copied().unwrap_or(0.0);
     same.sort_by(|a, b| calls(b).total_cmp(&calls(a)));
@@ -71,6 +82,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
     merged.evidence.number("calls", all);
     merged.evidence.number("lines", same.len() as f64);
     merged.saves = same.iter().fold(Saves::default(), |sum, draft| sum.plus(&draft.saves));
+    merged.own_work = same.iter().fold(Range::default(), |sum, draft| sum.with(draft.own_work));
     merged.at_most = same.iter().map(|draft| draft.at_most).min().unwrap_or(Confidence::Low);
     merged.with.extend(others.iter().map(|draft| draft.site));
     merged.place = called;
@@ -81,6 +93,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
     let of_nothing = metrics.allocations > 0 && metrics.bytes_allocated == 0;
     let nulls = if of_nothing { metrics.allocations } else { metrics.free_null_calls };
+    if !of_nothing && is_of_library(facts, site) {
+        return None;
+    }
     let timed = metrics.timed_calls.max(1);
     // Calls of a line that also allocates: the part of them that is null.
     let share = (nulls as f64 / timed as f64).min(1.0);
@@ -88,8 +103,12 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     // A call of free with null is short: where calls of both kinds are mixed, it has less than its share of their time.
+    let mut own_work = Range::default();
     let of_calls = match facts.own.around(facts.function(site)) {
-        Some(around) => site.allocator.scaled(share).plus(around.of_at_most_about(MOST_AROUND.scaled(nulls as f64))),
+        Some(around) => {
+            own_work = around.of_at_most_about(MOST_AROUND.scaled(nulls as f64));
+            site.allocator.scaled(share).plus(own_work)
+        }
         None => calls(facts, site, share),
     };
     let cpu = if share > 0.9 { of_calls } else { of_calls.widened(0.1, 1.0) };
@@ -121,9 +140,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         (false, _) => "if (block) free(block); /* free(NULL) is allowed, and no call is cheaper */".to_owned(),
     };
     draft.saves.cpu_ns = cpu;
+    draft.own_work = own_work;
     let waited = site.costs.waiting * share;
-    let threads = f64::from(facts.recording.about.machine.processors.max(1)).min(facts.threads() as f64).max(1.0);
-    draft.saves.wall_ns = wall(facts, site, cpu).with(Range::new(0.0, waited / threads, 0.0));
+    let wall = wall(facts, site, cpu);
+    draft.saves.wall_ns = Range::new(wall.low, wall.likely + facts.wall.waited(waited).likely, wall.high);
     draft.saves.allocations = Range::exact(if of_nothing { nulls as f64 } else { 0.0 });
     draft.assumptions = match site.costs.waiting > 0.0 {
         true => vec![

@@ -67,9 +67,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let elements = site.row.element.map_or(0.0, |of| pattern.copied_bytes as f64 / of.size.max(1) as f64);
     let copied = copied.plus(MOVE.scaled(elements));
     let copied = facts.own.inside(is_copy).map_or(copied, |most| copied.of_at_most_about(most));
-    // mremap moves pages, and copies nothing.
-    let copied =
-        if has_own_mappings(site) && site.metrics().reallocations > 0 { copied.widened(0.0, 1.0) } else { copied };
+    // What realloc copies, it copies inside of its calls, which are counted already.
+    let by_realloc = site.metrics().reallocations as f64 / pattern.steps as f64;
+    let copied = copied.scaled((1.0 - by_realloc).max(0.0));
     let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - again) } else { Range::default() };
     let known = calls(facts, site, goes).plus(gone.ns).plus(copied).plus(mapping);
     let mut draft = Draft::of(index);
@@ -117,9 +117,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.called = (facts.language(site) == Language::Cxx).then_some(Called::Filled(object(site)));
     draft.remedy = can_reserve(site).then_some(Remedy::Reserve);
     draft.saves = saves(facts, site, known, gone.faults, goes);
+    draft.own_work = copied;
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
-    // While it moves, two blocks are there.
-    let largest = pattern.quantile(1.0) as f64 * (1.0 - in_place as f64 / pattern.steps as f64);
+    // While it moves, two blocks are there; of what is there at the peak, an old block is a part.
+    let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes as f64)
+        * (1.0 - in_place as f64 / pattern.steps as f64);
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
     draft.saves.resident_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
     draft.assumptions.push(

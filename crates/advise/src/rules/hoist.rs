@@ -118,7 +118,8 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
     let share = (line.under_way / (facts.duration() * facts.threads() as f64).max(1.0)).min(1.0);
     let between = (facts.processor().unwrap_or(0.0) * share - line.allocator.likely).max(0.0);
     let work = work.map_or(between, |work| work.likely.max(between)) * goes;
-    let cpu = memory.plus(Range::new(0.0, work, work)).or_more();
+    let own_work = Range::new(0.0, work, work);
+    let cpu = memory.plus(own_work).or_more();
     let metrics = line.metrics();
     let mut draft = Draft::of_line(facts, index)?;
     draft.evidence.say(format!(
@@ -145,6 +146,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
         Language::C => "/* before the loop; or once for the program, in a static variable */".to_owned(),
     };
     draft.saves = saves(facts, line, cpu, gone.faults, goes);
+    draft.own_work = own_work;
     draft.assumptions = vec![
         "it is made from the same each time, as its equal blocks suggest, or from something that can be kept with it"
             .to_owned(),

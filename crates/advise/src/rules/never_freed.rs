@@ -53,9 +53,12 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         }
     };
     let live = metrics.live_bytes as f64;
+    // With headers, and sizes rounded up.
+    let in_heap = pattern.heap_bytes as f64 / pattern.bytes.max(1) as f64;
+    let at_peak = metrics.peak_bytes.min(metrics.live_bytes) as f64;
     draft.saves = Saves {
-        peak_bytes: Range::new(0.0, metrics.peak_bytes.min(metrics.live_bytes) as f64 * 0.9, live),
-        resident_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64),
+        peak_bytes: Range::new(0.0, at_peak * 0.9, at_peak),
+        resident_bytes: Range::new(0.0, live * 0.5, live * in_heap),
         ..Saves::default()
     };
     draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];

@@ -9,6 +9,8 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
+/// Bytes of a piece of libstdc++'s `std::deque`.
+const PIECE: f64 = 512.0;
 
 /// What takes the place of a class: its name, what to use, and how elements lie there.
 struct Replacement {
@@ -182,9 +184,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
     let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
     let cpu = calls(facts, site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
-    // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain; without
+    // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain, and without
     // them it is unknown.
-    let cpu = cpu.plus(own_work(facts, site)).plus(lookups(facts, site));
+    let own_work = own_work(facts, site).plus(lookups(facts, site));
+    let cpu = cpu.plus(own_work);
     let cpu = if facts.own.is_known() { cpu } else { cpu.or_more() };
     let mut draft = Draft::of(index);
     let type_name = site.row.type_name.clone().unwrap_or_default();
@@ -210,9 +213,15 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         .replace("{arguments}", arguments(&type_name))
         .replace("{name}", site.class().rsplit("::").next().unwrap_or_default());
     draft.saves = saves(facts, site, cpu, gone.faults, 1.0);
+    draft.own_work = own_work;
     draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - kept), pattern.bytes as f64);
-    draft.saves.peak_bytes =
-        Range::new(0.0, pattern.most_live_bytes as f64 * (1.0 - kept), pattern.most_live_bytes as f64 * 0.7);
+    // What holds them instead takes blocks of its own: it doubles, or is made of pieces as a deque is.
+    let blocks = pattern.blocks as f64;
+    let pieces =
+        (blocks / count.max(1) as f64).ceil() * (count.max(2) as f64).log2().ceil() + pattern.bytes as f64 / PIECE;
+    draft.saves.allocations = Range::new((blocks - pieces).max(0.0), blocks, blocks);
+    let live = site.metrics().peak_bytes as f64;
+    draft.saves.peak_bytes = Range::new(0.0, live * (1.0 - kept), live * 0.7);
     draft.saves.resident_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),

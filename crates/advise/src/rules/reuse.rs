@@ -83,7 +83,14 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let is_shown = most_live == 1 && matches!(site.class(), "std::vector" | "Vec");
     draft.called = is_shown.then_some(Called::Made("buffer"));
     draft.remedy = (most_live == 1 && site.is_kept_easily()).then_some(Remedy::Keep);
+    draft.own_work = copy;
     draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
+    // Where they differ in size, each one that is kept may grow as often as sizes double.
+    let most = pieces as f64 - most_live as f64;
+    let grows = if are_alike { 0.0 } else { most_live as f64 * (metrics.largest.max(2) as f64).log2().ceil() };
+    let pieces_gone = draft.saves.allocations;
+    draft.saves.allocations =
+        Range::new((most - grows).max(0.0).min(pieces_gone.low), pieces_gone.likely, pieces_gone.high);
     // Kept between uses, it is there all the time.
     let live = pattern.most_live_bytes as f64;
     draft.saves.peak_bytes = Range::new(-live, 0.0, 0.0);

@@ -33,7 +33,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let largest = pattern.quantile(0.99).max(1);
     let is_text = matches!(site.class(), "std::string" | "String" | "std::basic_string");
     let goes = if is_text { VIEWED } else { KEPT };
-    let cpu = calls(facts, site, share).plus(making(facts, site, goes).scaled(share));
+    let made = making(facts, site, goes).scaled(share);
+    let cpu = calls(facts, site, share).plus(made);
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -77,6 +78,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.called = object(language, site).map(Called::Made);
     draft.remedy = site.is_kept_easily().then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::default(), share);
+    draft.own_work = made;
+    // One that is kept grows to the largest; what lives a little longer may go with the others.
+    let (gone, grows) = (metrics.temporary as f64, (metrics.largest as f64).log2().ceil().max(1.0));
+    draft.saves.allocations = Range::new((gone - grows).max(0.0), gone, acquired as f64);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.allocations > pattern.instances + pattern.steps {
         draft.assumptions.push("blocks that were not followed live as the others do".to_owned());

@@ -100,6 +100,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
     // What is never used afterwards is not even touched then.
     let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);
+    draft.own_work = fill;
     draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), page_faults, ..Saves::default() };
     draft.saves.resident_bytes = Range::new(0.0, 0.0, touched as f64);
     draft.assumptions = vec![

@@ -115,7 +115,7 @@ mod tests {
         let place = Place { function: "f".into(), file: Some(file.into()), line: Some(12) };
         Finding {
             rule: "growth",
-            id: crate::finding::id("growth", "f", Some(12)),
+            id: "growth-71599445".to_owned(),
             function: "f".into(),
             file: Some(file.into()),
             line: Some(12),
@@ -145,6 +145,7 @@ mod tests {
             findings: vec![finding("/home/me/app/src/a b.cpp"), finding("/usr/include/b.hpp")],
             bound: Saves::default(),
             processor_ns: Some(1e9),
+            wall_ns: 2e9,
             peak_bytes: 1,
             threshold: 0.005,
             below_threshold: 0,

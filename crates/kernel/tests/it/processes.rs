@@ -24,7 +24,7 @@ fn it_is_seen_where_a_program_runs_and_for_how_long() {
         let code = u64::from_str_radix(&code, 16).unwrap();
         let runs = |event: &&KernelEvent| matches!(event.what, What::Runs { .. });
         // The function has some 200 bytes; an unoptimised one has more.
-        let there = |event: &&KernelEvent| matches!(event.what, What::Runs { ip, mode: Mode::Program } if (code..code + 1000).contains(&ip));
+        let there = |event: &&KernelEvent| matches!(event.what, What::Runs { ip, mode: Mode::Program, .. } if (code..code + 1000).contains(&ip));
         let (all, there) = (run.events.iter().filter(runs).count(), run.events.iter().filter(there).count());
         let expected = 300_000_000.0 / f64::from(RUNNING);
         println!("{all} samples, {there} of them in the function; {expected:.0} expected");

@@ -117,7 +117,7 @@ impl Join {
                 self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
                 self.fault(event.tid, fault);
             }
-            What::Runs { ip, mode } => self.runs(event.tid, at, *ip, *mode),
+            What::Runs { ip, mode, .. } => self.runs(event.tid, at, *ip, *mode),
             What::SwitchOut { preempted } => {
                 let sleeper =
                     self.threads.by_tid(event.tid).number.filter(|_| !preempted && self.threads.are_several());

@@ -96,9 +96,10 @@ fn json_type(rust: &str) -> String {
 }
 
 fn counts() -> String {
-    let mut text = "\n## Counts\n\nWhat is counted of call sites, in units of the recording's clock where it is time.\n\n\
+    let mut text =
+        "\n## Counts\n\nWhat is counted of call sites, in units of the recording's clock where it is time.\n\n\
         | tag | name | adds up as | blocks | what |\n|---:|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for count in COUNTS {
         let adds = match count.adds {
             Adds::Sum => "sum",

@@ -1,0 +1,97 @@
+//! What the lines that a finding is about cost at all. No change of them saves more, whatever a rule makes of it.
+
+use crate::facts::{Draft, Facts};
+use crate::finding::Saves;
+use crate::range::Range;
+use crate::saving;
+use crate::site::Site;
+
+/// The most that any change of some lines saves, in the units of [`Saves`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ceiling(Saves);
+
+impl Ceiling {
+    /// Of the lines that a draft is about.
+    pub fn of(facts: &Facts, draft: &Draft) -> Ceiling {
+        let subject = draft.subject(facts);
+        // A line as a whole has its sites inside.
+        let others = if draft.line.is_some() { &[][..] } else { &draft.with[..] };
+        let sites = || std::iter::once(subject).chain(others.iter().map(|index| &facts.sites[*index]));
+        let sum = |of: &dyn Fn(&Site) -> f64| Range::exact(sites().map(of).sum());
+        let faults = sum(&|site| (site.metrics().faults + site.metrics().huge_faults) as f64);
+        let lines = sum(&|site| saving::most(facts, site)).likely + draft.own_work.high;
+        let program =
+            facts.balance.program().map_or(f64::INFINITY, |program| program.high.max(facts.balance.explained().value));
+        Ceiling(Saves {
+            cpu_ns: Range::exact(lines.min(program)),
+            wall_ns: Range::exact(facts.wall.most()),
+            page_faults: Range::exact(faults.likely + draft.faults_elsewhere),
+            allocations: sum(&|site| site.acquired() as f64),
+            bytes: sum(&|site| site.metrics().bytes_allocated as f64),
+            peak_bytes: sum(&|site| site.metrics().peak_bytes as f64),
+            resident_bytes: Range::exact(facts.resident()),
+        })
+    }
+
+    /// What a rule said saves more than there is: a mistake of the rule, for tests.
+    pub fn exceeded(&self, saves: &Saves) -> Vec<String> {
+        let pairs = saves.named().into_iter().zip(self.0.named());
+        // Sums of the same numbers in another order.
+        let is_more = |range: &Range, most: f64| range.likely > most * (1.0 + 1e-9) + 1.0;
+        let more = pairs.filter(|((_, range), (_, most))| is_more(range, most.high));
+        more.map(|((name, range), (_, most))| format!("{name}: {} of {}", range.likely, most.high)).collect()
+    }
+
+    /// A saving, where the upper end of its interval is no more than what there is. An open end stays one.
+    pub fn hold(&self, saves: &mut Saves) {
+        for (range, (_, most)) in saves.ranges().into_iter().zip(self.0.named()) {
+            *range = range.up_to(most.high);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Made, blocks, with_facts};
+    use memtoll_model::Recording;
+    use std::path::Path;
+
+    /// What the tests of programs say of theirs (`bounded_advice`), of recordings that are kept.
+    #[test]
+    fn no_rule_says_more_of_a_line_than_it_costs() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let recordings: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "memtoll")).collect();
+        assert!(recordings.len() > 1, "{recordings:?}");
+        for file in recordings {
+            assert_eq!(crate::overestimates(&Recording::open(&file).unwrap()), Vec::<String>::new(), "{file:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_there_is_is_told_and_cut() {
+        let (counts, pattern) = blocks(1000, 100);
+        let made = || Made { counts, pattern: pattern.clone(), allocator: 1e6, ..Made::default() };
+        with_facts(vec![made()], crate::own::OwnWork::default(), |facts| {
+            let draft = Draft::of(0);
+            let ceiling = Ceiling::of(facts, &draft);
+            let mut saves = Saves {
+                allocations: Range::new(0.0, 900.0, 5000.0),
+                bytes: Range::exact(100_001.5),
+                wall_ns: Range::new(0.0, 1.0, facts.wall.most() * 2.0),
+                cpu_ns: Range::exact(1.0).or_more(),
+                ..Saves::default()
+            };
+            assert_eq!(ceiling.exceeded(&saves), ["bytes: 100001.5 of 100000"]);
+            ceiling.hold(&mut saves);
+            assert_eq!((saves.allocations.high, saves.wall_ns.high), (1000.0, facts.wall.most()));
+            assert!(saves.cpu_ns.is_open(), "an open end");
+            let both = Draft { with: vec![1], ..Draft::of(0) };
+            with_facts(vec![made(), made()], crate::own::OwnWork::default(), |facts| {
+                saves.bytes = Range::exact(150_000.0);
+                assert_eq!(Ceiling::of(facts, &both).exceeded(&saves), Vec::<String>::new(), "of two lines");
+            });
+        });
+    }
+}
