@@ -18,7 +18,7 @@ mod touchers;
 mod waiting;
 mod wrapped;
 
-pub use churn::{Churn, is_rarely_temporary};
+pub use churn::Churn;
 pub use costly_line::{CheapMemory, CostlyLine};
 pub use disk::WaitingForDisk;
 pub use faults_again::{FaultsAgain, faults_again};

@@ -8,6 +8,7 @@ pub mod calibration;
 mod chapters;
 pub mod costs;
 mod curve;
+pub mod detectors;
 pub mod diff;
 pub mod elements;
 pub mod entered;

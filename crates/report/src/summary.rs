@@ -6,7 +6,8 @@ use crate::section::{Limits, share, title, title_within};
 use crate::site_text::site_text;
 use crate::table::Table;
 use crate::{balance, call_paths, costs, findings, format, names, plain_run, pools, processes, remarks};
-use memtoll_analysis::findings::{What, is_rarely_temporary};
+use memtoll_analysis::detectors::are_rarely_temporary;
+use memtoll_analysis::findings::What;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
@@ -171,7 +172,7 @@ fn short_section(
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> =
         sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
-    let is_rare = by == Metric::Temporary && is_rarely_temporary(total, Metric::Acquisitions.value(&sums.total));
+    let is_rare = by == Metric::Temporary && are_rarely_temporary(total, Metric::Acquisitions.value(&sums.total));
     if rows.is_empty() || is_rare {
         return String::new();
     }

@@ -5,15 +5,13 @@ use crate::facts::{Draft, Facts};
 use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::site::Site;
+use memtoll_analysis::detectors::is_much_waiting;
 use memtoll_report::format;
 use memtoll_trace::meta::MallocSetting;
 
-/// Of the recording's length, all threads together.
-const LEAST: f64 = 0.02;
-
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let waiting: f64 = facts.sites.iter().map(|site| site.costs.waiting).sum();
-    if waiting < facts.duration() * LEAST {
+    if !is_much_waiting(waiting, facts.balance.program().map_or(0.0, |program| program.value)) {
         return Vec::new();
     }
     let dearest = facts.changeable().max_by(|a, b| a.1.costs.waiting.total_cmp(&b.1.costs.waiting));

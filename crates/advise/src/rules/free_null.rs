@@ -6,12 +6,12 @@ use crate::finding::{Confidence, Place, Saves};
 use crate::range::Range;
 use crate::saving::{calls, wall};
 use crate::site::Site;
+use memtoll_analysis::detectors::are_many_null_frees;
 use memtoll_analysis::entered::entered;
 use memtoll_model::StackId;
 use memtoll_report::format;
 use rustc_hash::FxHashSet;
 
-const FEWEST: u64 = 1000;
 /// What a call takes in the caller and on the way from it, ns.
 const MOST_AROUND: Range = Range { low: 0.5, likely: 1.0, high: 2.0 };
 
@@ -99,7 +99,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let timed = metrics.timed_calls.max(1);
     // Calls of a line that also allocates: the part of them that is null.
     let share = (nulls as f64 / timed as f64).min(1.0);
-    if nulls < FEWEST || share < 0.1 {
+    if !are_many_null_frees(nulls) || share < 0.1 {
         return None;
     }
     // A call of free with null is short: where calls of both kinds are mixed, it has less than its share of their time.

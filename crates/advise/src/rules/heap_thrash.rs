@@ -4,20 +4,13 @@ use crate::facts::{Draft, Facts};
 use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::wall;
-use memtoll_analysis::beside::Beside;
+use memtoll_analysis::detectors::{HeapThrash, heap_thrash};
 use memtoll_report::format;
 
-/// Moves of the heap's end, or mappings that come and go, at least.
-const FEWEST: u64 = 16;
-const LEAST: u64 = 4 << 20;
-
 pub fn find(facts: &Facts) -> Vec<Draft> {
-    let mut all = Beside::default();
-    facts.sums.images.iter().for_each(|image| all.add(&image.beside));
-    let peak = facts.sums.images.iter().map(|image| image.total.peak_bytes).fold(0, u64::saturating_add).max(LEAST);
-    let is_again = all.shrunk_calls >= FEWEST && all.shrunk_bytes >= all.grown_bytes / 2 && all.grown_bytes / 4 >= peak;
+    let Some(HeapThrash { all, peak }) = heap_thrash(facts.sums) else { return Vec::new() };
     let growing = || facts.sites.iter().enumerate().filter(|(_, site)| site.metrics().grown_bytes > 0);
-    let Some((index, site)) = growing().max_by_key(|(_, site)| site.metrics().grown_bytes).filter(|_| is_again) else {
+    let Some((index, site)) = growing().max_by_key(|(_, site)| site.metrics().grown_bytes) else {
         return Vec::new();
     };
     // One line that makes large blocks is to keep them itself: that is the matter of `reuse`.

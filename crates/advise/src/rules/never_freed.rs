@@ -5,11 +5,11 @@ use crate::finding::{Confidence, Saves};
 use crate::pattern::PARTS;
 use crate::range::Range;
 use crate::site::Site;
+use memtoll_analysis::detectors::keeps_much;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_report::format;
 
 const FEWEST: u64 = 100;
-const LEAST_BYTES: u64 = 64 << 10;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let runtime = runtime_blocks(facts.recording, facts.sums);
@@ -26,7 +26,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // What a process that ends soon keeps is freed with it.
     let span = pattern.keeper_life / 2;
     let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
-    if kept < FEWEST || metrics.live_bytes < LEAST_BYTES || !is_piling_up || !is_mixed {
+    if kept < FEWEST || !keeps_much(metrics.live_bytes, 0) || !is_piling_up || !is_mixed {
         return None;
     }
     let mut draft = Draft::of(index);

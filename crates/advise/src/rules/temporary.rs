@@ -6,9 +6,9 @@ use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{calls, making, saves};
 use crate::site::Site;
+use memtoll_analysis::detectors::are_temporary;
 use memtoll_report::format;
 
-const FEWEST: u64 = 1000;
 /// Of making, filling and dropping the object, what goes with a view.
 const VIEWED: Range = Range { low: 0.4, likely: 0.8, high: 1.0 };
 /// The same with an object that is kept: it is filled as before.
@@ -25,8 +25,11 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let acquired = site.acquired();
-    let is_hot = metrics.temporary >= FEWEST && metrics.temporary * 10 >= acquired * 7;
-    if !is_hot || site.mean_size() >= LARGEST_MEAN || formatter(site).is_some() || metrics.bytes_allocated == 0 {
+    if !are_temporary(metrics)
+        || site.mean_size() >= LARGEST_MEAN
+        || formatter(site).is_some()
+        || metrics.bytes_allocated == 0
+    {
         return None;
     }
     let share = metrics.temporary as f64 / acquired as f64;

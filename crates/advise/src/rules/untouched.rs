@@ -5,10 +5,11 @@ use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::{Work, wall};
 use crate::site::Site;
+use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
 use memtoll_report::format;
 
-/// Smaller ones are not worth a line. Bytes.
+/// Bytes that are filled, at least.
 const LEAST: u64 = 4 << 20;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
@@ -18,16 +19,11 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 
 /// Asked for, but hardly used: what is touched of it is known, and faults inside system calls could not be of it.
 fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
-    let (metrics, faults) = (site.metrics(), &facts.balance.faults);
-    let unseen = facts.tariff.sees().faults.then_some(faults.not_shown()).filter(|_| faults.counted.is_some())? as f64
-        * facts.page();
-    let had = metrics.peak_bytes;
-    let fresh = metrics.grown_bytes >= had / 10 * 9;
-    let touched = metrics.touched_bytes as f64;
+    let metrics = site.metrics();
+    let unseen = detectors::unseen(&facts.balance, &facts.tariff)?;
     // Address space alone is free: only blocks that count in the program's own books are worth a line.
-    if had < LEAST || metrics.largest < LEAST || !fresh || touched + unseen > had as f64 / 10.0 {
-        return None;
-    }
+    let Some(HardlyTouched::Blocks(had)) = detectors::hardly_touched(metrics, unseen) else { return None };
+    let touched = metrics.touched_bytes as f64;
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
         "{} live at the peak, of which {} were ever touched",

@@ -2,6 +2,7 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::costs::Interval;
+use crate::detectors::are_temporary;
 use crate::metric::Metric;
 use serde::Serialize;
 
@@ -20,25 +21,19 @@ pub struct Churn {
     pub of_processor: Option<f64>,
 }
 
-/// Whether too few blocks are freed before their thread's next allocation for a finding: less than a hundredth of all, or
-/// only a handful.
-pub fn is_rarely_temporary(temporary: u64, acquisitions: u64) -> bool {
-    temporary < 100 || temporary.saturating_mul(100) < acquisitions
-}
-
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
-    /// Of all allocations; and in number.
-    const LEAST: (u64, u64) = (10, 1000);
+    /// Of all allocations.
+    const LEAST: u64 = 10;
     /// Of the program's processor time.
     const LEAST_TIME: f64 = 0.001;
-    let row = *facts.largest(|row| row.metrics.temporary).first()?;
+    let row = facts.largest(|row| row.metrics.temporary).into_iter().find(|row| are_temporary(&row.metrics))?;
     let (temporary, all) = (row.metrics.temporary, Metric::Acquisitions.value(&facts.sums.total));
     let allocator_ns = row.metrics.costs().allocator;
     // By the clock, calls take more than processor time.
     let processor = facts.processor().filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
     let of_processor = processor.map(|all| allocator_ns / all);
     let is_cheap = of_processor.is_some_and(|share| share < LEAST_TIME);
-    (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| {
+    (temporary.saturating_mul(LEAST) >= all && !is_cheap).then(|| {
         Finding::new(
             What::Churn(Churn {
                 temporary,

@@ -1,6 +1,7 @@
 //! Blocks that are never freed, those of the runtime aside.
 
 use super::{Facts, Finding, Share, What, Whole};
+use crate::detectors::keeps_much;
 use crate::own_lines::own_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
@@ -16,14 +17,13 @@ pub struct NeverFreed {
 }
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
-    /// Of the peaks of all processes, added up: what each of them keeps adds up, too. And bytes.
-    const LEAST: (u64, u64) = (4, 64 << 10);
     // Where a recording was cut off, what was freed later is unknown.
     if facts.sums.selection.to < u64::MAX || facts.recording.end.is_none() {
         return None;
     }
+    // Of the peaks of all processes, added up: what each of them keeps adds up, too.
     let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
-    let matters = |bytes: u64| bytes >= LEAST.1 && bytes.saturating_mul(LEAST.0) >= peaks;
+    let matters = |bytes: u64| keeps_much(bytes, peaks);
     if !matters(facts.sums.total.live_bytes) {
         return None;
     }

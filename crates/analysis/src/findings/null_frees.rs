@@ -1,6 +1,7 @@
 //! Null pointers that are freed as often as others.
 
 use super::{Facts, Finding, Share, What, Whole};
+use crate::detectors::are_many_null_frees;
 use serde::Serialize;
 
 /// Null pointers are freed.
@@ -11,14 +12,14 @@ pub struct NullFrees {
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
-    /// Of all allocations; and in number.
-    const LEAST: (u64, u64) = (2, 1000);
+    /// Of all allocations.
+    const LEAST: u64 = 2;
     let total = &facts.sums.total;
     let calls = total.free_null_calls;
-    if calls < LEAST.1 || calls * LEAST.0 < total.allocations {
+    let row = *facts.largest(|row| row.metrics.free_null_calls).first()?;
+    if !are_many_null_frees(row.metrics.free_null_calls) || calls.saturating_mul(LEAST) < total.allocations {
         return None;
     }
-    let row = *facts.largest(|row| row.metrics.free_null_calls).first()?;
     let share = Share::new(row.metrics.free_null_calls as f64, calls as f64, Whole::NullFrees);
     Some(Finding::new(What::NullFrees(NullFrees { calls }), Some(row.clone()), share))
 }

@@ -1,8 +1,8 @@
 //! Threads that wait for each other in the allocator.
 
-use super::disk::is_much;
 use super::{Facts, Finding, Share, What, Whole};
 use crate::costs::Interval;
+use crate::detectors::is_much_waiting;
 use serde::Serialize;
 
 /// Threads wait in the allocator.
@@ -17,7 +17,7 @@ pub struct Waiting {
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let waiting = facts.tariff.estimates(&facts.sums.total).waiting;
     let (waiting_ns, waiting_interval) = (waiting.value, waiting.into());
-    if !is_much(waiting_ns, facts.processor().unwrap_or(0.0)) {
+    if !is_much_waiting(waiting_ns, facts.processor().unwrap_or(0.0)) {
         return None;
     }
     let row = *facts.largest(|row| row.metrics.waiting_ns).first()?;
