@@ -11,6 +11,7 @@ mod case_study_dictionary;
 mod case_study_serializer;
 mod case_study_terminal;
 mod command_line;
+mod concepts_document;
 mod control_flow;
 mod costs_faults;
 mod costs_lost;
