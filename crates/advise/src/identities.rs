@@ -1,6 +1,7 @@
 //! Ids of findings: the same from run to run and on each machine, and no two the same in a recording.
 
 use crate::facts::{Draft, Facts};
+use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 
 /// The ids of all drafts, with the ids of their rules, in their order.
@@ -25,7 +26,7 @@ fn described(facts: &Facts, rule: &'static str, draft: &Draft) -> (&'static str,
 }
 
 fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    last_part(path)
 }
 
 fn distinct(all: &[(&str, Vec<String>, String)]) -> Vec<String> {

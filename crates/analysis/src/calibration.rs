@@ -4,9 +4,9 @@
 
 use crate::estimate::Estimate;
 use crate::metric::Unit;
+use crate::students;
 use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -150,8 +150,7 @@ impl Spread {
 /// Half the interval of a number of runs, over the standard error; `None` of a single run.
 fn sigmas(runs: usize) -> Option<f64> {
     let free = runs.checked_sub(1).filter(|free| *free > 0)? as f64;
-    let students = StudentsT::new(0.0, 1.0, free).ok()?;
-    Some(students.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0))
+    students::errors(free, CONFIDENCE)
 }
 
 /// What runs took, figure by figure.

@@ -5,6 +5,7 @@ use crate::library::is_c_library;
 use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::{FrameId, Recording, StackId};
+use memtoll_trace::path::last_part;
 
 /// Functions whose blocks are their result: whoever calls them owns the block.
 const MAKERS: [&str; 14] = [
@@ -41,7 +42,7 @@ pub fn entered(recording: &Recording, node: StackId, line: Option<FrameId>) -> O
     let texts = Texts::of(&recording.frames, last);
     let function = plain(texts.function);
     let is_own = is_c_library(texts.module) && !MAKERS.contains(&function) && !function.contains("printf");
-    let library = texts.module.rsplit('/').next().unwrap_or_default();
+    let library = last_part(texts.module);
     is_own.then(|| Entered { function: function.to_owned(), library: library.to_owned() })
 }
 

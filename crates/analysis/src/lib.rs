@@ -36,6 +36,7 @@ pub mod runtime_blocks;
 pub mod sites;
 pub mod sliced;
 pub mod stacks;
+pub mod students;
 pub mod sums;
 pub mod tariff;
 mod texts;

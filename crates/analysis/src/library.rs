@@ -1,6 +1,8 @@
 //! Which functions belong to a language's library and not to the program: they are folded away, so that the first line
 //! of the program's own code leads.
 
+use memtoll_trace::path::last_part;
+
 /// The name of a function without its return type, template arguments of the last part included, and without its
 /// parameters: `void std::vector<int>::_M_grow<true>(int&)` gives `std::vector<int>::_M_grow<true>`. A name whose brackets do
 /// not match is no such name, and stays whole.
@@ -171,7 +173,7 @@ const RECORDER: &str = "libmemtoll.so";
 
 /// Whose a function in `module` with code of `file` is.
 pub fn owner(function: &str, file: Option<&str>, module: &str) -> Owner {
-    let loaded = module.rsplit('/').next().unwrap_or_default();
+    let loaded = last_part(module);
     let name = without_reference(function);
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if loaded == RECORDER {
@@ -187,7 +189,7 @@ pub fn owner(function: &str, file: Option<&str>, module: &str) -> Owner {
 
 /// Whether a loaded file is a part of the C library.
 pub fn is_c_library(module: &str) -> bool {
-    let loaded = module.rsplit('/').next().unwrap_or_default();
+    let loaded = last_part(module);
     C_LIBRARY.iter().any(|prefix| loaded.starts_with(prefix))
 }
 

@@ -7,6 +7,7 @@
 use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::{FrameId, Frames, TextId};
+use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 
 /// A line, or a function of which no line is known.
@@ -98,10 +99,6 @@ pub fn is_meant(asked: &str, function: &str, file: Option<&str>, line: Option<u3
     let function = crate::library::qualified_name(function);
     let at = file.zip(line).map(|(file, line)| format!("{file}:{line}"));
     !asked.is_empty() && (ends(function) || file.is_some_and(ends) || at.is_some_and(|at| ends(&at)))
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use memtoll_model::{Image, Recording};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Thread;
+use memtoll_trace::path::last_part;
 use std::collections::BTreeSet;
 
 /// The threads of an image that count.
@@ -133,10 +134,6 @@ pub fn command(image: &Image) -> String {
 pub fn thread_name<'a>(image: &'a Image, thread: &'a Thread) -> Option<&'a str> {
     let first = || (thread.tid == image.about.pid).then(|| program(image));
     thread.name.as_deref().or_else(first)
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn is_process(image: &Image, name: &str) -> bool {

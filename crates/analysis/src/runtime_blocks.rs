@@ -4,6 +4,7 @@ use crate::stacks::Texts;
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::metrics::Metrics;
+use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 
 /// Blocks of one kind, and how their stacks are known: by the innermost functions in these files.
@@ -92,7 +93,7 @@ fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = FrameId>) -> Opti
     const DEPTH: usize = 8;
     let mut all = stack.map(|id| {
         let texts = Texts::of(frames, id);
-        (texts.function, texts.module.rsplit('/').next().unwrap_or(texts.module))
+        (texts.function, last_part(texts.module))
     });
     let mut seen = Vec::new();
     for (function, module) in all.by_ref().take(DEPTH) {

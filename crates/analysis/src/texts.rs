@@ -1,6 +1,7 @@
 //! What is written of a frame.
 
 use memtoll_model::{FrameId, Frames};
+use memtoll_trace::path::last_part;
 
 /// The texts of a frame.
 pub struct Texts<'a> {
@@ -33,6 +34,6 @@ impl<'a> Texts<'a> {
 impl Texts<'_> {
     /// What the loaded file is called, without its folder.
     pub fn module_name(&self) -> &str {
-        self.shown_module.rsplit('/').next().unwrap_or(self.shown_module)
+        last_part(self.shown_module)
     }
 }

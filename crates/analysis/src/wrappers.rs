@@ -10,6 +10,7 @@ use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts};
 use crate::sums::{Site, Sums};
 use memtoll_model::{FrameId, Frames, TextId};
+use memtoll_trace::path::last_part;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -295,10 +296,6 @@ fn leading_function(frames: &Frames, rest: &[Rest], refused: &FxHashSet<TextId>)
         }
     }
     sums.into_iter().max_by_key(|(function, allocations)| (*allocations, std::cmp::Reverse(*function)))
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// `libsqlite3` of `libsqlite3.so.0.8.6`.

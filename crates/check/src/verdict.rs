@@ -11,8 +11,8 @@ use crate::measured::Measured;
 use crate::metric::Steadiness;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::students;
 use memtoll_quantity::Unit;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// What became of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -219,8 +219,9 @@ fn together(values: &[Estimate], steadiness: Steadiness) -> Estimate {
         high: value + mean(|one| one.high - one.value),
     };
     let variance = values.iter().map(|one| (one.value - value).powi(2)).sum::<f64>() / (number - 1.0) / number;
-    let students = StudentsT::new(0.0, 1.0, number - 1.0).map(|of| of.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0));
-    own.give_or_take(students.map_or(f64::INFINITY, |factor| factor * variance.sqrt()))
+    own.give_or_take(
+        students::errors(number - 1.0, CONFIDENCE).map_or(f64::INFINITY, |errors| errors * variance.sqrt()),
+    )
 }
 
 /// The verdict on all limits: broken if one is, else unknown if one is.

@@ -21,6 +21,7 @@ use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::MarkKind;
+use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -317,7 +318,7 @@ impl Writer<'_, '_> {
             // Times are since the recording began.
             "startTime": started.saturating_sub(from) as f64 / 1e6,
             "processType": 0,
-            "product": about.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program)),
+            "product": about.command.first().map_or("", |program| last_part(program)),
             "arguments": about.command.join(" "),
             "importedFrom": concat!("memtoll ", env!("CARGO_PKG_VERSION")),
             "stackwalk": 1,

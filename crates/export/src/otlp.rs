@@ -12,6 +12,7 @@ use crate::text_table::TextTable;
 use memtoll_analysis::metric::About;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_trace::path::last_part;
 use messages as otlp;
 use prost::Message;
 use rustc_hash::FxHashMap;
@@ -126,7 +127,7 @@ fn text(key: &str, value: &str) -> otlp::KeyValue {
 
 /// What all profiles are of.
 fn resource(answer: &Answer) -> otlp::Resource {
-    let program = answer.about.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
+    let program = answer.about.command.first().map_or("", |program| last_part(program));
     let attributes = vec![
         text("service.name", program),
         text("host.name", &answer.about.machine.host),

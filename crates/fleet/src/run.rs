@@ -12,6 +12,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_query::names;
 use memtoll_trace::ids::NodeId;
+use memtoll_trace::path::last_part;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -160,7 +161,7 @@ impl Run {
         let whole = sums(recording, Selection::default());
         let tariff = Tariff::of(recording);
         let mut labels = wish.labels.clone();
-        let called = || about.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word)).to_owned();
+        let called = || about.command.first().map_or("", |program| last_part(program)).to_owned();
         let mut run = Run {
             id: memtoll_query::run_digest(recording),
             service: labels.remove(SERVICE).unwrap_or_else(called),

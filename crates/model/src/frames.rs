@@ -4,6 +4,7 @@ use crate::addresses::Addresses;
 use crate::ids::{ChainId, FrameId, TextId};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
+use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::FxHashMap;
 
@@ -228,10 +229,6 @@ impl Frames {
         });
         self.add_chain(code.key, at, vec![frame])
     }
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

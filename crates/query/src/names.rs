@@ -7,6 +7,7 @@ use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
 use memtoll_model::{FrameId, Frames, Image, Recording};
+pub use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::version_of;
 
 /// A function without its parameters, return type and default template arguments.
@@ -148,11 +149,6 @@ pub fn ran_in(recording: &Recording, row: &Row) -> String {
 /// What a process runs, without its folder: `git`.
 pub fn program(image: &Image) -> &str {
     memtoll_analysis::runners::program(image)
-}
-
-/// The last part of a path.
-pub fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A type that fits into a line: only the first template argument of a long one.

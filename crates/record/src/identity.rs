@@ -2,6 +2,7 @@
 //! the file behind it, its *title* what it shows in the place of its command line. A title is free text.
 
 use crate::process;
+use memtoll_trace::path::last_part;
 
 /// The kernel cuts names off. Bytes.
 const KERNELS_NAME: usize = 15;
@@ -54,10 +55,6 @@ impl Identity {
         };
         (is_known && !title.trim().is_empty()).then(|| title.trim().to_owned())
     }
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

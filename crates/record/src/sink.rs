@@ -38,6 +38,7 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::Image;
 use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::path::last_part;
 use std::sync::Arc;
 use time::TimeBase;
 use work::WorkOfThreads;
@@ -70,7 +71,7 @@ pub struct Sink {
 /// Whether a program loads another one into its own process, of which it does not tell the name: the loader, started by
 /// itself, and Valgrind's tools.
 fn loads_another(executable: &str) -> bool {
-    let name = executable.rsplit('/').next().unwrap_or_default();
+    let name = last_part(executable);
     name.starts_with("ld") && name.contains(".so") || name.ends_with("-amd64-linux")
 }
 

@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod nodes;
 pub mod op;
 pub mod parts;
+pub mod path;
 pub mod pattern;
 pub mod reader;
 pub mod summary;

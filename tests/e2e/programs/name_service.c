@@ -18,7 +18,7 @@ __attribute__((noinline)) static unsigned long homes(void) {
 __attribute__((noinline)) static unsigned long sorted(void) {
     static char words[400][8];
     unsigned long sum = 0;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 4000; i++) {
         words[i % 400][0] = (char)i;
         qsort(words, 400, 8, compare); /* sorted */
         sum += (unsigned char)words[0][0];

@@ -14,7 +14,17 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     if !is_much_waiting(waiting, facts.balance.program().map_or(0.0, |program| program.value)) {
         return Vec::new();
     }
-    let dearest = facts.changeable().max_by(|a, b| a.1.costs.waiting.total_cmp(&b.1.costs.waiting));
+    let settings = &facts.recording.about.malloc_settings;
+    let forced = settings.iter().find(|setting| arenas(setting).is_some_and(|arenas| arenas < facts.threads() as u64));
+    let small_steps = if forced.is_none() { small_steps(facts) } else { None };
+    // Threads wait at any of their lines for the one that makes arenas grow.
+    let dearest = match &small_steps {
+        Some(steps) => {
+            let growing = facts.changeable().filter(|(index, _)| steps.sites.contains(index));
+            growing.max_by_key(|(_, site)| site.metrics().grown_calls)
+        }
+        None => facts.changeable().max_by(|a, b| a.1.costs.waiting.total_cmp(&b.1.costs.waiting)),
+    };
     // Calls with null pointers have a rule of their own.
     let only_null = |site: &Site| site.metrics().free_null_calls * 2 > site.metrics().events;
     let Some((index, site)) = dearest.filter(|(_, site)| !only_null(site)) else { return Vec::new() };
@@ -35,8 +45,6 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         ));
         evidence.number("freed_by_others", pattern.by_others as f64);
     }
-    let settings = &facts.recording.about.malloc_settings;
-    let forced = settings.iter().find(|setting| arenas(setting).is_some_and(|arenas| arenas < facts.threads() as u64));
     if let Some(setting) = forced {
         evidence.say(format!(
             "{} threads allocate, and {}={} in the environment lets them share fewer arenas: they wait for one lock",
@@ -46,7 +54,6 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         ));
         evidence.number("threads", facts.threads() as f64);
     }
-    let small_steps = if forced.is_none() { small_steps(facts) } else { None };
     if let Some(steps) = &small_steps {
         evidence.say(format!(
             "arenas of threads take {} from the system in {}, {} each: every one is a call of mprotect, for which the kernel \

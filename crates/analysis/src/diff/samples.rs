@@ -1,7 +1,6 @@
 //! A number in several runs before a change and several after it.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
+use crate::students;
 /// The values of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
@@ -58,8 +57,7 @@ impl Samples {
         }
         let free = |values: &[f64]| (values.len() - 1) as f64;
         let freedom = variance.powi(2) / (before.powi(2) / free(&self.before) + after.powi(2) / free(&self.after));
-        let students = StudentsT::new(0.0, 1.0, freedom).ok()?;
-        Some(students.inverse_cdf(1.0 - (1.0 - confidence) / 2.0) * variance.sqrt())
+        Some(students::errors(freedom, confidence)? * variance.sqrt())
     }
 
     /// Adds others, run by run, times a factor.

@@ -4,6 +4,7 @@ use crate::places::Places;
 use crate::text_table::TextTable;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_model::{Recording, StackId};
+use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ impl<'r> Tables<'r> {
     /// The loaded files.
     pub fn libs(&self) -> Value {
         let lib = |mapping: &crate::places::Mapping| {
-            let name = mapping.path.rsplit('/').next().unwrap_or(mapping.path);
+            let name = last_part(mapping.path);
             json!({
                 "arch": "",
                 "name": name,
@@ -138,7 +139,7 @@ impl<'r> Tables<'r> {
         });
         // A resource is a library, of the same number.
         let libraries = places.mappings.len();
-        let last = |path: &'r str| path.rsplit('/').next().unwrap_or(path);
+        let last = last_part;
         let resources: Vec<usize> =
             places.mappings.iter().map(|mapping| self.texts.number(last(mapping.path))).collect();
         let resource_table = json!({
