@@ -331,7 +331,7 @@ fn its_formats_and_errors_are_those_of_the_page() {
         assert!(there.stdout.contains(&advice.findings[1].id), "{place}: {there:?}");
     }
     let none = memtoll_advise(file, &["growth-0"]);
-    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert_eq!(none.status.code(), Some(3), "{none:?}");
     let main = memtoll_advise(file, &["main"]);
     assert!(main.status.success() && main.stdout.starts_with("nothing found"), "{main:?}");
     assert_eq!(memtoll_advise(file, &["--rule", "speed"]).status.code(), Some(2));

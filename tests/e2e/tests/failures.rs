@@ -138,7 +138,7 @@ fn the_target_outlives_a_killed_supervisor() {
     assert_eq!(running.text("stdout"), "started\nfinished\n");
 
     let outcome = read_report(&file, &["--format", "json"]);
-    assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(4), "{outcome:?}");
     says_what_is_missing(&outcome);
     let report = Report::parse(outcome.stdout.as_bytes());
     assert!(report.totals.metrics.allocations >= before, "{before} before: {:?}", report.totals);
@@ -209,7 +209,7 @@ fn recorded_in_part(recording: &Recording) {
     says_what_is_missing(&recording.outcome);
     let outcome = read_report(&recording.file, &["--format", "json"]);
     // 1 where the file has no end.
-    assert!(matches!(outcome.status.code(), Some(0 | 1)), "{outcome:?}");
+    assert!(matches!(outcome.status.code(), Some(0 | 4)), "{outcome:?}");
     says_what_is_missing(&outcome);
     let report = Report::parse(outcome.stdout.as_bytes());
     let allocations = report.totals.metrics.allocations;
@@ -246,7 +246,7 @@ fn a_limit_of_the_file_size_that_leaves_nothing() {
     let script = "ulimit -f 100; exec \"$1\" record -o \"$3\" -- \"$2\" 5000";
     let outcome = scripted(script, &program("noisy.c")).outcome;
     // Either it can record, or it says why not before the program starts; it is not killed by SIGXFSZ.
-    if outcome.status.code() == Some(2) {
+    if outcome.status.code() == Some(125) {
         assert_eq!(outcome.stdout, "", "{outcome:?}");
         assert!(!outcome.stderr_lines_with(&["memtoll"]).is_empty(), "{outcome:?}");
     } else {
@@ -322,7 +322,7 @@ fn refuses_to_write(output: &Path) {
     let trace_of_the_program = directory.path().join("the program ran");
     let target = Target::new(program("steady.c")).arg(&trace_of_the_program).arg("0");
     let outcome = run(target.record_command(output));
-    assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(125), "{outcome:?}");
     assert!(!outcome.stderr_lines_with(&[&output.to_string_lossy()]).is_empty(), "{outcome:?}");
     assert!(!trace_of_the_program.exists(), "the program was started although nothing can be recorded");
 }
@@ -446,7 +446,7 @@ fn damaged(change: impl FnOnce(&mut Vec<u8>), options: &[&str]) -> Outcome {
 fn a_cut_file_gives_what_came_before() {
     for (percent, at_least) in [(20, NOISE / 10), (60, NOISE * 4 / 10), (95, NOISE * 8 / 10)] {
         let outcome = damaged(|bytes| bytes.truncate(bytes.len() * percent / 100), &[]);
-        assert_eq!(outcome.status.code(), Some(1), "{percent} %: {outcome:?}");
+        assert_eq!(outcome.status.code(), Some(4), "{percent} %: {outcome:?}");
         says_what_is_missing(&outcome);
         let report = Report::parse(outcome.stdout.as_bytes());
         let allocations = report.totals.metrics.allocations;
@@ -467,7 +467,7 @@ fn a_changed_byte_is_noticed_when_it_is_read() {
     assert_eq!(Report::parse(outcome.stdout.as_bytes()).totals.metrics.allocations, NOISE);
     // A choice of sizes needs the events.
     let outcome = damaged(change, &["--min-size", "1"]);
-    assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(4), "{outcome:?}");
     says_what_is_missing(&outcome);
     let allocations = Report::parse(outcome.stdout.as_bytes()).totals.metrics.allocations;
     assert!(allocations > NOISE / 4 && allocations < NOISE, "{allocations}");

@@ -68,7 +68,7 @@ fn sweep_commands(values: &[u32], least: u32, as_nobody: bool, limit: impl Fn(u3
             let ends = |outcome: &Outcome| (outcome.status.code(), outcome.stdout.clone());
             let words = outcome.stderr_lines_with(&["memtoll"]);
             // A file that cannot be made is an error before the program starts.
-            if outcome.status.code() == Some(2)
+            if outcome.status.code() == Some(125)
                 && !outcome.stderr_lines_with(&["cannot write the recording"]).is_empty()
             {
                 continue;

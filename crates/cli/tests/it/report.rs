@@ -41,7 +41,7 @@ fn memtoll(words: &[&str]) -> Output {
 #[track_caller]
 fn nothing(words: &[&str]) -> String {
     let output = memtoll(words);
-    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{words:?}: {output:?}");
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(3), true), "{words:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -438,7 +438,7 @@ fn where_nothing_is_what_was_asked_for_there_is_something_to_choose_from() {
     // For scripts, the form is kept.
     let output = memtoll(&["report", "costs.memtoll", "--filter", "nosuchthing", "--format", "json"]);
     let refusal: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &refusal["impossible"]), (Some(1), &Value::from("no-stack")));
+    assert_eq!((output.status.code(), &refusal["impossible"]), (Some(3), &Value::from("no-stack")));
     assert_eq!(refusal["functions"], serde_json::json!(["small_blocks", "buffer"]), "what there is to choose from");
 }
 
@@ -520,24 +520,24 @@ fn cut(name: &str, percent: usize) -> (tempfile::NamedTempFile, String) {
 }
 
 #[test]
-fn a_damaged_recording_says_so_first_and_ends_with_code_1() {
+fn a_damaged_recording_says_so_first_and_ends_with_code_4() {
     for percent in [30, 60, 95] {
         let (_file, path) = cut("costs.memtoll", percent);
         let summary = memtoll(&["report", &path]);
         let shown = String::from_utf8_lossy(&summary.stdout);
-        assert_eq!(summary.status.code(), Some(1), "{percent} %: {summary:?}");
+        assert_eq!(summary.status.code(), Some(4), "{percent} %: {summary:?}");
         assert!(shown.starts_with("incomplete: the file is cut off at byte "), "{percent} %: {shown}");
         assert!(shown.contains("./costs"), "what can be read is shown: {shown}");
         for options in [&["--flat"][..], &["--format", "json"], &["--lanes"], &["--list", "threads"]] {
             let output = memtoll(&[&["report", &path], options].concat());
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{options:?}: {output:?}");
+            assert_eq!(output.status.code(), Some(4), "{options:?}: {output:?}");
             assert!(said.contains("the file is cut off"), "{options:?}: {said}");
         }
         for files in [[path.as_str(), "costs.memtoll"], ["costs.memtoll", path.as_str()]] {
             let output = memtoll(&["diff", files[0], files[1]]);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            assert_eq!(output.status.code(), Some(4), "{output:?}");
             assert!(said.contains(&path) && said.contains("cut off"), "{said}");
             assert!(!output.stdout.is_empty(), "{output:?}");
         }

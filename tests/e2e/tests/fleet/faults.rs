@@ -58,7 +58,7 @@ fn a_full_disk_leaves_the_store_as_it_was() {
     command.args(["-c", script, "bash", &(size / 1024 + 4).to_string()]).arg(memtoll());
     command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
     let outcome = run(command);
-    fails(&outcome, 2, &["has no room left", "make room"]);
+    fails(&outcome, 1, &["has no room left", "make room"]);
     let rows = store.ask("top", &["--sort", "allocations"]);
     assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
     store.add(&[&recording], &[]);
@@ -316,7 +316,7 @@ fn clickhouse_counts_a_run_once_though_the_server_was_killed() {
         server.kill();
         let outcome = adding.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&outcome.stderr);
-        assert_eq!(outcome.status.code(), Some(2), "{table}: {stderr}");
+        assert_eq!(outcome.status.code(), Some(1), "{table}: {stderr}");
         assert!(stderr.contains("cannot reach the store"), "{table}: {stderr}");
         server.start_again();
         let again = store.add(&[&recording], &["version=1"]);
@@ -345,9 +345,9 @@ fn says_that_its_disk_is_full(server: &Server) {
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 1024]).is_ok() {}
     let recording = recording("60");
-    fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["has no room left", "make room"]);
+    fails(&store.run("add", &[recording.file.to_str().unwrap()]), 1, &["has no room left", "make room"]);
     let roll_up = || store.run("roll-up", &["--until", "2100-01-01"]);
-    fails(&roll_up(), 2, &["has no room left", "make room"]);
+    fails(&roll_up(), 1, &["has no room left", "make room"]);
     server.has(62, &"full");
     drop(file);
     fs::remove_file(filler).unwrap();
@@ -373,7 +373,7 @@ fn clickhouse_that_is_away_or_another_one_is_said() {
     let file = recording.file.to_str().unwrap();
     let away = Store { url: format!("clickhouse://user:secret@127.0.0.1:{}/fleet", free_port()) };
     let outcome = away.run("add", &[file]);
-    fails(&outcome, 2, &["cannot reach the store", "add the files again"]);
+    fails(&outcome, 1, &["cannot reach the store", "add the files again"]);
     assert!(!outcome.stderr.contains("secret"), "{outcome:?}");
     let server = ClickHouse::start();
     let store = server.store(server.port, "fleet");
@@ -433,8 +433,8 @@ fn a_server_that_answers_nonsense_is_said() {
         let store = nonsense(rows);
         for question in [&["top"][..], &["trend"], &["compare", "--before", "a=1", "--after", "a=2"]] {
             let outcome = store.run(question[0], &question[1..]);
-            fails(&outcome, 2, &["its answer cannot be read", why]);
+            fails(&outcome, 1, &["its answer cannot be read", why]);
         }
-        fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["its answer cannot be read"]);
+        fails(&store.run("add", &[recording.file.to_str().unwrap()]), 1, &["its answer cannot be read"]);
     }
 }
