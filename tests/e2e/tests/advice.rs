@@ -22,7 +22,7 @@ fn or_infinite<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Erro
 struct Saves {
     cpu_ns: Range,
     wall_ns: Range,
-    page_faults: Range,
+    faults: Range,
     allocations: Range,
 }
 
@@ -266,7 +266,7 @@ fn a_large_table_gets_huge_pages_where_the_kernel_has_some() {
     assert_eq!(found, has_huge_pages(), "{advice:#?}");
     if found {
         let found = advice.of("huge-pages", "fill_table");
-        assert!(found.saves.page_faults.likely > 100_000.0, "{found:#?}");
+        assert!(found.saves.faults.likely > 100_000.0, "{found:#?}");
     }
     expect_nothing(&Target::new(&program).args(["huge-pages", "fixed"]));
 }

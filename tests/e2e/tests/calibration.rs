@@ -66,7 +66,7 @@ fn mean(figures: &Value, key: &str) -> f64 {
     figures[key]["mean"].as_f64().unwrap_or_else(|| panic!("no {key}: {figures:#}"))
 }
 
-const PARTS: [&str; 5] = ["allocator_ns", "fault_ns", "mapping_ns", "kernel_ns", "program_ns"];
+const PARTS: [&str; 5] = ["allocator_ns", "fault_time_ns", "mapping_ns", "kernel_ns", "program_ns"];
 
 /// That the parts are the whole, and each interval is around its mean.
 fn adds_up(side: &Value) {
@@ -100,7 +100,7 @@ fn faults_are_those_of_the_plain_program() {
     assert!((20_000.0..20_200.0).contains(&faults), "{found:#}");
     assert!(plain["minor_faults"]["standard_error"].as_f64().unwrap() < 10.0, "{found:#}");
     assert!(mean(recorded, "minor_faults") > faults, "{found:#}");
-    let resident = mean(plain, "peak_resident_bytes");
+    let resident = mean(plain, "resident_peak_bytes");
     assert!((20_000.0 * 4096.0..20_600.0 * 4096.0).contains(&resident), "{found:#}");
     adds_up(plain);
     let report = read_report(&counted.file(), &[]).stdout;
@@ -120,7 +120,7 @@ fn the_balance_is_the_plain_programs() {
     let number = |key: &str| totals[key].as_f64().unwrap_or_else(|| panic!("no {key}: {totals:#}"));
     let cpu = mean(plain, "cpu_ns");
     assert!((number("cpu_ns") - cpu).abs() <= 1.0 && number("recorder_ns") == 0.0, "{totals:#}");
-    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "rest_ns"].map(number);
+    let parts = ["allocator_ns", "fault_time_ns", "mapping_ns", "other_fault_time_ns", "rest_ns"].map(number);
     assert!((parts.iter().sum::<f64>() - cpu).abs() < 10.0, "{parts:?} of {cpu}");
     if without_perf() {
         return skipped("the allocator's time is not checked, as announced by MEMTOLL_WITHOUT_PERF");

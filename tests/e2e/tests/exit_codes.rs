@@ -45,7 +45,7 @@ impl Inputs {
         fs::write(path("kept.toml"), "[run]\nallocations = 1000000").unwrap();
         fs::write(path("broken.toml"), "[run]\nallocations = 1").unwrap();
         fs::write(path("unknown.toml"), "[run]\nallocations = '+1'").unwrap();
-        for (name, saves) in [("wrong.json", "page_faults"), ("unknown.json", "resident_bytes")] {
+        for (name, saves) in [("wrong.json", "faults"), ("unknown.json", "resident_peak_bytes")] {
             let range = r#"{"low": 100, "likely": 150, "high": 200}"#;
             let text = format!(r#"{{"findings": [{{"id": "reuse-1", "saves": {{"{saves}": {range}}}}}]}}"#);
             fs::write(path(name), text).unwrap();

@@ -94,7 +94,7 @@ fn patches_compile_and_leave_the_output_as_it_is() {
             serde_json::from_str(&verified.stdout).unwrap_or_else(|error| panic!("{error}: {verified:?}"));
         assert_eq!(json["same_output"], true, "{json:#}");
         assert!(json["predicted"]["cpu_ns"]["likely"].as_f64().is_some_and(|ns| ns > 0.0), "{json:#}");
-        let faults = json["saved"]["page_faults"]["median"].as_f64().unwrap();
+        let faults = json["saved"]["faults"]["median"].as_f64().unwrap();
         assert!(problem != "heap-thrash" || faults > 50_000.0, "{json:#}");
         assert!(problem != "growth" || faults > 1000.0, "{json:#}");
         // The recording says so from now on, and nothing else is lost.
@@ -102,11 +102,7 @@ fn patches_compile_and_leave_the_output_as_it_is() {
         let found: Value = serde_json::from_str(&advice.stdout).unwrap();
         let kept = found["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == id.as_str());
         let kept = &kept.unwrap_or_else(|| panic!("{id}: {found:#}"))["verified"];
-        assert_eq!(
-            (&kept["rounds"], &kept["page_faults"]),
-            (&json["rounds"], &json["saved"]["page_faults"]),
-            "{kept:#}"
-        );
+        assert_eq!((&kept["rounds"], &kept["faults"]), (&json["rounds"], &json["saved"]["faults"]), "{kept:#}");
     }
     assert_eq!(std::fs::read_to_string(project.source()).unwrap(), before, "the sources themselves stay as they are");
 }

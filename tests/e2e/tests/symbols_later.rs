@@ -114,8 +114,8 @@ fn sites(report: &Value) -> Vec<String> {
         "element_size",
         "elements",
         "path",
-        "allocations",
-        "bytes_allocated",
+        "new_blocks",
+        "bytes",
     ];
     let site = |site: &Value| {
         let same = SAME.iter().filter_map(|name| Some(format!("{name}: {}", site.get(name)?)));

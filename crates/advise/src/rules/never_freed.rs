@@ -55,7 +55,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let live = metrics.live_bytes as f64;
     draft.saves = Saves {
         peak_bytes: Range::new(0.0, metrics.peak_bytes.min(metrics.live_bytes) as f64 * 0.9, live),
-        resident_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64),
+        resident_peak_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64),
         ..Saves::default()
     };
     draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
@@ -80,7 +80,7 @@ mod tests {
     fn survivors_that_come_all_along_are_a_leak() {
         let found = drafts("never-freed", leak(800, [100; PARTS]));
         assert_eq!(found.len(), 1);
-        assert!(found[0].saves.resident_bytes.high > 0.0);
+        assert!(found[0].saves.resident_peak_bytes.high > 0.0);
     }
 
     #[test]

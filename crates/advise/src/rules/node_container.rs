@@ -213,7 +213,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - kept), pattern.bytes as f64);
     draft.saves.peak_bytes =
         Range::new(0.0, pattern.most_live_bytes as f64 * (1.0 - kept), pattern.most_live_bytes as f64 * 0.7);
-    draft.saves.resident_bytes = gone.faults.scaled(facts.page());
+    draft.saves.resident_peak_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),
         "elements that lie side by side are found and walked faster: without --calibrate that is not counted, and comes on top"

@@ -130,7 +130,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
     draft.saves.peak_bytes = Range::exact(pattern.most_live_bytes as f64 - (pattern.most_live * inside) as f64);
     let resident = gone.faults.scaled(facts.page());
-    draft.saves.resident_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
+    draft.saves.resident_peak_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
         format!(
             "other inputs need no more than {}: an instance with more pays for its block and for the unused room \

@@ -27,12 +27,12 @@ fn what_is_saved_is_measured() {
     assert!(output.status.success(), "{}", said(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let saved = |key: &str| json["saved"][key]["median"].as_f64();
-    let faults = saved("page_faults").unwrap();
+    let faults = saved("faults").unwrap();
     assert!((9_000.0..13_000.0).contains(&faults), "{json}");
     assert!(saved("cpu_ns").unwrap() > 0.0 && saved("system_ns").unwrap() > 0.0, "{json}");
-    assert_eq!(json["before"]["peak_rss_bytes"]["median"].as_f64().map(|peak| peak > 38e6), Some(true), "{json}");
+    assert_eq!(json["before"]["resident_peak_bytes"]["median"].as_f64().map(|peak| peak > 38e6), Some(true), "{json}");
     // The other side is smaller than memtoll, so what is saved is not known.
-    assert_eq!(saved("peak_rss_bytes"), None);
+    assert_eq!(saved("resident_peak_bytes"), None);
     assert_eq!(json["rounds"], 3);
     let text = String::from_utf8(verify(&[]).stdout).unwrap();
     assert!(text.contains("page faults") && text.contains("Both sides printed the same."), "{text}");
@@ -48,7 +48,7 @@ fn predictions_come_true_or_not() {
         std::fs::write(&file, format!(r#"{{"findings": [{{"id": "reuse-1", "saves": {{{saves}}}}}]}}"#)).unwrap();
         verify(&["--prediction", file.to_str().unwrap(), "--finding", "reuse-1"])
     };
-    let advice = |low: f64, high: f64| predicts(format!(r#""page_faults": {}"#, range(low, high)));
+    let advice = |low: f64, high: f64| predicts(format!(r#""faults": {}"#, range(low, high)));
     let inside = advice(9_000.0, 13_000.0);
     assert_eq!(inside.status.code(), Some(0), "{}", said(&inside));
     assert!(String::from_utf8_lossy(&inside.stdout).contains("9,000 to 13,000: inside"));
@@ -57,8 +57,8 @@ fn predictions_come_true_or_not() {
     assert!(String::from_utf8_lossy(&outside.stdout).contains("100 to 200: OUTSIDE"));
     assert!(said(&outside).contains("the prediction did not come true"));
     // The resident set of one side is below memtoll's own, so what is saved is unknown.
-    let resident = format!(r#""resident_bytes": {}"#, range(1.0, 2.0));
-    let both = predicts(format!(r#"{resident}, "page_faults": {}"#, range(9_000.0, 13_000.0)));
+    let resident = format!(r#""resident_peak_bytes": {}"#, range(1.0, 2.0));
+    let both = predicts(format!(r#"{resident}, "faults": {}"#, range(9_000.0, 13_000.0)));
     assert_eq!(both.status.code(), Some(0), "{}", said(&both));
     assert!(String::from_utf8_lossy(&both.stdout).contains(": not measured"));
     let unknown = predicts(resident);
@@ -100,7 +100,7 @@ fn a_recording_keeps_what_a_change_saved_and_the_advice_shows_it() {
         assert!(said(&output).contains("wrote what it saves into"), "{}", said(&output));
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         let kept = advice()["findings"][0]["verified"].clone();
-        assert_eq!(kept["page_faults"], json["saved"]["page_faults"], "{kept:#}");
+        assert_eq!(kept["faults"], json["saved"]["faults"], "{kept:#}");
         assert_eq!(kept["commands"], json["commands"]);
         assert_eq!(kept["as_predicted"], false);
     }

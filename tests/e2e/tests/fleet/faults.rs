@@ -37,7 +37,7 @@ fn files_that_are_no_stores_are_left_alone() {
         file.write_all_at(&[0, 0, 0, number], 60).unwrap();
     };
     version(9);
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 4", "newer"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 5", "newer"]);
     fails(&store.run("add", &[file]), 2, &["has schema 9"]);
     version(4);
     assert_eq!(store.ask("top", &[]).len(), 3);
@@ -60,7 +60,7 @@ fn a_full_disk_leaves_the_store_as_it_was() {
     let outcome = run(command);
     fails(&outcome, 1, &["has no room left", "make room"]);
     let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
     store.add(&[&recording], &[]);
 }
 
@@ -72,7 +72,7 @@ fn a_file_counts_a_run_once_though_adding_was_killed() {
     let size = fs::metadata(&store.url).unwrap().len();
     let recording = Target::shell("for i in 1 2 3; do sh -c 'expr 1 + 1; ls /; cat /etc/passwd'; done", &[]).record();
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
-    let allocations = report["totals"]["acquisitions"].as_u64().unwrap();
+    let allocations = report["totals"]["allocations"].as_u64().unwrap();
     // It dies when it writes the second of its pages.
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -c 0; ulimit -f \"$1\"; shift; exec \"$@\"", "bash", &(size / 1024 + 4).to_string()]);
@@ -80,10 +80,10 @@ fn a_file_counts_a_run_once_though_adding_was_killed() {
     assert_eq!(run(command).status.signal(), Some(libc::SIGXFSZ));
     assert!(folder.path().join("fleet.db-journal").exists(), "it was in the middle of it");
     let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
     store.add(&[&recording], &[]);
     let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + allocations, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 62 + allocations, "{rows:#?}");
 }
 
 /// Rolls up a store while its disk has from no room to enough of it. Answers stay the same, whatever broke off.
@@ -155,7 +155,7 @@ fn clocks_differ(store: &Store) {
     let days = store.ask("trend", &["--by-day", "--sort", "allocations"]);
     assert!(days.len() == 2 && days[0]["name"].as_str() < days[1]["name"].as_str(), "{days:#?}");
     let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72 + 82, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 62 + 72 + 82, "{rows:#?}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn several_processes_add_at_the_same_time() {
         .collect();
     adding.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
     let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 4 * 62, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 4 * 62, "{rows:#?}");
 }
 
 /// A server of either kind.
@@ -204,7 +204,7 @@ impl Server<'_> {
     #[track_caller]
     fn has(&self, allocations: u64, when: &dyn std::fmt::Debug) {
         let rows = self.store(self.port).ask("top", &["--sort", "allocations"]);
-        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{when:?}: {rows:#?}");
+        assert_eq!(row(&rows, "(total)")["allocations"], allocations, "{when:?}: {rows:#?}");
     }
 }
 
@@ -323,7 +323,7 @@ fn clickhouse_counts_a_run_once_though_the_server_was_killed() {
         assert!(again.contains("added 1 of 1"), "{table}: {again}");
         allocations += 62;
         let rows = store.ask("top", &["--sort", "allocations"]);
-        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}: {rows:#?}");
+        assert_eq!(row(&rows, "(total)")["allocations"], allocations, "{table}: {rows:#?}");
     }
 }
 
@@ -380,7 +380,7 @@ fn clickhouse_that_is_away_or_another_one_is_said() {
     fails(&store.run("top", &[]), 2, &["there is no store"]);
     store.add(&[&recording], &[]);
     server.query("INSERT INTO fleet.memtoll_schema VALUES (9)");
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 4"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 5"]);
     server.query("CREATE DATABASE other");
     server.query("CREATE TABLE other.runs (a Int64) ENGINE = MergeTree ORDER BY a");
     fails(&server.store(server.port, "other").run("add", &[file]), 2, &["is no store of memtoll fleet"]);

@@ -109,7 +109,7 @@ fn answers_are_the_same(store: &Store, lose: &dyn Fn()) {
     all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
     all_same(&PLAIN, &plain, &answers(store, &PLAIN));
     // A run that comes later counts at once; the other service's roll-up still does.
-    let total = |rows: &[Value]| row(rows, "(total)")["acquisitions"].as_u64().unwrap();
+    let total = |rows: &[Value]| row(rows, "(total)")["allocations"].as_u64().unwrap();
     let before = total(&store.ask("top", &["--sort", "allocations"]));
     store.add(&[&recording("50")], &["version=1.5"]);
     assert_eq!(total(&store.ask("top", &["--sort", "allocations"])), before + 62);
