@@ -62,9 +62,9 @@ fn with_memtoll(program: &Program, common: &Common) -> Result<Counts, String> {
         .json()?;
     let total = |name: &str| number(&report, &format!("/totals/{name}"));
     let counts = Counts {
-        allocations: total("allocations") + total("reallocations"),
+        allocations: total("allocations"),
         frees: total("frees") + total("reallocations"),
-        bytes: total("bytes_allocated"),
+        bytes: total("bytes"),
     };
     Ok(counts)
 }

@@ -25,11 +25,11 @@ impl Ceiling {
         Ceiling(Saves {
             cpu_ns: Range::exact(lines.min(program)),
             wall_ns: Range::exact(facts.wall.most()),
-            page_faults: Range::exact(faults.likely + draft.faults_elsewhere),
+            faults: Range::exact(faults.likely + draft.faults_elsewhere),
             allocations: sum(&|site| site.acquired() as f64),
             bytes: sum(&|site| site.metrics().bytes_allocated as f64),
             peak_bytes: sum(&|site| site.metrics().peak_bytes as f64),
-            resident_bytes: Range::exact(facts.resident()),
+            resident_peak_bytes: Range::exact(facts.resident()),
         })
     }
 

@@ -31,7 +31,7 @@ pub struct Saves {
     /// Time from start to end, ns.
     pub wall_ns: Range,
     /// Page faults.
-    pub page_faults: Range,
+    pub faults: Range,
     /// Allocations and reallocations.
     pub allocations: Range,
     /// Bytes that they ask for.
@@ -39,7 +39,7 @@ pub struct Saves {
     /// Bytes live at the peak.
     pub peak_bytes: Range,
     /// The largest resident set, bytes.
-    pub resident_bytes: Range,
+    pub resident_peak_bytes: Range,
 }
 
 impl Saves {
@@ -48,18 +48,18 @@ impl Saves {
         [
             ("cpu_ns", self.cpu_ns),
             ("wall_ns", self.wall_ns),
-            ("page_faults", self.page_faults),
+            ("faults", self.faults),
             ("allocations", self.allocations),
             ("bytes", self.bytes),
             ("peak_bytes", self.peak_bytes),
-            ("resident_bytes", self.resident_bytes),
+            ("resident_peak_bytes", self.resident_peak_bytes),
         ]
     }
 
     /// All, in the order of [`Saves::named`].
     pub fn ranges(&mut self) -> [&mut Range; 7] {
-        let Saves { cpu_ns, wall_ns, page_faults, allocations, bytes, peak_bytes, resident_bytes } = self;
-        [cpu_ns, wall_ns, page_faults, allocations, bytes, peak_bytes, resident_bytes]
+        let Saves { cpu_ns, wall_ns, faults, allocations, bytes, peak_bytes, resident_peak_bytes } = self;
+        [cpu_ns, wall_ns, faults, allocations, bytes, peak_bytes, resident_peak_bytes]
     }
 
     /// Both.
@@ -67,11 +67,11 @@ impl Saves {
         Saves {
             cpu_ns: self.cpu_ns.plus(other.cpu_ns),
             wall_ns: self.wall_ns.plus(other.wall_ns),
-            page_faults: self.page_faults.plus(other.page_faults),
+            faults: self.faults.plus(other.faults),
             allocations: self.allocations.plus(other.allocations),
             bytes: self.bytes.plus(other.bytes),
             peak_bytes: self.peak_bytes.plus(other.peak_bytes),
-            resident_bytes: self.resident_bytes.plus(other.resident_bytes),
+            resident_peak_bytes: self.resident_peak_bytes.plus(other.resident_peak_bytes),
         }
     }
 
@@ -79,7 +79,7 @@ impl Saves {
     /// nothing of less. `faults`: of the run; `page`: bytes of a page.
     pub fn at_least_as_wide_as_chance(&mut self, faults: f64, resident: f64, page: f64) {
         let widths = [FAULTS + faults * SHARE, FAULTS * page + resident * SHARE];
-        for (range, width) in [&mut self.page_faults, &mut self.resident_bytes].into_iter().zip(widths) {
+        for (range, width) in [&mut self.faults, &mut self.resident_peak_bytes].into_iter().zip(widths) {
             match range.low.abs() <= width && range.high.abs() <= width {
                 true => *range = Range::default(),
                 false => {
@@ -95,7 +95,7 @@ impl Saves {
 
     /// Says nothing of memory where it is less than `little` bytes, saved or lost.
     pub fn without_little_memory(&mut self, little: f64) {
-        for range in [&mut self.peak_bytes, &mut self.resident_bytes] {
+        for range in [&mut self.peak_bytes, &mut self.resident_peak_bytes] {
             if range.low > -little && range.high < little {
                 *range = Range::default();
             }
@@ -295,23 +295,23 @@ mod tests {
 
     #[test]
     fn little_memory_is_not_spoken_of() {
-        let (peak_bytes, resident_bytes) = (Range::new(0.0, 128.0, 256.0), Range::new(-2e6, 0.0, 0.0));
-        let mut saves = Saves { peak_bytes, resident_bytes, ..Saves::default() };
+        let (peak_bytes, resident_peak_bytes) = (Range::new(0.0, 128.0, 256.0), Range::new(-2e6, 0.0, 0.0));
+        let mut saves = Saves { peak_bytes, resident_peak_bytes, ..Saves::default() };
         saves.without_little_memory(1e4);
         assert!(saves.peak_bytes.is_nothing());
-        assert_eq!(saves.resident_bytes, resident_bytes);
+        assert_eq!(saves.resident_peak_bytes, resident_peak_bytes);
     }
 
     /// A good change was condemned: predicted -1 to -1, and 16 of 4,573 faults measured.
     #[test]
     fn no_prediction_is_narrower_than_chance() {
         let mut saves =
-            Saves { page_faults: Range::exact(-1.0), resident_bytes: Range::exact(4096.0), ..Saves::default() };
+            Saves { faults: Range::exact(-1.0), resident_peak_bytes: Range::exact(4096.0), ..Saves::default() };
         saves.at_least_as_wide_as_chance(4573.0, 8e6, 4096.0);
-        assert!(saves.page_faults.is_nothing() && saves.resident_bytes.is_nothing(), "{saves:?}");
-        let mut saves = Saves { page_faults: Range::exact(1000.0), ..Saves::default() };
+        assert!(saves.faults.is_nothing() && saves.resident_peak_bytes.is_nothing(), "{saves:?}");
+        let mut saves = Saves { faults: Range::exact(1000.0), ..Saves::default() };
         saves.at_least_as_wide_as_chance(4573.0, 8e6, 4096.0);
-        assert!(saves.page_faults.low < 955.0 && saves.page_faults.high > 1045.0, "{saves:?}");
+        assert!(saves.faults.low < 955.0 && saves.faults.high > 1045.0, "{saves:?}");
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn site(made: Made, known: &Row) -> Site {
     let metrics = Priced {
         counts: made.counts,
         allocator_ns: made.allocator as u64,
-        fault_ns: made.faults as u64,
+        fault_time_ns: made.faults as u64,
         mapping_ns: made.mapping as u64,
         waiting_ns: made.waiting as u64,
         touched_bytes: made.counts.faults * 4096,

@@ -60,7 +60,7 @@ impl Figure {
         match self {
             Figure::Processor => ("cpu_ns", "CPU time", Unit::Time),
             Figure::Part(Found::Allocator) => ("allocator_ns", "  in the allocator", Unit::Time),
-            Figure::Part(Found::Fault) => ("fault_ns", "  in page faults", Unit::Time),
+            Figure::Part(Found::Fault) => ("fault_time_ns", "  in page faults", Unit::Time),
             Figure::Part(Found::Mapping) => ("mapping_ns", "  making and removing mappings", Unit::Time),
             Figure::Part(Found::Kernel) => ("kernel_ns", "  otherwise in the kernel", Unit::Time),
             Figure::Part(Found::Program) => ("program_ns", "  the program's own work", Unit::Time),
@@ -69,7 +69,7 @@ impl Figure {
             Figure::Wall => ("wall_ns", "wall time", Unit::Time),
             Figure::MinorFaults => ("minor_faults", "minor faults", Unit::Count),
             Figure::MajorFaults => ("major_faults", "major faults", Unit::Count),
-            Figure::Resident => ("peak_resident_bytes", "peak resident set", Unit::Bytes),
+            Figure::Resident => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
             Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Count),
             Figure::Involuntary => ("involuntary_switches", "times a thread lost the processor", Unit::Count),
         }
@@ -257,6 +257,14 @@ mod tests {
     }
 
     const PARTS: [Found; 5] = [Found::Allocator, Found::Program, Found::Fault, Found::Mapping, Found::Kernel];
+
+    #[test]
+    fn keys_have_their_units() {
+        for figure in Figure::ALL {
+            let units = [Unit::Time, Unit::Bytes].map(|unit| figure.key().ends_with(unit.in_keys()));
+            assert_eq!(units, [figure.unit() == Unit::Time, figure.unit() == Unit::Bytes], "{}", figure.key());
+        }
+    }
 
     #[test]
     fn parts_add_up_to_the_processor_time() {

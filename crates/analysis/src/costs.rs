@@ -91,7 +91,7 @@ pub struct CostIntervals {
     /// The allocator's own work.
     pub allocator_ns: Interval,
     /// Page faults, zeroing included.
-    pub fault_ns: Option<Interval>,
+    pub fault_time_ns: Option<Interval>,
     /// Zeroing.
     pub zeroing_ns: Option<Interval>,
     /// Work on mappings.
@@ -109,7 +109,7 @@ impl CostIntervals {
     pub fn named(&self) -> [(&'static str, Option<Interval>); 7] {
         [
             ("allocator_ns", Some(self.allocator_ns)),
-            ("fault_ns", self.fault_ns),
+            ("fault_time_ns", self.fault_time_ns),
             ("zeroing_ns", self.zeroing_ns),
             ("mapping_ns", Some(self.mapping_ns)),
             ("waiting_ns", self.waiting_ns),
@@ -124,7 +124,7 @@ impl CostIntervals {
         let if_seen = |seen: bool, time: Estimate| seen.then(|| Interval::from(time));
         CostIntervals {
             allocator_ns: costs.allocator.into(),
-            fault_ns: if_seen(sees.faults, costs.faults),
+            fault_time_ns: if_seen(sees.faults, costs.faults),
             zeroing_ns: if_seen(sees.faults, costs.zeroing),
             mapping_ns: costs.mapping.into(),
             waiting_ns: if_seen(sees.switches, costs.waiting),

@@ -34,7 +34,7 @@ pub type Sides<'a> = [Vec<Run<'a>>; 2];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
     /// Allocations and reallocations.
-    Acquisitions,
+    Allocations,
     /// Bytes allocated.
     Bytes,
     /// Bytes at the peak.
@@ -48,7 +48,7 @@ pub enum Quantity {
 impl Quantity {
     /// All of them, in the order of [`Quantity::index`].
     pub const ALL: [Quantity; 5] =
-        [Quantity::Acquisitions, Quantity::Bytes, Quantity::Peak, Quantity::Faults, Quantity::Cost];
+        [Quantity::Allocations, Quantity::Bytes, Quantity::Peak, Quantity::Faults, Quantity::Cost];
 
     /// Its place in a list of all.
     pub fn index(self) -> usize {
@@ -58,7 +58,7 @@ impl Quantity {
     /// The metric that it is.
     pub fn metric(self) -> Metric {
         match self {
-            Quantity::Acquisitions => Metric::Acquisitions,
+            Quantity::Allocations => Metric::Allocations,
             Quantity::Bytes => Metric::Bytes,
             Quantity::Peak => Metric::Peak,
             Quantity::Faults => Metric::Faults,
@@ -70,7 +70,7 @@ impl Quantity {
     fn error(self, metrics: &Priced, tariff: &Tariff) -> f64 {
         match self {
             Quantity::Cost => tariff.estimates(metrics).total().margin(),
-            Quantity::Acquisitions | Quantity::Bytes | Quantity::Peak | Quantity::Faults => 0.0,
+            Quantity::Allocations | Quantity::Bytes | Quantity::Peak | Quantity::Faults => 0.0,
         }
     }
 
@@ -194,7 +194,7 @@ struct Found {
 impl Found {
     /// Allocations and reallocations, the mean of all runs.
     fn acquisitions(&self) -> f64 {
-        let values = self.values.iter().map(|values| values[Quantity::Acquisitions.index()]);
+        let values = self.values.iter().map(|values| values[Quantity::Allocations.index()]);
         values.sum::<f64>() / self.values.len() as f64
     }
 }

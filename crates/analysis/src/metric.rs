@@ -54,10 +54,10 @@ pub enum Together {
 pub struct About {
     /// Which one.
     pub metric: Metric,
-    /// What an option calls it.
+    /// What options and budgets call it.
     pub name: &'static str,
-    /// What JSON and CSV call it.
-    pub json: &'static str,
+    /// What JSON, CSV, Parquet and a store call it: its name with its unit (see [`Unit::in_keys`]).
+    pub key: &'static str,
     /// What the column of a table is called.
     pub title: &'static str,
     /// Its unit.
@@ -102,8 +102,41 @@ impl About {
     }
 }
 
+/// What a key ends with beyond its name: nothing if the name is the unit itself, as `bytes` is.
+const fn ending(name: &str, unit: Unit) -> &'static [u8] {
+    let ending = unit.in_keys().as_bytes();
+    let name = name.as_bytes();
+    if ending.is_empty() || name.len() + 1 != ending.len() {
+        return ending;
+    }
+    let mut at = 0;
+    while at < name.len() {
+        if name[at] != ending[at + 1] {
+            return ending;
+        }
+        at += 1;
+    }
+    &[]
+}
+
+/// The one rule for names: a key is the name with `_` for `-`, and with its unit.
+const fn key<const LENGTH: usize>(name: &str, unit: Unit) -> [u8; LENGTH] {
+    let (name, ending) = (name.as_bytes(), ending(name, unit));
+    let mut key = [0; LENGTH];
+    let mut at = 0;
+    while at < LENGTH {
+        key[at] = match at < name.len() {
+            true if name[at] == b'-' => b'_',
+            true => name[at],
+            false => ending[at - name.len()],
+        };
+        at += 1;
+    }
+    key
+}
+
 macro_rules! metrics {
-    ($($name:ident = $option:literal, $json:literal, $title:literal, $unit:ident, $seen:ident, $price:ident, $together:ident,
+    ($($name:ident = $option:literal, $title:literal, $unit:ident, $seen:ident, $price:ident, $together:ident,
        $value:expr, $help:literal;)*) => {
         /// Something that is counted or priced.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -115,7 +148,13 @@ macro_rules! metrics {
         pub const TABLE: &[About] = &[$(About {
             metric: Metric::$name,
             name: $option,
-            json: $json,
+            key: {
+                const KEY: [u8; $option.len() + ending($option, Unit::$unit).len()] = key($option, Unit::$unit);
+                match std::str::from_utf8(&KEY) {
+                    Ok(key) => key,
+                    Err(_) => panic!("a name is in ASCII"),
+                }
+            },
             title: $title,
             unit: Unit::$unit,
             seen: Seen::$seen,
@@ -128,67 +167,67 @@ macro_rules! metrics {
 }
 
 metrics! {
-    Acquisitions = "allocations", "acquisitions", "allocations", Count, Calls, None, Sum, Priced::acquisitions,
+    Allocations = "allocations", "allocations", Count, Calls, None, Sum, Priced::acquisitions,
         "Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.";
-    Allocations = "new-blocks", "allocations", "allocations", Count, Calls, None, Sum, |m| m.allocations,
+    NewBlocks = "new-blocks", "allocations", Count, Calls, None, Sum, |m| m.allocations,
         "Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.";
-    Reallocations = "reallocations", "reallocations", "reallocs", Count, Calls, None, Sum, |m| m.reallocations,
+    Reallocations = "reallocations", "reallocs", Count, Calls, None, Sum, |m| m.reallocations,
         "Calls of realloc and reallocarray that resize a block.";
-    Frees = "frees", "frees", "frees here", Count, Calls, None, Sum, |m| m.frees,
+    Frees = "frees", "frees here", Count, Calls, None, Sum, |m| m.frees,
         "Blocks that this line frees, no matter who allocated them.";
-    Freed = "freed", "freed_blocks", "freed", Count, Calls, None, Sum, Priced::freed,
+    Freed = "freed", "freed", Count, Calls, None, Sum, Priced::freed,
         "Blocks of this line that were freed or resized, no matter by whom.";
-    NullFrees = "null-frees", "free_null_calls", "null frees", Count, Calls, None, Sum, |m| m.free_null_calls,
+    NullFrees = "null-frees", "null frees", Count, Calls, None, Sum, |m| m.free_null_calls,
         "Calls of free with a null pointer, which do nothing but take time.";
-    Failed = "failed", "failed_allocations", "failed", Count, Calls, None, Sum, |m| m.failed,
+    Failed = "failed", "failed", Count, Calls, None, Sum, |m| m.failed,
         "Calls that asked for memory and got a null pointer.";
-    Bytes = "bytes", "bytes_allocated", "bytes", Bytes, Calls, None, Sum, |m| m.bytes_allocated,
+    Bytes = "bytes", "bytes", Bytes, Calls, None, Sum, |m| m.bytes_allocated,
         "Bytes that the program asked for in all, including the new sizes of reallocations.";
-    Largest = "largest", "largest_allocation", "largest", Bytes, Calls, None, Largest, |m| m.largest,
+    Largest = "largest", "largest", Bytes, Calls, None, Largest, |m| m.largest,
         "The size of the largest block.";
-    Peak = "peak", "peak_bytes", "peak", Bytes, Calls, None, Peak, |m| m.peak_bytes,
+    Peak = "peak", "peak", Bytes, Calls, None, Peak, |m| m.peak_bytes,
         "Bytes that were live when the process had the most live bytes.";
-    Live = "live", "live_bytes_at_end", "live at end", Bytes, Calls, None, Sum, |m| m.live_bytes,
+    Live = "live", "live at end", Bytes, Calls, None, Sum, |m| m.live_bytes,
         "Bytes that were not freed: at the end, or at the time that you choose.";
-    LiveBlocks = "live-blocks", "live_allocations_at_end", "live blocks", Count, Calls, None, Sum, |m| m.live_allocations,
+    LiveBlocks = "live-blocks", "live blocks", Count, Calls, None, Sum, |m| m.live_allocations,
         "Blocks that were not freed: at the end, or at the time that you choose.";
-    Temporary = "temporary", "temporary_allocations", "temporary", Count, Calls, None, Sum, |m| m.temporary,
+    Temporary = "temporary", "temporary", Count, Calls, None, Sum, |m| m.temporary,
         "Blocks that were freed before the thread that allocated them allocated again.";
-    Lifetime = "lifetime", "mean_lifetime_ns", "lifetime", Time, Calls, Measured, Mean, Priced::mean_lifetime_ns,
+    Lifetime = "lifetime", "lifetime", Time, Calls, Measured, Mean, Priced::mean_lifetime_ns,
         "How long blocks live on average, from allocation to free, over the blocks that were freed.";
-    Cost = "cost", "cost_ns", "cost", Time, Stamps, Sum, Sum, Priced::cost_ns,
+    Cost = "cost", "cost", Time, Stamps, Sum, Sum, Priced::cost_ns,
         "All that the memory costs: allocator, page faults, mappings, and waiting.";
-    Allocator = "allocator", "allocator_ns", "allocator", Time, Stamps, Measured, Sum, |m| m.allocator_ns,
+    Allocator = "allocator", "allocator", Time, Stamps, Measured, Sum, |m| m.allocator_ns,
         "Time inside malloc, free and the like, without page faults, mappings and waiting.";
-    Faults = "faults", "all_faults", "page faults", Count, Faults, None, Sum, Priced::all_faults,
+    Faults = "faults", "page faults", Count, Faults, None, Sum, Priced::all_faults,
         "Page faults of all kinds. Each one stops the program until the kernel provides the page.";
-    MinorFaults = "minor-faults", "page_faults", "minor faults", Count, Faults, None, Sum, |m| m.faults.wrapping_add(m.huge_faults),
+    MinorFaults = "minor-faults", "minor faults", Count, Faults, None, Sum, |m| m.faults.wrapping_add(m.huge_faults),
         "Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.";
-    HugeFaults = "huge-faults", "huge_page_faults", "huge faults", Count, Faults, None, Sum, |m| m.huge_faults,
+    HugeFaults = "huge-faults", "huge faults", Count, Faults, None, Sum, |m| m.huge_faults,
         "Minor faults that provide a huge page (2 MiB).";
-    MajorFaults = "major-faults", "major_faults", "major faults", Count, Faults, None, Sum, |m| m.major_faults,
+    MajorFaults = "major-faults", "major faults", Count, Faults, None, Sum, |m| m.major_faults,
         "Page faults that read the page from a disk.";
-    FileFaults = "file-faults", "file_faults", "file faults", Count, Faults, None, Sum, |m| m.file_faults,
+    FileFaults = "file-faults", "file faults", Count, Faults, None, Sum, |m| m.file_faults,
         "Page faults on a mapped file whose page is already in memory.";
-    FaultTime = "fault-time", "fault_ns", "faults", Time, Faults, Each, Sum, |m| m.fault_ns,
+    FaultTime = "fault-time", "faults", Time, Faults, Each, Sum, |m| m.fault_time_ns,
         "Time of all page faults: their number times what a fault takes in this recording.";
-    Zeroing = "zeroing", "zeroing_ns", "zeroing", Time, Faults, Each, Sum, |m| m.zeroing_ns,
+    Zeroing = "zeroing", "zeroing", Time, Faults, Each, Sum, |m| m.zeroing_ns,
         "The part of the page faults' time that the kernel spends on clearing fresh pages.";
-    Mapping = "mapping", "mapping_ns", "mapping", Time, Calls, Measured, Sum, |m| m.mapping_ns,
+    Mapping = "mapping", "mapping", Time, Calls, Measured, Sum, |m| m.mapping_ns,
         "Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.";
-    Waiting = "waiting", "waiting_ns", "waiting", Time, Switches, Measured, Sum, |m| m.waiting_ns,
+    Waiting = "waiting", "waiting", Time, Switches, Measured, Sum, |m| m.waiting_ns,
         "Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.";
-    Reading = "reading", "reading_ns", "reading", Time, Switches, Measured, Sum, |m| m.reading_ns,
+    Reading = "reading", "reading", Time, Switches, Measured, Sum, |m| m.reading_ns,
         "Time that threads wait for the disk in major faults. Not CPU time.";
-    Mappings = "mappings", "mappings", "mappings", Count, Calls, None, Sum, |m| m.mappings,
+    Mappings = "mappings", "mappings", Count, Calls, None, Sum, |m| m.mappings,
         "Calls of mmap and mremap that take memory, and of mprotect that open reserved memory. Files do not count.";
-    Mapped = "mapped", "mapped_bytes", "mapped", Bytes, Calls, None, Sum, |m| m.mapped_bytes,
+    Mapped = "mapped", "mapped", Bytes, Calls, None, Sum, |m| m.mapped_bytes,
         "Bytes that these calls ask for, including the new sizes of mremap.";
-    Touched = "touched", "touched_bytes", "touched", Bytes, Faults, None, Sum, |m| m.touched_bytes,
+    Touched = "touched", "touched", Bytes, Faults, None, Sum, |m| m.touched_bytes,
         "Bytes of the pages that the program touched for the first time, in whole pages.";
-    Events = "events", "events", "events", Count, Calls, None, Sum, |m| m.events,
+    Events = "events", "events", Count, Calls, None, Sum, |m| m.events,
         "Recorded calls of allocation functions; a reallocation is one.";
-    CutOff = "cut-off", "truncated_stacks", "cut off", Count, Calls, None, Sum, |m| m.truncated_stacks,
+    CutOff = "cut-off", "cut off", Count, Calls, None, Sum, |m| m.truncated_stacks,
         "Recorded calls whose call stack does not reach the entry of the thread.";
 }
 
@@ -273,10 +312,13 @@ mod tests {
             assert_eq!(about.metric as usize, index);
             assert_eq!(Metric::named(about.name), Some(about.metric));
             assert!(about.help.ends_with('.') && about.help.len() > 20, "{}: {}", about.name, about.help);
-            let is_time = about.unit == Unit::Time;
-            assert_eq!(about.json.ends_with("_ns"), is_time, "{}", about.json);
+            let key = match about.name {
+                "bytes" => "bytes".to_owned(),
+                name => name.replace('-', "_") + about.unit.in_keys(),
+            };
+            assert_eq!(about.key, key);
         }
         let all = |of: fn(&About) -> &str| TABLE.iter().map(of).collect::<BTreeSet<_>>().len();
-        assert_eq!([all(|about| about.name), all(|about| about.json)], [TABLE.len(); 2]);
+        assert_eq!([all(|about| about.name), all(|about| about.key)], [TABLE.len(); 2]);
     }
 }

@@ -19,7 +19,7 @@ pub struct Priced {
     /// here. No part of the cost.
     pub overdrawn_ns: u64,
     /// Page faults, zeroing included, ns.
-    pub fault_ns: u64,
+    pub fault_time_ns: u64,
     /// The part of it that zeroed pages, ns.
     pub zeroing_ns: u64,
     /// Making, changing and removing mappings, ns.
@@ -58,7 +58,7 @@ impl Priced {
     pub const COSTS: [fn(&mut Priced) -> &mut u64; 9] = [
         |priced| &mut priced.allocator_ns,
         |priced| &mut priced.overdrawn_ns,
-        |priced| &mut priced.fault_ns,
+        |priced| &mut priced.fault_time_ns,
         |priced| &mut priced.zeroing_ns,
         |priced| &mut priced.mapping_ns,
         |priced| &mut priced.waiting_ns,
@@ -69,7 +69,7 @@ impl Priced {
 
     /// All that it cost, ns. Zeroing is part of the faults.
     pub fn cost_ns(&self) -> u64 {
-        let parts = [self.allocator_ns, self.fault_ns, self.mapping_ns, self.waiting_ns, self.reading_ns];
+        let parts = [self.allocator_ns, self.fault_time_ns, self.mapping_ns, self.waiting_ns, self.reading_ns];
         parts.into_iter().fold(0, u64::wrapping_add)
     }
 
@@ -98,7 +98,7 @@ impl Priced {
     pub fn costs(&self) -> crate::tariff::Costs {
         crate::tariff::Costs {
             allocator: self.allocator_ns as f64,
-            faults: self.fault_ns as f64,
+            faults: self.fault_time_ns as f64,
             zeroing: self.zeroing_ns as f64,
             mapping: self.mapping_ns as f64,
             waiting: self.waiting_ns as f64,

@@ -455,7 +455,7 @@ impl Tariff {
             counts: *site,
             allocator_ns: self.anchor.of_calls(calls, beyond.max(0.0)).round() as u64,
             overdrawn_ns: overdrawn.round() as u64,
-            fault_ns: faults.round() as u64,
+            fault_time_ns: faults.round() as u64,
             zeroing_ns: self.zeroing(zeroed as f64, site.huge_faults).round() as u64,
             mapping_ns: ns(site.mapping_time),
             waiting_ns: ns(site.waiting_time),

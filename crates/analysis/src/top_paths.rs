@@ -106,7 +106,7 @@ mod tests {
         for name in ["costs", "forks", "tiny"] {
             let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
             let sums = sums(&recording, Selection::default());
-            for by in [Metric::Acquisitions, Metric::Bytes] {
+            for by in [Metric::Allocations, Metric::Bytes] {
                 let mut all = rows(&mut Stacks::new(&recording, &View::default()), &sums, GroupBy::Path);
                 all.retain(|row| by.value(&row.metrics) > 0);
                 sort(&mut all, &recording.frames, by);

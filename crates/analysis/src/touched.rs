@@ -22,7 +22,7 @@ pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     if metrics.mapped_bytes > metrics.bytes_allocated {
         return true;
     }
-    let blocks = Metric::Acquisitions.value(metrics);
+    let blocks = Metric::Allocations.value(metrics);
     // A block may begin on one page and end on another.
     let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
     metrics.touched_bytes > of_blocks && maps(metrics)

@@ -98,7 +98,7 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
 
 fn find_among(stacks: &mut Stacks, sums: &Sums, keepers: &FxHashSet<TextId>, which: Paths) -> Option<Wrappers> {
     let frames = &stacks.recording().frames;
-    let acquired = |site: &Site| Metric::Acquisitions.value(&site.metrics);
+    let acquired = |site: &Site| Metric::Allocations.value(&site.metrics);
     let least = if which == Paths::All { 1 } else { least_of_most(sums.sites.iter().map(acquired).collect()) };
     let sites = || sums.sites.iter().filter(|site| acquired(site) >= least);
     // What leads each stack says whether it is worth while to look at all callers.
@@ -151,7 +151,7 @@ pub(super) fn keepers(stacks: &mut Stacks, sums: &Sums) -> FxHashSet<TextId> {
         let leading = stacks.leading(site.node).leading;
         let Some(frame) = stacks.first(leading) else { continue };
         let (acquired, released) = calls.entry(frames.frame(frame).function).or_default();
-        *acquired += Metric::Acquisitions.value(&site.metrics);
+        *acquired += Metric::Allocations.value(&site.metrics);
         *released += site.metrics.frees;
     }
     let own = calls.into_iter().filter(|(_, (acquired, released))| *acquired > 0 && released * 2 >= *acquired);

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 const HEAD: &str = "# Metrics\n\n\
-    Written from `crates/analysis/src/metric.rs` by a test. `--sort` takes the names in the headings; JSON and CSV use the\n\
-    names in code. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
+    Written from `crates/analysis/src/metric.rs` by a test. Options and budgets take the names in the headings. JSON, CSV,\n\
+    Parquet and the tables of a store use the key in code: the name with `_` for `-`, then `_ns` for a time and `_bytes` for a\n\
+    number of bytes (but `bytes` is itself). All other figures of memtoll have keys by the same rule. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
 
 fn unit(about: &About) -> &'static str {
     match about.unit {
@@ -20,8 +21,8 @@ fn unit(about: &About) -> &'static str {
 fn the_document_says_what_the_table_says() {
     let mut text = HEAD.to_owned();
     for about in TABLE {
-        let (name, json, help) = (about.name, about.json, about.help);
-        write!(text, "\n## {name}\n\n`{json}`, {}. {help}\n\n", unit(about)).unwrap();
+        let (name, key, help) = (about.name, about.key, about.help);
+        write!(text, "\n## {name}\n\n`{key}`, {}. {help}\n\n", unit(about)).unwrap();
         writeln!(text, "{}", about.origin()).unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");

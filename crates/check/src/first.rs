@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 /// What of a whole run is limited from the start.
 const OF_RUN: [Metric; 7] = [
-    Metric::Sum(Counted::Acquisitions),
+    Metric::Sum(Counted::Allocations),
     Metric::Sum(Counted::Bytes),
     Metric::Sum(Counted::Peak),
     Metric::Sum(Counted::Live),
@@ -23,7 +23,7 @@ const OF_RUN: [Metric; 7] = [
 ];
 
 /// What of a function or a region is.
-const OF_PARTS: [Metric; 2] = [Metric::Sum(Counted::Acquisitions), Metric::Sum(Counted::Bytes)];
+const OF_PARTS: [Metric; 2] = [Metric::Sum(Counted::Allocations), Metric::Sum(Counted::Bytes)];
 
 /// Functions that get limits of their own at the most, and the least share of all allocations that they have.
 const FUNCTIONS: (usize, f64) = (3, 0.05);
@@ -78,10 +78,10 @@ fn entry(metric: Metric, value: f64, high: f64) -> String {
 
 fn functions(of: &Measured) -> String {
     let mut rows = rows(&mut Stacks::new(&of.recording, &View::default()), &of.sums, GroupBy::Function);
-    sort(&mut rows, &of.recording.frames, Counted::Acquisitions);
-    let all = Counted::Acquisitions.value(&of.sums.total) as f64;
+    sort(&mut rows, &of.recording.frames, Counted::Allocations);
+    let all = Counted::Allocations.value(&of.sums.total) as f64;
     let mut text = String::new();
-    let largest = rows.iter().filter(|row| Counted::Acquisitions.value(&row.metrics) as f64 >= FUNCTIONS.1 * all);
+    let largest = rows.iter().filter(|row| Counted::Allocations.value(&row.metrics) as f64 >= FUNCTIONS.1 * all);
     for row in largest.take(FUNCTIONS.0) {
         let Some(frame) = row.frame else { continue };
         let name = qualified_name(Texts::of(&of.recording.frames, frame).function);

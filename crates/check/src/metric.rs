@@ -86,7 +86,7 @@ pub enum Metric {
 
 /// What a run of a region knows of itself.
 const OF_REGIONS: [Counted; 8] = [
-    Counted::Acquisitions,
+    Counted::Allocations,
     Counted::Bytes,
     Counted::Cost,
     Counted::Allocator,

@@ -21,7 +21,7 @@ pub struct Taken {
     /// Bytes live at the peak.
     pub peak_bytes: u64,
     /// Page faults.
-    pub page_faults: u64,
+    pub faults: u64,
     /// What memory costs, ns.
     pub cost_ns: u64,
 }
@@ -52,7 +52,7 @@ impl Tested {
                 allocations: total.acquisitions(),
                 bytes: total.bytes_allocated,
                 peak_bytes: total.peak_bytes,
-                page_faults: total.faults,
+                faults: total.all_faults(),
                 cost_ns: total.cost_ns(),
             }
         });
@@ -111,7 +111,7 @@ impl Suite {
                 format::count(taken.allocations),
                 format::bytes(taken.bytes),
                 format::bytes(taken.peak_bytes),
-                format::count(taken.page_faults),
+                format::count(taken.faults),
                 format::seconds(taken.cost_ns as f64 / 1e9),
                 test.name.clone(),
             ]);

@@ -1,6 +1,6 @@
 //! `memtoll advise`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
@@ -18,7 +18,6 @@ use memtoll_query::unnamed;
 use memtoll_report::{format, names};
 use regex::Regex;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Say what to change, on which line, and what that saves
 ///
@@ -85,15 +84,15 @@ fn rules() -> PossibleValuesParser {
     PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let screen = Screen::stdout(arguments.color);
     if let Some(rule) = arguments.explain.as_ref().and_then(|id| RULES.iter().find(|rule| rule.id == id)) {
         return screen.print(rule.page);
     }
-    let Some(file) = &arguments.file else { return ExitCode::from(exit::BAD_INPUT) };
+    let Some(file) = &arguments.file else { return Code::Usage };
     let recording = match arguments.names.open(file) {
         Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let sums = sums(&recording, Selection::default());
     for statement in memtoll_report::remarks::statements(&recording, &sums) {
@@ -112,7 +111,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         });
         return match made {
             Ok(patch) => screen.print(&patch.diff()),
-            Err(why) => exit::fail(why, exit::NOTHING),
+            Err(why) => exit::fail(why, Code::NotFound),
         };
     }
     if let Some(place) = &arguments.place {
@@ -132,10 +131,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     let printed = match shown {
         Ok(shown) => screen.print(&shown),
-        Err(error) => return exit::fail(error, exit::CANNOT_WRITE),
+        Err(error) => return exit::fail(error, Code::Failed),
     };
     let is_damaged = !recording.damage.is_empty() || !sums.damage.is_empty() || !advice.notes.is_empty();
-    if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
+    printed.or(Code::damaged(is_damaged))
 }
 
 /// The advice on a recording. Functions that match `fold` are folded; without it, the program's wrappers of malloc are.
@@ -154,7 +153,7 @@ fn is_at(finding: &Finding, asked: &str) -> bool {
 }
 
 /// Says what a place costs for which no rule knows a change.
-fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) -> ExitCode {
+fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) -> Code {
     let frames = &recording.frames;
     let sites = rows(&mut without_wrappers(recording, sums), sums, GroupBy::Site);
     let is_meant = |line: &OwnLine| {
@@ -166,7 +165,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
     lines.sort_by_key(|line| std::cmp::Reverse(line.row.metrics.cost_ns()));
     if lines.is_empty() {
         let expected = "expected the id of a finding, a line such as main.cpp:12, a file or a function";
-        return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), exit::NOTHING);
+        return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), Code::NotFound);
     }
     let tariff = Tariff::of(recording);
     let unnamed = lines.iter().find_map(|line| unnamed::module(frames, line.row.frame?));

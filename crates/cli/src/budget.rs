@@ -1,6 +1,6 @@
 //! `memtoll budget`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
@@ -9,7 +9,6 @@ use memtoll_check::measured::Measured;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Write a first budget for memtoll check
 ///
@@ -28,20 +27,20 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let recording = match arguments.names.open(&arguments.file) {
         Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let measured = Measured::new(recording, arguments.file.display().to_string());
     if let Some(damage) = measured.damage() {
-        return exit::fail(format!("a budget needs a whole recording: {damage}"), exit::BAD_INPUT);
+        return exit::fail(format!("a budget needs a whole recording: {damage}"), Code::Damaged);
     }
     let text = first::budget(&measured);
     let Some(path) = &arguments.output else { return Screen::stdout(ColorChoice::Never).print(&text) };
     let written = OpenOptions::new().write(true).create_new(true).open(path);
     match written.and_then(|mut file| file.write_all(text.as_bytes())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::fail(format!("cannot write {}: {error}", path.display()), exit::BAD_INPUT),
+        Ok(()) => Code::Done,
+        Err(error) => exit::fail(format!("cannot write {}: {error}", path.display()), Code::Failed),
     }
 }

@@ -1,6 +1,6 @@
 //! `memtoll calibrate`, and `memtoll record --calibrate`.
 
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::waiting::Waiting;
 use clap::ValueHint;
 use memtoll_model::{Recording, store_calibration};
@@ -10,7 +10,7 @@ use memtoll_verify::run::last_lines;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Runs without the recorder, without an option that says how many.
@@ -37,21 +37,20 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     match calibrate_file(arguments) {
         Ok(()) => {
             exit::say(format!("wrote what the program takes without the recorder into {}", arguments.file.display()));
             exit::say(format!("next: memtoll report {}", arguments.file.display()));
-            ExitCode::SUCCESS
+            Code::Done
         }
-        Err((why, code)) => exit::fail(why, code),
+        Err(failure) => failure.say(),
     }
 }
 
-fn calibrate_file(arguments: &Arguments) -> Result<(), (String, u8)> {
-    let bad = |why: &dyn std::fmt::Display| (why.to_string(), exit::BAD_INPUT);
+fn calibrate_file(arguments: &Arguments) -> Result<(), Failure> {
     let file = arguments.file.canonicalize().unwrap_or_else(|_| arguments.file.clone());
-    let recording = Recording::open(&file).map_err(|error| bad(&error))?;
+    let recording = Recording::open(&file).map_err(|error| Code::Usage.because(error))?;
     let here = memtoll_record::this_machine();
     let there = &recording.about.machine;
     if (&here.host, &here.processor) != (&there.host, &there.processor) {
@@ -64,19 +63,19 @@ fn calibrate_file(arguments: &Arguments) -> Result<(), (String, u8)> {
             here.host,
             here.processor
         );
-        return Err((why, exit::BAD_INPUT));
+        return Err(Code::Failed.because(why));
     }
     let words = match &arguments.command[..] {
-        [] => of_recording(&recording, &arguments.file).map_err(|why| (why, exit::BAD_INPUT))?,
+        [] => of_recording(&recording, &arguments.file).map_err(|why| Code::Failed.because(why))?,
         words => words.to_vec(),
     };
     drop(recording);
     let runs = usize::from(arguments.runs);
     let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-    let stdin = Stdin::of_this_process().map_err(|error| bad(&error))?;
+    let stdin = Stdin::of_this_process().map_err(|error| Code::Failed.because(error))?;
     let plan = Plan { words: &words, stdin, plain: runs, recorded: runs };
-    let (calibration, _) = measure(&plan, &folder, &[]).map_err(|error| bad(&error))?;
-    store_calibration(&file, &calibration).map_err(|error| (error.to_string(), exit::CANNOT_WRITE))
+    let (calibration, _) = measure(&plan, &folder, &[]).map_err(|error| Code::Failed.because(error))?;
+    store_calibration(&file, &calibration).map_err(|error| Code::Failed.because(error))
 }
 
 /// The command line in a recording; goes to the directory where it ran.

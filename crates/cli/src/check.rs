@@ -2,7 +2,7 @@
 
 mod each_test;
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
@@ -12,13 +12,11 @@ use memtoll_check::verdict::{Judged, Verdict, judge, overall};
 use memtoll_check::{annotations, json, junit, sarif, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Hold recordings against a budget
 ///
-/// Says which limits are broken, which lines broke them, and what changed since the baseline. Exits with 0 if all limits are
-/// kept, with 1 if one is broken, and with 2 if that cannot be said. Give several recordings of the same program to tell
-/// changes of its times from noise.
+/// Says which limits are broken, which lines broke them, and what changed since the baseline. Give several recordings of
+/// the same program to tell changes of its times from noise.
 ///
 /// With --each-test, runs each test of a test program alone, records it, lists the tests that allocate most, and holds them
 /// against the limits that the budget has for tests.
@@ -89,29 +87,29 @@ enum Format {
 /// Where a budget is unless it is named.
 const BUDGET: &str = "memtoll.toml";
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     if arguments.each_test {
         return each_test::run(arguments);
     }
     let all = match check(arguments) {
         Ok(all) => all,
-        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let screen = Screen::stdout(arguments.color);
     let text = match arguments.render(&all, &screen) {
         Ok(text) => text,
-        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+        Err(error) => return exit::fail(error, Code::Failed),
     };
     let printed = screen.print(&text);
-    end(overall(&all), printed)
+    code_of(overall(&all)).or(printed)
 }
 
 /// The exit code of a verdict.
-fn end(verdict: Verdict, printed: ExitCode) -> ExitCode {
+pub fn code_of(verdict: Verdict) -> Code {
     match verdict {
-        Verdict::Broken => ExitCode::from(exit::BUDGET_BROKEN),
-        Verdict::Unknown => ExitCode::from(exit::CANNOT_SAY),
-        Verdict::Kept | Verdict::WithinNoise => printed,
+        Verdict::Broken => Code::LimitBroken,
+        Verdict::Unknown => Code::NotKnown,
+        Verdict::Kept | Verdict::WithinNoise => Code::Done,
     }
 }
 

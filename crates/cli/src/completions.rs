@@ -1,10 +1,10 @@
 //! `memtoll completions`
 
 use crate::Cli;
+use crate::exit::Code;
 use crate::output::{ColorChoice, Screen};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use std::process::ExitCode;
 
 /// Print completions for a shell
 ///
@@ -28,7 +28,7 @@ enum Known {
     Fish,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let shell = match arguments.shell {
         Known::Bash => Shell::Bash,
         Known::Zsh => Shell::Zsh,

@@ -1,6 +1,6 @@
 //! `memtoll diff`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
 use crate::stack_view::StackArguments;
@@ -12,7 +12,6 @@ use memtoll_query::{Answer, Query};
 use memtoll_report::diff;
 use regex::Regex;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Compare recordings
 ///
@@ -93,11 +92,11 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let [before, after] = arguments.files().map(|files| arguments.open(files));
     let sides = match (before, after) {
         (Ok(before), Ok(after)) => [before, after],
-        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
+        (Err(error), _) | (_, Err(error)) => return exit::fail(error, Code::Usage),
     };
     let StackArguments { filter, unfold, fold, wrappers } = &arguments.stacks;
     let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
@@ -105,7 +104,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Query { filter: text(filter), fold: text(fold), unfold: *unfold, wrappers: *wrappers, ..Query::default() };
     let answers = match Answers::ask(sides.each_ref().map(Vec::as_slice), &query) {
         Ok(answers) => answers,
-        Err(why) => return exit::fail(why, exit::NOTHING),
+        Err(why) => return exit::fail(&why, Code::of(&why)),
     };
     for answer in answers.sides().iter().flatten() {
         let path = answer.basis.recording.path().display();
@@ -118,10 +117,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         TextJsonOrMarkdown::Markdown => diff::markdown(&comparison, arguments.limit),
         TextJsonOrMarkdown::Json => match comparison.json() {
             Ok(text) => text,
-            Err(error) => return exit::fail(error, exit::BAD_INPUT),
+            Err(error) => return exit::fail(error, Code::Failed),
         },
     };
     let printed = screen.print(&text);
     let is_damaged = answers.sides().iter().flatten().any(Answer::is_damaged);
-    if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
+    printed.or(Code::damaged(is_damaged))
 }

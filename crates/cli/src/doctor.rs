@@ -1,6 +1,6 @@
 //! `memtoll doctor`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::output::{Printing, TextOrJson};
 use anstyle::{AnsiColor, Style};
 use clap::ValueHint;
@@ -8,12 +8,11 @@ use memtoll_doctor::{Examined, Finding, Status};
 use memtoll_report::format::wrapped;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Check what memtoll can do here, and what would help
 ///
 /// Checks this machine and, if given, how a program was built. For everything that is missing, one command or flag says
-/// what helps. Nothing is changed. Exits with 1 if something is missing.
+/// what helps. Nothing is changed.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A program to check, as you would start it
@@ -71,10 +70,10 @@ fn section(title: &str, findings: &[Finding], width: Option<usize>) -> String {
     text
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let program = match arguments.program.as_deref().map(memtoll_doctor::program).transpose() {
         Ok(program) => program,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let findings =
         Findings { schema_version: memtoll_query::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
@@ -83,10 +82,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         TextOrJson::Text => findings.text(screen.width),
         TextOrJson::Json => match serde_json::to_string_pretty(&findings) {
             Ok(text) => text + "\n",
-            Err(error) => return exit::fail(error, exit::CANNOT_WRITE),
+            Err(error) => return exit::fail(error, Code::Failed),
         },
     };
     let printed = screen.print(&text);
     let is_missing = findings.all().any(|finding| finding.status == Status::Missing);
-    if printed == ExitCode::SUCCESS && is_missing { ExitCode::from(exit::SOMETHING_MISSING) } else { printed }
+    printed.or(if is_missing { Code::Missing } else { Code::Done })
 }

@@ -1,6 +1,6 @@
 //! `memtoll export`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::html::is_free;
 use crate::names::NameArguments;
 use crate::report::nothing;
@@ -11,7 +11,6 @@ use memtoll_export::Format;
 use memtoll_query::{Query, View, ask};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Write a recording as a file for other programs
 ///
@@ -54,28 +53,28 @@ fn formats() -> impl TypedValueParser<Value = &'static dyn Format> {
     PossibleValuesParser::new(values).try_map(|name| memtoll_export::named(&name).ok_or("no format has this name"))
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let asked = arguments.format;
     let Some(format) = (if arguments.events { asked.with_events() } else { Some(asked) }) else {
         let why = format!("{} has no events: expected --format parquet, or no --events", asked.name());
-        return exit::fail(why, exit::BAD_INPUT);
+        return exit::fail(why, Code::Usage);
     };
     let output = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension(format.extension()));
     let is_stdout = output == Path::new("-");
     if is_stdout && format.is_folder() {
         let why = format!("{} has several files: expected the name of a folder after -o", format.name());
-        return exit::fail(why, exit::BAD_INPUT);
+        return exit::fail(why, Code::Usage);
     }
     if let Err(why) = is_free(&output, is_stdout || arguments.force) {
-        return exit::fail(why, exit::BAD_INPUT);
+        return exit::fail(why, Code::Usage);
     }
     let recording = match arguments.names.open(&arguments.file) {
         Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let view = match format.view(View::Totals) {
         Ok(view) => view,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let details = format.has_details();
     let query = arguments.selection.query(view, arguments.metric);
@@ -86,7 +85,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     answer.missing.iter().for_each(exit::say);
     if let Some(why) = format.refuses(&answer) {
-        return exit::fail(format!("{}: {why}", format.name()), exit::BAD_INPUT);
+        return exit::fail(format!("{}: {why}", format.name()), Code::NotFound);
     }
     format.lacks(&answer).iter().for_each(|lack| exit::say(format!("{}: {lack}", format.name())));
     let written = match is_stdout {
@@ -98,14 +97,14 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe && is_stdout => {}
-        Err(error) => return exit::fail(format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE),
+        Err(error) => return exit::fail(format!("cannot write {}: {error}", output.display()), Code::Failed),
         Ok(()) if is_stdout => {}
         Ok(()) => {
             let bytes = bytes_of(&output);
             exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(bytes)));
         }
     }
-    if answer.is_damaged() { ExitCode::from(exit::DAMAGED) } else { ExitCode::SUCCESS }
+    Code::damaged(answer.is_damaged())
 }
 
 /// The bytes of a file, or of the files in a folder.

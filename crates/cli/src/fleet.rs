@@ -5,7 +5,7 @@ mod check;
 mod keep;
 mod parse;
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::output::Printing;
 use add::Add;
 use check::Check;
@@ -20,7 +20,6 @@ use memtoll_fleet::store::{Purpose, Store, open};
 use memtoll_fleet::table::Table;
 use parse::{parse_day, parse_label, parse_metric, parse_per};
 use regex::Regex;
-use std::process::ExitCode;
 
 /// Ask many recordings at once: of all machines, services and versions
 ///
@@ -183,7 +182,7 @@ enum Format {
     Markdown,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     match &arguments.command {
         Command::Add(add) => add.run(),
         Command::Top(top) => top.run(),
@@ -196,8 +195,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn failed(error: &Error) -> ExitCode {
-    let code = if matches!(error, Error::Question(_)) { exit::NOTHING } else { exit::BAD_INPUT };
+fn failed(error: &Error) -> Code {
+    let code = match error {
+        Error::Question(_) => Code::NotFound,
+        Error::Missing(_) | Error::Address { .. } | Error::NotAStore(_) | Error::Schema { .. } => Code::Usage,
+        _ => Code::Failed,
+    };
     exit::fail(error, code)
 }
 
@@ -233,7 +236,7 @@ impl Grouping {
 
 impl Asking {
     /// Asks, and prints the answer.
-    fn answer(&self, by: By, ask: impl FnOnce(&mut dyn Store, &Question) -> Result<Table, Error>) -> ExitCode {
+    fn answer(&self, by: By, ask: impl FnOnce(&mut dyn Store, &Question) -> Result<Table, Error>) -> Code {
         let Asking { asked, stacks, printing } = self;
         let (filter, processes) = (stacks.filter.clone(), stacks.process.clone());
         let selection = Selection { filter, processes, ..asked.selection() };
@@ -251,19 +254,19 @@ impl Asking {
         };
         match text {
             Ok(text) => screen.print(&text),
-            Err(error) => exit::fail(error, exit::BAD_INPUT),
+            Err(error) => exit::fail(error, Code::Failed),
         }
     }
 }
 
 impl Top {
-    fn run(&self) -> ExitCode {
+    fn run(&self) -> Code {
         self.asking.answer(self.grouping.by(), top)
     }
 }
 
 impl Trend {
-    fn run(&self) -> ExitCode {
+    fn run(&self) -> Code {
         self.asking.answer(By::All, |store, question| {
             let label = match self.label.as_deref() {
                 None if !self.by_day => usual_label(store, question)?,
@@ -275,7 +278,7 @@ impl Trend {
 }
 
 impl Compare {
-    fn run(&self) -> ExitCode {
+    fn run(&self) -> Code {
         let sides = |store: &mut dyn Store, question: &Question| compare(store, question, &self.before, &self.after);
         self.asking.answer(self.grouping.by(), sides)
     }

@@ -1,6 +1,6 @@
 //! `memtoll html`
 
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use crate::shown::ShownArguments;
 use crate::waiting::Waiting;
@@ -10,7 +10,6 @@ use memtoll_model::Recording;
 use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Write one HTML page that shows a recording
 ///
@@ -47,22 +46,21 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     // clap says what is missing.
-    let Some(file) = arguments.shown.file() else { return ExitCode::from(exit::BAD_INPUT) };
+    let Some(file) = arguments.shown.file() else { return Code::Usage };
     let output = arguments.output.clone().unwrap_or_else(|| beside(file));
     if let Err(why) = is_free(&output, arguments.force) {
-        return exit::fail(why, exit::BAD_INPUT);
+        return exit::fail(why, Code::Usage);
     }
     let shown = match arguments.shown.open(&arguments.names) {
         Ok(Some(shown)) => shown,
-        Ok(None) => return ExitCode::from(exit::BAD_INPUT),
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Ok(None) => return Code::Usage,
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     match write_page(&shown.recording, shown.compared(), &output, arguments.keep_paths, arguments.sources) {
-        Err((error, code)) => exit::fail(error, code),
-        Ok(()) if shown.is_damaged() => ExitCode::from(exit::DAMAGED),
-        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.say(),
+        Ok(()) => Code::damaged(shown.is_damaged()),
     }
 }
 
@@ -79,21 +77,21 @@ pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
     }
 }
 
-/// Writes the page, and says so. An error is a statement for the user, with the exit code for it.
+/// Writes the page, and says so.
 pub fn write_page(
     recording: &Recording,
     compared: Compared,
     output: &Path,
     keep_paths: bool,
     sources: bool,
-) -> Result<(), (String, u8)> {
+) -> Result<(), Failure> {
     let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
     let waiting = Waiting::new("making the page");
     let text = page(recording, compared, &options, &|step| waiting.tell(in_words(step)));
     drop(waiting);
-    let text = text.map_err(|why| (why, exit::BAD_INPUT))?;
+    let text = text.map_err(|why| Code::Failed.because(why))?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))
-        .map_err(|error| (format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE))?;
+        .map_err(|error| Code::Failed.because(format!("cannot write {}: {error}", output.display())))?;
     exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));
     Ok(())
 }

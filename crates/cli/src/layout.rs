@@ -2,7 +2,7 @@
 
 mod text;
 
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use crate::output::{Printing, TextOrJson};
 use clap::ValueHint;
@@ -14,7 +14,6 @@ use memtoll_query::{Query, Shown, View, ask};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Show how the members of a type lie in memory
 ///
@@ -38,32 +37,33 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let found = match is_program(&arguments.file) {
         Ok(true) => layout(&arguments.file, &arguments.name, &arguments.names.folders())
-            .map(TypeLayout::new)
-            .map_err(|error| (error.to_string(), code(&error))),
+            .map(|found| (TypeLayout::new(found), false))
+            .map_err(|error| code(&error).because(error)),
         Ok(false) => arguments.of_recording(),
-        Err(error) => Err((format!("cannot read {}: {error}", arguments.file.display()), exit::BAD_INPUT)),
+        Err(error) => Err(Code::Usage.because(format!("cannot read {}: {error}", arguments.file.display()))),
     };
-    let shown = match found {
+    let (shown, is_damaged) = match found {
         Ok(found) => found,
-        Err((why, code)) => return exit::fail(why, code),
+        Err(failure) => return failure.say(),
     };
     let screen = arguments.printing.screen();
-    match arguments.printing.format {
+    let printed = match arguments.printing.format {
         TextOrJson::Text => screen.print(&text::text(&shown)),
         TextOrJson::Json => match serde_json::to_string_pretty(&shown) {
             Ok(json) => screen.print(&(json + "\n")),
-            Err(error) => exit::fail(error, exit::CANNOT_WRITE),
+            Err(error) => exit::fail(error, Code::Failed),
         },
-    }
+    };
+    Code::damaged(is_damaged).or(printed)
 }
 
-fn code(error: &LayoutError) -> u8 {
+fn code(error: &LayoutError) -> Code {
     match error {
-        LayoutError::NoType { .. } | LayoutError::Several { .. } => exit::NOTHING,
-        LayoutError::File { .. } | LayoutError::NoDebugInfo { .. } => exit::BAD_INPUT,
+        LayoutError::NoType { .. } | LayoutError::Several { .. } => Code::NotFound,
+        LayoutError::File { .. } | LayoutError::NoDebugInfo { .. } => Code::Usage,
     }
 }
 
@@ -75,12 +75,13 @@ fn is_program(path: &Path) -> std::io::Result<bool> {
 }
 
 impl Arguments {
-    /// The type in the first of the recorded files that has it, as these files are now, with its instances.
-    fn of_recording(&self) -> Result<TypeLayout, (String, u8)> {
-        let recording = Recording::open(&self.file).map_err(|error| (error.to_string(), exit::BAD_INPUT))?;
+    /// The type in the first of the recorded files that has it, as these files are now, with its instances; and whether the
+    /// recording is damaged.
+    fn of_recording(&self) -> Result<(TypeLayout, bool), Failure> {
+        let recording = Recording::open(&self.file).map_err(|error| Code::Usage.because(error))?;
         let (found, path) = find(&recording, &self.name, &self.names.folders()).map_err(|why| match why {
-            Some(error) => (error.to_string(), code(&error)),
-            None => ("the files of the recorded program are not on this machine".to_owned(), exit::NOTHING),
+            Some(error) => code(&error).because(error),
+            None => Code::NotFound.because("the files of the recorded program are not on this machine"),
         })?;
         if is_newer(&path, &recording) {
             exit::say(format!(
@@ -90,11 +91,11 @@ impl Arguments {
             ));
         }
         let view = View::Table { group: GroupBy::Site, limit: None };
-        let answer = ask(&recording, &Query::of(view)).map_err(|why| (why.to_string(), exit::BAD_INPUT))?;
+        let answer = ask(&recording, &Query::of(view)).map_err(|why| Code::of(&why).because(why))?;
         let mut shown = TypeLayout::new(found);
         if let Shown::Table(table) = &answer.shown {
             shown.count(table.sites.iter().map(|site| &site.row));
         }
-        Ok(shown)
+        Ok((shown, answer.is_damaged()))
     }
 }

@@ -1,6 +1,6 @@
 //! `memtoll machine`
 
-use crate::exit;
+use crate::exit::{Code, Failure};
 use crate::output::{Printing, TextOrJson};
 use crate::record::parse_size;
 use crate::waiting::Waiting;
@@ -9,7 +9,6 @@ use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use tempfile::NamedTempFile;
 
 /// Measure what memory costs on this machine
@@ -55,10 +54,10 @@ struct ChartFile<'a> {
 }
 
 impl ChartFile<'_> {
-    fn check(path: &Path) -> Result<ChartFile<'_>, (String, u8)> {
+    fn check(path: &Path) -> Result<ChartFile<'_>, Failure> {
         let format = ChartFormat::of(path).ok_or_else(|| {
             let text = format!("expected a chart's name to end in .svg or .png, found {}", path.display());
-            (text, exit::BAD_INPUT)
+            Code::Usage.because(text)
         })?;
         let file = ChartFile { path, format };
         if path.is_dir() {
@@ -83,16 +82,16 @@ impl ChartFile<'_> {
         tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(self.folder())
     }
 
-    fn write(&self, report: &Report) -> Result<(), (String, u8)> {
+    fn write(&self, report: &Report) -> Result<(), Failure> {
         let content = chart(report, self.format).map_err(|error| self.failed(error))?;
         let mut draft = self.draft().map_err(|error| self.failed(error))?;
         draft.write_all(&content).map_err(|error| self.failed(error))?;
         draft.persist(self.path).map(drop).map_err(|error| self.failed(error.error))
     }
 
-    fn failed(&self, why: impl std::fmt::Display) -> (String, u8) {
+    fn failed(&self, why: impl std::fmt::Display) -> Failure {
         let path = self.path.display();
-        (format!("cannot write the chart {path}: {why}; choose another place with --chart FILE"), exit::CANNOT_WRITE)
+        Code::Failed.because(format!("cannot write the chart {path}: {why}; choose another place with --chart FILE"))
     }
 }
 
@@ -103,18 +102,18 @@ fn measure_visibly(settings: &Settings) -> Result<Report, Error> {
     measure(settings, |now: &Progress| waiting.tell(format!("of about {all} s, round {}: {}", now.round, now.way)))
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     match show(arguments) {
         Ok(code) => code,
-        Err((text, code)) => exit::fail(text, code),
+        Err(failure) => failure.say(),
     }
 }
 
-fn show(arguments: &Arguments) -> Result<ExitCode, (String, u8)> {
+fn show(arguments: &Arguments) -> Result<Code, Failure> {
     let settings = arguments.settings();
     let wrong = |error: Error| match error {
-        Error::TooSmall { .. } | Error::TooLarge { .. } => (format!("--size: {error}"), exit::BAD_INPUT),
-        error => (error.to_string(), exit::CANNOT_MEASURE),
+        Error::TooSmall { .. } | Error::TooLarge { .. } => Code::Usage.because(format!("--size: {error}")),
+        error => Code::Failed.because(error),
     };
     settings.check().map_err(wrong)?;
     let file = arguments.chart.as_deref().map(ChartFile::check).transpose()?;

@@ -33,8 +33,9 @@ mod verify;
 mod view;
 mod waiting;
 
+use crate::exit::Code;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use memtoll_query::unnamed;
 use std::process::ExitCode;
 
@@ -98,27 +99,32 @@ fn run() -> ExitCode {
     if let Some(file) = implied::recording(&words) {
         let report = unnamed::shell_word(&file.display().to_string());
         let what = format!("{} is a recording; look at it with: memtoll report {report}", file.display());
-        return exit::fail(what, exit::BAD_INPUT);
+        return exit::fail(what, Code::Usage).into();
     }
     let words = implied::with_command(words);
     if let Some(arguments) = implied::only_record(&words) {
         return record::run(&arguments);
     }
-    let cli = match Cli::try_parse_from(words) {
+    let parsed = help::command().try_get_matches_from(words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
             let _ = error.print();
-            return exit::fail("no program in PATH has this name either", exit::BAD_INPUT);
+            return exit::fail("no program in PATH has this name either", Code::Usage).into();
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            // Help that was asked for comes as an error, too. A reader that is gone does not matter.
+            let _ = error.print();
+            return if error.use_stderr() { Code::Usage.into() } else { Code::Done.into() };
+        }
     };
-    match cli.command {
-        Command::Record(arguments) => record::run(&arguments),
+    let code = match cli.command {
+        Command::Record(arguments) => return record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Tui(arguments) => tui::run(&arguments),
+        Command::Tui(arguments) => return tui::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
@@ -135,7 +141,8 @@ fn run() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),
-    }
+    };
+    code.into()
 }
 
 #[cfg(test)]

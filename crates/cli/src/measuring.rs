@@ -86,7 +86,7 @@ pub enum DecidedBy {
     /// Page faults
     Faults,
     /// Peak resident set
-    Peak,
+    ResidentPeak,
 }
 
 impl From<DecidedBy> for Metric {
@@ -95,7 +95,7 @@ impl From<DecidedBy> for Metric {
             DecidedBy::Cpu => Metric::Cpu,
             DecidedBy::Wall => Metric::Wall,
             DecidedBy::Faults => Metric::Faults,
-            DecidedBy::Peak => Metric::PeakRss,
+            DecidedBy::ResidentPeak => Metric::ResidentPeak,
         }
     }
 }

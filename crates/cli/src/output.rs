@@ -1,10 +1,9 @@
 //! Where results go, in which format, and whether in color.
 
-use crate::exit;
+use crate::exit::{self, Code};
 use anstream::AutoStream;
 use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 
 /// When to use color.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -92,7 +91,7 @@ impl Screen {
     }
 
     /// Prints to standard output. A reader that has seen enough (a closed pipe) is no error.
-    pub fn print(&self, text: &str) -> ExitCode {
+    pub fn print(&self, text: &str) -> Code {
         let mut stdout = io::stdout().lock();
         // Looking for colors to leave out takes longer than making a large JSON text, which has none.
         let may_have_color = text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace());
@@ -102,9 +101,9 @@ impl Screen {
         };
         match written.and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                exit::fail(format!("cannot write the report: {error}"), exit::CANNOT_WRITE)
+                exit::fail(format!("cannot write the report: {error}"), Code::Failed)
             }
-            _ => ExitCode::SUCCESS,
+            _ => Code::Done,
         }
     }
 

@@ -1,7 +1,7 @@
 //! `memtoll record`
 
 use crate::calibrate;
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::html;
 use crate::names;
 use crate::output::Screen;
@@ -153,7 +153,7 @@ impl Arguments {
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
             html::is_free(&page, self.force)?;
-            html::write_page(&recording, Compared::default(), &page, false, false).map_err(|(error, _)| error)?;
+            html::write_page(&recording, Compared::default(), &page, false, false).map_err(|failure| failure.why)?;
         }
         if outcome.told_to_end {
             Ok(())
@@ -182,9 +182,9 @@ impl Arguments {
 }
 
 /// What the program takes without the recorder, and how it ends then, if that is asked for.
-fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, ExitCode> {
+fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Code> {
     let Some(runs) = arguments.calibrate.map(usize::from) else { return Ok(None) };
-    let refuse = |error: &dyn Display| exit::fail(error, exit::BAD_INPUT);
+    let refuse = |error: &dyn Display| exit::fail(error, Code::CannotRecord);
     let stdin = Stdin::of_this_process().map_err(|error| refuse(&error))?;
     if stdin.settle().map_err(|error| refuse(&error))? {
         exit::say(
@@ -197,7 +197,7 @@ fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Exi
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match calibrate::measure(&plan, folder, &arguments.for_others()) {
         Ok(found) => Ok(Some(found)),
-        Err(error @ calibration::Error::Start { .. }) => Err(exit::fail(error, exit::CANNOT_START)),
+        Err(error @ calibration::Error::Start { .. }) => Err(exit::fail(error, Code::CannotStart)),
         Err(error) => {
             exit::say(format!("not calibrated: {error}"));
             Ok(None)
@@ -209,11 +209,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(Some(page)) = &arguments.html
         && let Err(why) = html::is_free(page, arguments.force)
     {
-        return exit::fail(why, exit::BAD_INPUT);
+        return exit::fail(why, Code::CannotRecord).into();
     }
     let calibration = match calibration(arguments) {
         Ok(calibration) => calibration,
-        Err(code) => return code,
+        Err(code) => return code.into(),
     };
     let options = Options {
         command: arguments.command.clone(),
@@ -237,10 +237,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => match (error.shortage(), &error) {
             (Some(shortage), _) => {
                 exit::say(format!("nothing is recorded: memtoll needs {shortage}"));
-                return exit::fail(run_unrecorded(&options.command), exit::CANNOT_START);
+                return exit::fail(run_unrecorded(&options.command), Code::CannotStart).into();
             }
-            (None, Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
-            (None, _) => return exit::fail(error, exit::BAD_INPUT),
+            (None, Error::Program { .. }) => return exit::fail(error, Code::CannotStart).into(),
+            (None, _) => return exit::fail(error, Code::CannotRecord).into(),
         },
     };
     // With a stack of its own, all of which is there: memory may be used up, and the first one could not grow.
@@ -309,7 +309,7 @@ fn end_as(exit: Exit) -> ExitCode {
         Exit::Code(code) => ExitCode::from(code as u8),
         // The program has dumped core already, if it was to.
         Exit::Signal(signal) => exit::by_signal(signal),
-        Exit::Exec | Exit::Running | Exit::Unknown => ExitCode::from(exit::BAD_INPUT),
+        Exit::Exec | Exit::Running | Exit::Unknown => Code::CannotRecord.into(),
     }
 }
 

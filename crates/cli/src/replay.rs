@@ -1,6 +1,6 @@
 //! `memtoll replay` and `memtoll compare-allocators`
 
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use crate::waiting::Waiting;
@@ -20,7 +20,6 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// What both commands have in common.
 #[derive(clap::Args)]
@@ -111,22 +110,26 @@ fn parse_pace(text: &str) -> Result<f64, String> {
 /// The name that the table gives to what was recorded.
 const AS_RECORDED: &str = "as recorded";
 
-pub fn compare(arguments: &CompareArguments) -> ExitCode {
+pub fn compare(arguments: &CompareArguments) -> Code {
+    finish(&arguments.playing, installed)
+}
+
+/// All allocators that are installed.
+fn installed() -> Result<Asked, Failure> {
     let (all, missing) = candidates::all();
     let libraries: Vec<String> =
         all.into_iter().filter(|one| one.variable.0 == "LD_PRELOAD").map(|one| one.name).collect();
+    let missing = missing.join(", ");
     if libraries.is_empty() {
-        let names = missing.join(", ");
-        return exit::fail(format!("no other allocator is installed; memtoll looks for {names}"), exit::CANNOT_MEASURE);
+        return Err(Code::Failed.because(format!("no other allocator is installed; memtoll looks for {missing}")));
     }
     if !missing.is_empty() {
-        exit::say(format!("not installed, so not compared: {}", missing.join(", ")));
+        exit::say(format!("not installed, so not compared: {missing}"));
     }
-    let asked = Asked { allocators: libraries, ..Asked::default() };
-    finish(&arguments.playing, &asked)
+    Ok(Asked { allocators: libraries, ..Asked::default() })
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let of = |treatment, sites: &[Regex]| -> Vec<Change> {
         sites.iter().map(|site| Change { treatment, site: site.clone() }).collect()
     };
@@ -141,7 +144,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         changes: changes.into_iter().flatten().collect(),
         keep: arguments.keep.clone(),
     };
-    finish(&arguments.playing, &asked)
+    finish(&arguments.playing, || Ok(asked))
 }
 
 #[derive(Default)]
@@ -152,11 +155,11 @@ struct Asked {
     keep: Option<PathBuf>,
 }
 
-fn finish(playing: &Playing, asked: &Asked) -> ExitCode {
+fn finish(playing: &Playing, asked: impl FnOnce() -> Result<Asked, Failure>) -> Code {
     let screen = Screen::stdout(playing.color);
     match replay(playing, asked, &screen) {
-        Ok(text) => screen.print(&text),
-        Err(why) => exit::fail(why, exit::BAD_INPUT),
+        Ok((text, is_damaged)) => screen.print(&text).or(Code::damaged(is_damaged)),
+        Err(failure) => failure.say(),
     }
 }
 
@@ -217,21 +220,33 @@ fn image_of(recording: &Recording, process: Option<&String>) -> Result<usize, St
     meant.max_by_key(events).ok_or_else(|| "the recording has no process".to_owned())
 }
 
-fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, String> {
-    let say = |error: Error| error.to_string();
-    let contestants = asked.contestants()?;
-    let recording = playing.names.open(&playing.file).map_err(|error| error.to_string())?;
+/// What came out, and whether the recording is damaged.
+fn replay(
+    playing: &Playing,
+    asked: impl FnOnce() -> Result<Asked, Failure>,
+    screen: &Screen,
+) -> Result<(String, bool), Failure> {
+    let failed = |error: Error| match error {
+        Error::Nothing(_) => Code::NotFound.because(error),
+        _ => Code::Failed.because(error),
+    };
+    let recording = playing.names.open(&playing.file).map_err(|error| Code::Usage.because(error))?;
+    let is_damaged = !recording.damage.is_empty();
     recording.damage.iter().for_each(exit::say);
-    let image = image_of(&recording, playing.process.as_ref())?;
+    let image = image_of(&recording, playing.process.as_ref()).map_err(|why| Code::NotFound.because(why))?;
+    let asked = asked()?;
+    let contestants = asked.contestants().map_err(|why| Code::Usage.because(why))?;
     let plain = Plan { changes: Vec::new(), pace: playing.pace };
     let mut plans = vec![plain];
     if !asked.changes.is_empty() {
         let copy = |change: &Change| Change { treatment: change.treatment, site: change.site.clone() };
         plans.push(Plan { changes: asked.changes.iter().map(copy).collect(), pace: playing.pace });
     }
-    let folder = scripts_folder().map_err(|error| format!("no folder for the player's scripts: {error}"))?;
+    let folder = scripts_folder()
+        .map_err(|error| Code::Failed.because(format!("no folder for the player's scripts: {error}")))?;
     let place = asked.keep.as_deref().unwrap_or(folder.path());
-    let cannot_write = |error: std::io::Error| format!("cannot write to {}: {error}", place.display());
+    let cannot_write =
+        |error: std::io::Error| Code::Failed.because(format!("cannot write to {}: {error}", place.display()));
     std::fs::create_dir_all(place).map_err(cannot_write)?;
     let (mut prepared, mut scripts) = (Vec::new(), Vec::new());
     let waiting = Waiting::new("replaying");
@@ -239,20 +254,20 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
     for (plan, name) in plans.iter().zip(["recorded.script", "changed.script"]) {
         let path = place.join(name);
         let to = BufWriter::new(File::create(&path).map_err(cannot_write)?);
-        prepared.push(prepare(&recording, image, plan, to).map_err(say)?);
+        prepared.push(prepare(&recording, image, plan, to).map_err(failed)?);
         scripts.push(path);
     }
     if asked.keep.is_some() {
-        return keep(place, &scripts).map_err(|error| format!("cannot write to {}: {error}", place.display()));
+        return keep(place, &scripts).map(|text| (text, is_damaged)).map_err(cannot_write);
     }
     let rounds = usize::from(playing.repeat);
-    let player = Player::new().map_err(say)?;
+    let player = Player::new().map_err(failed)?;
     let paths: Vec<&Path> = scripts.iter().map(PathBuf::as_path).collect();
     let outcomes = play(&player, &paths, contestants, rounds, |round| {
         waiting.tell(format!("round {round} of {}", rounds + 1));
     });
     drop(waiting);
-    let outcomes = outcomes.map_err(say)?;
+    let outcomes = outcomes.map_err(failed)?;
     let about = &recording.images[image];
     let replay = Replay {
         process: format!("{} ({})", program(about), about.about.pid),
@@ -262,10 +277,11 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
         outcomes,
         rounds,
     };
-    match playing.format {
-        Format::Text => Ok(replay.text(screen.width)),
-        Format::Json => json::render(&replay).map_err(|error| error.to_string()),
-    }
+    let text = match playing.format {
+        Format::Text => replay.text(screen.width),
+        Format::Json => json::render(&replay).map_err(|error| Code::Failed.because(error))?,
+    };
+    Ok((text, is_damaged))
 }
 
 /// A folder for scripts, which may be as large as the recording: where TMPDIR says, or else on a disk, which the usual folder

@@ -3,7 +3,7 @@
 mod question;
 mod text;
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::output::ColorArgument;
 use crate::selection::{SelectionArguments, metric_parser};
@@ -16,7 +16,6 @@ use memtoll_query::export::Export;
 use memtoll_query::query::List;
 use memtoll_query::{Impossible, View, ask};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Show what a recording says
 ///
@@ -159,15 +158,15 @@ fn formats() -> impl TypedValueParser<Value = Format> {
     values.map(move |name| exports().find(|export| export.name() == name).map_or(Format::Text, Format::Export))
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let recording = match arguments.names.open(&arguments.file) {
         Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let screen = arguments.color.screen();
     let query = match arguments.query(&recording, screen.width) {
         Ok(query) => query,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let answer = match ask(&recording, &query) {
         Ok(answer) => answer,
@@ -190,18 +189,17 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             let mut bytes = Vec::new();
             match export.write(&answer, &mut bytes) {
                 Ok(()) => screen.print(&String::from_utf8_lossy(&bytes)),
-                Err(error) => return exit::fail(error, exit::BAD_INPUT),
+                Err(error) => return exit::fail(error, Code::Failed),
             }
         }
     };
-    if answer.is_damaged() { ExitCode::from(exit::DAMAGED) } else { printed }
+    printed.or(Code::damaged(answer.is_damaged()))
 }
 
 /// Says why there is no answer.
-pub fn nothing(recording: &Recording, why: &Impossible) -> ExitCode {
-    if why.is_wrong() {
-        return exit::fail(why, exit::BAD_INPUT);
+pub fn nothing(recording: &Recording, why: &Impossible) -> Code {
+    if !why.is_wrong() {
+        recording.damage.iter().for_each(exit::say);
     }
-    recording.damage.iter().for_each(exit::say);
-    exit::fail(why, exit::NOTHING)
+    exit::fail(why, Code::of(why))
 }

@@ -1,11 +1,10 @@
 //! `memtoll symbolize`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::{NameArguments, listed};
 use clap::ValueHint;
 use memtoll_model::{Asked, SymbolizeError, System, Wish, symbolize};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Write names of functions, files and lines into a recording that lacks them
@@ -25,14 +24,14 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     // Where a limit of the size of files is met, that is an error like a full disk, not the end of this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let file = &arguments.file;
     let done = match arguments.names.with_search(file, Wish::Lines, |search| symbolize(file, search)) {
         Ok(done) => done,
-        Err(error @ SymbolizeError::Write { .. }) => return exit::fail(error, exit::CANNOT_WRITE),
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error @ SymbolizeError::Write { .. }) => return exit::fail(error, Code::Failed),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     match &done.findings.found[..] {
         found if !found.is_empty() => {
@@ -53,5 +52,5 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         };
         exit::say(format!("functions without names are left in {}{places}{server}", listed(&done.unnamed)));
     }
-    ExitCode::SUCCESS
+    Code::Done
 }

@@ -1,6 +1,6 @@
 //! `memtoll try`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::measuring::{DecidedBy, Pace, Ticker};
 use crate::output::{Printing, TextOrJson};
 use memtoll_verify::candidates::{self, Candidate};
@@ -8,7 +8,6 @@ use memtoll_verify::command::CommandLine;
 use memtoll_verify::tryout::try_out;
 use memtoll_verify::{json, text};
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// Try settings of malloc and other allocators, without changing the program
 ///
@@ -39,7 +38,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let (all, missing) = candidates::all();
     let screen = arguments.printing.screen();
     if arguments.list {
@@ -48,7 +47,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
     let chosen = match choose(all, &arguments.only) {
         Ok(chosen) => chosen,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     if !missing.is_empty() && arguments.only.is_empty() {
         exit::say(format!("not installed, so not tried: {}", missing.join(", ")));
@@ -60,7 +59,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let warm_up = arguments.pace.warm_up();
     let found = match try_out(&command, chosen, &manner, &aim, warm_up, |progress| ticker.show(&progress)) {
         Ok(found) => found,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Failed),
     };
     drop(ticker);
     screen.print(&match arguments.printing.format {

@@ -1,6 +1,6 @@
 //! `memtoll tui`
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use memtoll_tui::{End, show};
 use std::path::PathBuf;
@@ -22,15 +22,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let recording = match arguments.names.open(&arguments.file) {
         Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage).into(),
     };
     let is_whole = recording.damage.is_empty();
     let file = arguments.file.file_name().unwrap_or_default().to_string_lossy();
     // Quitting does not wait for a running answer: the recording lives as long as the process.
     match show(Box::leak(Box::new(recording)), &file) {
-        Ok(End::Quit) if is_whole => ExitCode::SUCCESS,
-        Ok(End::Quit) => ExitCode::from(exit::DAMAGED),
+        Ok(End::Quit) => Code::damaged(!is_whole).into(),
         Ok(End::Signal(signal)) => exit::by_signal(signal),
-        Err(error) => exit::fail(error, exit::BAD_INPUT),
+        Err(error) => exit::fail(error, Code::Failed).into(),
     }
 }

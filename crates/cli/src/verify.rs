@@ -2,7 +2,7 @@
 
 mod patched;
 
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::measuring::{DecidedBy, Pace, Ticker, build, parse_variable};
 use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
@@ -15,7 +15,6 @@ use memtoll_verify::trial::{Contestant, Manner};
 use memtoll_verify::{Error, json, prediction, text, verified};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Measure what a change saves, without the recorder
 ///
@@ -102,24 +101,16 @@ pub struct Arguments {
 }
 
 /// Why nothing was measured.
-enum Problem {
-    /// A command fails, or its files cannot be read.
-    Verify(Error),
-    /// There is no patch, or no finding.
-    Patch(String),
+fn failed(error: impl Into<Error>) -> Failure {
+    let error = error.into();
+    let code = if matches!(error, Error::Prediction { .. }) { Code::Usage } else { Code::Failed };
+    code.because(error)
 }
 
-impl<E: Into<Error>> From<E> for Problem {
-    fn from(error: E) -> Problem {
-        Problem::Verify(error.into())
-    }
-}
-
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let comparison = match arguments.compare() {
         Ok(comparison) => comparison,
-        Err(Problem::Verify(error)) => return exit::fail(error, exit::BAD_INPUT),
-        Err(Problem::Patch(why)) => return exit::fail(why, exit::BAD_INPUT),
+        Err(failure) => return failure.say(),
     };
     let screen = arguments.printing.screen();
     let shown = match arguments.printing.format {
@@ -130,44 +121,44 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let printed = screen.print(&shown);
     if let (Some(finding), Some(file)) = (arguments.patch.as_ref().or(arguments.finding.as_ref()), &arguments.file) {
         if let Err(error) = store_verified(file, verified(&comparison, finding)) {
-            return exit::fail(error, exit::CANNOT_WRITE);
+            return exit::fail(error, Code::Failed);
         }
         exit::say(format!("wrote what it saves into {}: memtoll advise shows it", file.display()));
     }
     match comparison.verdict() {
         None | Some(Verdict::Inside) => printed,
-        Some(Verdict::Outside) => exit::fail("the prediction did not come true", exit::NOT_AS_PREDICTED),
+        Some(Verdict::Outside) => exit::fail("the prediction did not come true", Code::PredictionWrong),
         Some(Verdict::CannotSay | Verdict::NotMeasured) => {
-            exit::fail("it is not known well enough whether the prediction came true", exit::NOT_AS_PREDICTED)
+            exit::fail("it is not known well enough whether the prediction came true", Code::NotKnown)
         }
     }
 }
 
 impl Arguments {
-    fn compare(&self) -> Result<Comparison, Problem> {
+    fn compare(&self) -> Result<Comparison, Failure> {
         if let (Some(id), Some(file), Some(build)) = (&self.patch, &self.file, &self.build) {
             let patched = patched::Patched::new(self, id, file, build)?;
-            return Ok(self.measure(patched.commands, &patched.predictions)?);
+            return self.measure(patched.commands, &patched.predictions).map_err(failed);
         }
         let predictions = match (&self.prediction, &self.finding, &self.file) {
-            (Some(file), Some(finding), _) => prediction::of(file, finding)?,
+            (Some(file), Some(finding), _) => prediction::of(file, finding).map_err(failed)?,
             (None, Some(finding), Some(file)) => {
                 let (_, advice) = patched::advice(self, file)?;
                 patched::predictions(&advice, finding)?
             }
             (None, Some(_), None) => {
-                return Err(Problem::Patch("--finding ID is one of a recording, or of --prediction FILE".to_owned()));
+                return Err(Code::Usage.because("--finding ID is one of a recording, or of --prediction FILE"));
             }
             (None, None, Some(_)) => {
-                return Err(Problem::Patch("a recording is of use with --patch ID or --finding ID".to_owned()));
+                return Err(Code::Usage.because("a recording is of use with --patch ID or --finding ID"));
             }
             (_, None, _) => Vec::new(),
         };
         for (side, command) in [("--before-build", &self.before_build), ("--after-build", &self.after_build)] {
-            build(side, command.as_deref())?;
+            build(side, command.as_deref()).map_err(failed)?;
         }
         let typed = |command: &Option<String>| CommandLine::typed(command.as_deref().unwrap_or_default());
-        Ok(self.measure([typed(&self.before), typed(&self.after)], &predictions)?)
+        self.measure([typed(&self.before), typed(&self.after)], &predictions).map_err(failed)
     }
 
     fn measure(&self, [before, after]: [CommandLine; 2], predictions: &[Prediction]) -> Result<Comparison, Error> {

@@ -2,7 +2,7 @@
 
 mod fleet;
 
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::names::NameArguments;
 use crate::shown::ShownArguments;
 use clap::{ArgGroup, ValueHint};
@@ -13,7 +13,7 @@ use memtoll_view::{Compared, Editor, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -57,15 +57,15 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     if let Some(store) = &arguments.store {
         return fleet::show(store, arguments);
     }
     let shown = match arguments.shown.open(&arguments.names) {
         Ok(Some(shown)) => shown,
         // clap says what is missing.
-        Ok(None) => return ExitCode::from(exit::BAD_INPUT),
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Ok(None) => return Code::Usage,
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let listening = match listen(arguments) {
         Ok(listening) => listening,
@@ -74,15 +74,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let folders = arguments.names.folders();
     let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone(), folders, live: None };
     listening.serve(&shown.recording, shown.compared(), &settings);
-    ExitCode::SUCCESS
+    Code::Done
 }
 
 /// Starts a server, and shows its link.
-fn listen(arguments: &Arguments) -> Result<Listening, ExitCode> {
-    let listening = Listening::new().map_err(|error| exit::fail(error, exit::BAD_INPUT))?;
+fn listen(arguments: &Arguments) -> Result<Listening, Code> {
+    let listening = Listening::new().map_err(|error| exit::fail(error, Code::Usage))?;
     let url = listening.url();
     let mut out = std::io::stdout();
-    writeln!(out, "{url}").and_then(|()| out.flush()).map_err(|_| ExitCode::from(exit::CANNOT_WRITE))?;
+    writeln!(out, "{url}").and_then(|()| out.flush()).map_err(|_| Code::Failed)?;
     if arguments.open || !arguments.no_open && has_screen() {
         open(&url);
     }

@@ -68,7 +68,7 @@ impl Format for Firefox {
         ];
         if answer
             .metric
-            .is_some_and(|metric| !matches!(metric, Metric::Acquisitions | Metric::Live) && metric != weight(answer))
+            .is_some_and(|metric| !matches!(metric, Metric::Allocations | Metric::Live) && metric != weight(answer))
         {
             lacks.push("samples are weighed by a time: it shows \"cost\"".to_owned());
         }

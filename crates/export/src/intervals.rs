@@ -4,6 +4,7 @@
 //! intervals as time in calls, faults, work on mappings and waiting are. So the intervals add up to the report's totals.
 
 use crate::shares::divided;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::timeline::{Grid, cells};
 use memtoll_model::Recording;
@@ -23,7 +24,7 @@ pub struct Interval {
     /// Live bytes at its end.
     pub live: u64,
     /// Blocks acquired, by reallocation or not.
-    pub acquisitions: u64,
+    pub allocations: u64,
     /// Bytes of these.
     pub bytes: u64,
     /// Page faults of blocks and mappings.
@@ -32,8 +33,9 @@ pub struct Interval {
     pub ns: [u64; TIMES.len()],
 }
 
-/// The times that intervals have, with their names in JSON.
-pub const TIMES: [&str; 5] = ["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"];
+/// The times that intervals have.
+pub const TIMES: [Metric; 5] =
+    [Metric::Allocator, Metric::FaultTime, Metric::Mapping, Metric::Waiting, Metric::Reading];
 
 /// Intervals of the selected time, at most `most`.
 pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
@@ -79,7 +81,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
     let place = |cell: u64| (cell.clamp(first, last) - first) as usize;
     for cell in cells.threads.iter().filter(|cell| threads.admit(cell.thread)) {
         let interval = &mut all[place(cell.cell)];
-        interval.acquisitions = interval.acquisitions.wrapping_add(cell.allocations);
+        interval.allocations = interval.allocations.wrapping_add(cell.allocations);
         interval.bytes = interval.bytes.wrapping_add(cell.bytes);
         let time = &mut weights[place(cell.cell)][0];
         *time = time.wrapping_add(cell.time);
@@ -103,8 +105,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
         weights[at][weight] = weights[at][weight].wrapping_add(cost.amount);
     });
     let total = &sums.images[index].total;
-    let totals = [total.allocator_ns, total.fault_ns, total.mapping_ns, total.waiting_ns, total.reading_ns];
-    for (time, total) in totals.into_iter().enumerate() {
+    for (time, total) in TIMES.into_iter().map(|metric| metric.value(total)).enumerate() {
         let weights: Vec<u64> = weights.iter().map(|of| of[time]).collect();
         divided(total, &weights).into_iter().zip(&mut all).for_each(|(part, interval)| interval.ns[time] = part);
     }

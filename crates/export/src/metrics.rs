@@ -4,7 +4,7 @@ use memtoll_analysis::metric::{About, COSTS, Metric, Together};
 use memtoll_query::Answer;
 
 /// What formats have before the costs.
-const FIRST: [Metric; 4] = [Metric::Acquisitions, Metric::Bytes, Metric::LiveBlocks, Metric::Live];
+const FIRST: [Metric; 4] = [Metric::Allocations, Metric::Bytes, Metric::LiveBlocks, Metric::Live];
 /// What they have behind them.
 const LAST: [Metric; 7] = [
     Metric::Peak,

@@ -136,12 +136,11 @@ fn id(index: usize) -> u64 {
 /// What pprof's users call a metric.
 pub fn name(about: &About) -> &'static str {
     match about.metric {
-        Metric::Acquisitions => "alloc_objects",
+        Metric::Allocations => "alloc_objects",
         Metric::Bytes => "alloc_space",
         Metric::LiveBlocks => "inuse_objects",
         Metric::Live => "inuse_space",
         Metric::FaultTime => "fault",
-        Metric::Faults => "page_faults",
         _ => about.name,
     }
 }

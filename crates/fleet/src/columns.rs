@@ -5,7 +5,7 @@ use crate::error::Error;
 use memtoll_analysis::metric::{COSTS, Metric, Seen, Together};
 
 /// What rows have before the costs. Each metric more is a column of all call stacks of all runs.
-const CALLS: [Metric; 3] = [Metric::Acquisitions, Metric::Bytes, Metric::Peak];
+const CALLS: [Metric; 3] = [Metric::Allocations, Metric::Bytes, Metric::Peak];
 
 /// The metrics that a row has, in the order of its columns.
 pub const METRICS: [Metric; CALLS.len() + COSTS.len()] = {
@@ -17,7 +17,7 @@ pub const METRICS: [Metric; CALLS.len() + COSTS.len()] = {
 
 /// The name of a metric's column.
 pub fn name(metric: Metric) -> &'static str {
-    metric.about().json
+    metric.about().key
 }
 
 /// The metric that an option calls so.

@@ -43,7 +43,7 @@ impl Column {
     /// That of a metric.
     pub fn of(metric: Metric) -> Column {
         let about = metric.about();
-        Column::new(about.json, about.title, Kind::Metric(about.unit))
+        Column::new(about.key, about.title, Kind::Metric(about.unit))
     }
 }
 

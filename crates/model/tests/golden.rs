@@ -284,8 +284,8 @@ fn of_each_finding_the_last_measurement_is_kept_and_all_else_stays() {
         confidence: 0.95,
         cpu_ns: Some(Saved { median: 2.0, low: 1.0, high: 3.0 }),
         wall_ns: None,
-        page_faults: None,
-        resident_bytes: None,
+        faults: None,
+        resident_peak_bytes: None,
         as_predicted: None,
     };
     for (finding, rounds) in [("growth-1", 3), ("reuse-2", 4), ("growth-1", 5)] {

@@ -17,6 +17,17 @@ pub enum Unit {
     Share,
 }
 
+impl Unit {
+    /// What ends the key of a figure with this unit, in JSON and in columns. Counts need none: their names say what is counted.
+    pub const fn in_keys(self) -> &'static str {
+        match self {
+            Unit::Time => "_ns",
+            Unit::Bytes => "_bytes",
+            Unit::Count | Unit::Share => "",
+        }
+    }
+}
+
 /// A step of a scale: what is rounded to less than `below` of it is written in it.
 pub(crate) struct Step {
     /// How much of the base unit it is.

@@ -17,7 +17,7 @@ pub struct Activity {
     pub live_bytes: Vec<u64>,
     pub allocations: Vec<u64>,
     /// `None`: the kernel did not show them.
-    pub page_faults: Option<Vec<u64>>,
+    pub faults: Option<Vec<u64>>,
 }
 
 impl Activity {
@@ -28,7 +28,7 @@ impl Activity {
             interval_ns: tariff.ns(found.width as f64),
             live_bytes: column(|interval| interval.highest),
             allocations: column(|interval| interval.allocations),
-            page_faults: tariff.sees().faults.then(|| column(|interval| interval.faults)),
+            faults: tariff.sees().faults.then(|| column(|interval| interval.faults)),
         }
     }
 }

@@ -114,7 +114,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
 /// What a line allocates, and what most of its cost is.
 fn costly_line(line: &CostlyLine, finding: &Finding) -> String {
     let parts = [
-        (line.fault_ns, "page faults"),
+        (line.fault_time_ns, "page faults"),
         (line.allocator_ns, "in the allocator"),
         (line.mapping_ns, "making and removing mappings"),
         (line.waiting_ns, "waiting in the allocator"),

@@ -36,7 +36,7 @@ impl Serialize for Figures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(TABLE.len() + 1))?;
         for (about, value) in TABLE.iter().zip(&self.values) {
-            map.serialize_entry(about.json, value)?;
+            map.serialize_entry(about.key, value)?;
         }
         map.serialize_entry("intervals", &self.intervals)?;
         map.end()

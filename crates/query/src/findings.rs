@@ -200,7 +200,7 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
 fn most_of(line: &CostlyLine, of_processor: bool) -> String {
     let working = [
         (
-            line.fault_ns,
+            line.fault_time_ns,
             if line.touched_bytes > 0 { "page faults of memory touched for the first time" } else { "page faults" },
         ),
         (line.allocator_ns, "the allocator's own work"),
@@ -333,9 +333,9 @@ pub struct Part {
     /// The type of its blocks, where inlined functions tell it.
     pub r#type: Option<String>,
     /// Allocations and reallocations.
-    pub acquisitions: u64,
+    pub allocations: u64,
     /// Their bytes.
-    pub bytes_allocated: u64,
+    pub bytes: u64,
     /// What its blocks and mappings cost, ns.
     pub cost_ns: u64,
 }
@@ -355,8 +355,8 @@ impl Part {
         Part {
             key: rows::key(frames, GroupBy::Site, part),
             r#type: part.type_name.clone(),
-            acquisitions: part.metrics.acquisitions(),
-            bytes_allocated: part.metrics.bytes_allocated,
+            allocations: part.metrics.acquisitions(),
+            bytes: part.metrics.bytes_allocated,
             cost_ns: part.metrics.cost_ns(),
         }
     }
@@ -401,10 +401,10 @@ mod tests {
             mapped_bytes: 0,
             touched_bytes: 0,
             never_freed: 0,
-            mean_lifetime_ns: 0.0,
+            lifetime_ns: 0.0,
             cost_ns: 0.0,
             allocator_ns: 0.0,
-            fault_ns: 0.0,
+            fault_time_ns: 0.0,
             zeroing_ns: 0.0,
             mapping_ns: 0.0,
             waiting_ns: 0.0,
@@ -423,7 +423,7 @@ mod tests {
         let line = CostlyLine {
             mappings: 1,
             cost_ns: 300e6,
-            fault_ns: 10e6,
+            fault_time_ns: 10e6,
             mapping_ns: 30e6,
             reading_ns: 260e6,
             ..nothing()
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn few_slow_calls_say_how_slow() {
-        let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
+        let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_time_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
         assert_eq!(most_of(&line, true), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
         let many = CostlyLine { blocks: 1_000_000, ..line };
         assert_eq!(most_of(&many, true), "; 96.3 % of it the allocator's own work");

@@ -173,7 +173,7 @@ impl Query {
             (Some(metric), _) => metric,
             (None, When::At { .. }) => Metric::Live,
             (None, _) if self.paid => Metric::Cost,
-            (None, _) => Metric::Acquisitions,
+            (None, _) => Metric::Allocations,
         }
     }
 }

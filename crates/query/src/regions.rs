@@ -26,9 +26,9 @@ pub struct RegionRun {
     pub cost_ns: u64,
     pub allocator_ns: u64,
     pub waiting_ns: Option<u64>,
-    pub page_faults: Option<u64>,
+    pub faults: Option<u64>,
     pub allocations: u64,
-    pub bytes_allocated: u64,
+    pub bytes: u64,
     pub intervals: CostIntervals,
 }
 
@@ -40,9 +40,9 @@ impl Region {
             cost_ns: run.metrics.cost_ns(),
             allocator_ns: run.metrics.allocator_ns,
             waiting_ns: Metric::Waiting.known(&run.metrics, tariff.sees()),
-            page_faults: Metric::MinorFaults.known(&run.metrics, tariff.sees()),
-            allocations: run.metrics.allocations,
-            bytes_allocated: run.metrics.bytes_allocated,
+            faults: Metric::Faults.known(&run.metrics, tariff.sees()),
+            allocations: run.metrics.acquisitions(),
+            bytes: run.metrics.bytes_allocated,
             intervals: CostIntervals::of(&run.metrics, tariff),
         };
         Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }

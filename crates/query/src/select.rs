@@ -134,7 +134,7 @@ impl<'r> Selected<'r> {
         let mut stacks = Stacks::new(recording, &plain);
         let mut top = |group: GroupBy| {
             let mut rows = rows(&mut stacks, &whole, group);
-            sort(&mut rows, &recording.frames, Metric::Acquisitions);
+            sort(&mut rows, &recording.frames, Metric::Allocations);
             rows.retain(|row| row.metrics.acquisitions() > 0);
             rows.into_iter().take(TOLD).collect::<Vec<_>>()
         };

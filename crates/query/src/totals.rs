@@ -21,7 +21,7 @@ use serde::Serialize;
 pub struct BalanceIntervals {
     pub program_ns: Option<Interval>,
     pub recorder_ns: Option<Interval>,
-    pub other_fault_ns: Option<Interval>,
+    pub other_fault_time_ns: Option<Interval>,
     pub rest_ns: Option<Interval>,
 }
 
@@ -58,7 +58,7 @@ pub struct BalanceFigures {
     pub program_ns: Option<u64>,
     pub recorder_ns: Option<u64>,
     pub other_faults: Option<u64>,
-    pub other_fault_ns: Option<u64>,
+    pub other_fault_time_ns: Option<u64>,
     pub other_faults_by_kind: OtherFaults,
     pub faults_counted: Option<u64>,
     pub faults_standard_error: f64,
@@ -89,7 +89,7 @@ impl BalanceFigures {
             program_ns: balance.program().map(|time| time.value as u64),
             recorder_ns: balance.recorder.map(|time| time.value as u64),
             other_faults: others_known.then_some(faults.other()),
-            other_fault_ns: others_known.then_some(balance.other_faults.value as u64),
+            other_fault_time_ns: others_known.then_some(balance.other_faults.value as u64),
             other_faults_by_kind: OtherFaults {
                 files: seen(Uncharged::Files),
                 globals: seen(Uncharged::Globals),
@@ -107,7 +107,7 @@ impl BalanceFigures {
             balance_intervals: BalanceIntervals {
                 program_ns: balance.program().map(Interval::from),
                 recorder_ns: balance.recorder.map(Interval::from),
-                other_fault_ns: others_known.then(|| balance.other_faults.into()),
+                other_fault_time_ns: others_known.then(|| balance.other_faults.into()),
                 rest_ns: balance.rest().map(Interval::from),
             },
         }
@@ -117,8 +117,8 @@ impl BalanceFigures {
 /// The resident set, where it was largest and in the end; null where it is not known.
 #[derive(Serialize)]
 pub struct ResidentFigures {
-    pub peak_resident_bytes: Option<u64>,
-    pub peak_resident_error_bytes: Option<u64>,
+    pub resident_peak_bytes: Option<u64>,
+    pub resident_peak_error_bytes: Option<u64>,
     pub recorder_resident_bytes: Option<u64>,
     pub resident_at_end_bytes: Option<u64>,
     pub resident_at_end_error_bytes: Option<u64>,
@@ -129,8 +129,8 @@ impl ResidentFigures {
     pub(crate) fn new(resident: Option<Resident>, tariff: &Tariff) -> Self {
         let at_end = resident.and_then(|resident| resident.at_end);
         ResidentFigures {
-            peak_resident_bytes: resident.map(|resident| resident.program),
-            peak_resident_error_bytes: resident.map(|resident| resident.error),
+            resident_peak_bytes: resident.map(|resident| resident.program),
+            resident_peak_error_bytes: resident.map(|resident| resident.error),
             recorder_resident_bytes: resident.map(|resident| resident.recorder),
             resident_at_end_bytes: at_end.map(|of| of.bytes),
             resident_at_end_error_bytes: at_end.map(|of| of.error),

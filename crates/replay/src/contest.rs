@@ -40,8 +40,8 @@ impl Figure {
         match self {
             Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
             Figure::Wall => ("wall_ns", "wall time", Unit::Time),
-            Figure::Faults => ("page_faults", "page faults", Unit::Count),
-            Figure::Peak => ("peak_rss_bytes", "peak resident set", Unit::Bytes),
+            Figure::Faults => ("faults", "page faults", Unit::Count),
+            Figure::Peak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
             Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
         }
     }
@@ -165,4 +165,17 @@ pub fn play(
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_their_units() {
+        for figure in Figure::ALL {
+            let units = [Unit::Time, Unit::Bytes].map(|unit| figure.key().ends_with(unit.in_keys()));
+            assert_eq!(units, [figure.unit() == Unit::Time, figure.unit() == Unit::Bytes], "{}", figure.key());
+        }
+    }
 }

@@ -32,7 +32,7 @@ struct JsonFinding<'a> {
 #[derive(Serialize)]
 struct JsonRecorded {
     calls: u64,
-    page_faults: Option<u64>,
+    faults: Option<u64>,
     cpu_ns: [f64; 3],
     peak_bytes: u64,
 }
@@ -98,7 +98,7 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
         let counts = &replay.prepared[0].counts;
         let found = expected(&replay.recorded, counts, replay.pace, &replay.outcomes[0], outcome)?;
         let mut saves = BTreeMap::from([(Figure::Cpu.key(), found.cpu), (Figure::Faults.key(), found.faults)]);
-        saves.extend(found.peak.map(|peak| ("resident_bytes", peak)));
+        saves.extend(found.peak.map(|peak| ("resident_peak_bytes", peak)));
         Some(JsonFinding { id: &outcome.contestant.name, saves })
     });
     let json = JsonReplay {
@@ -107,7 +107,7 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
         pace: replay.pace,
         recorded: JsonRecorded {
             calls: replay.recorded.calls,
-            page_faults: replay.recorded.faults,
+            faults: replay.recorded.faults,
             cpu_ns: three(replay.recorded.time),
             peak_bytes: replay.recorded.peak_bytes,
         },

@@ -10,7 +10,7 @@ use memtoll_model::{FrameId, Recording};
 
 /// The call paths that allocate most.
 pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: Limits) -> String {
-    let by = Metric::Acquisitions;
+    let by = Metric::Allocations;
     let TopPaths { rows: largest, number, value: all } = top_paths(stacks, sums, by, limits.rows.min(3));
     if largest.is_empty() {
         return String::new();

@@ -65,7 +65,7 @@ impl Watched {
 /// What the dearest line does, and what its cost consists of: a few sentences.
 fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> {
     let mut lines = Vec::new();
-    let blocks = Metric::Acquisitions.value(metrics);
+    let blocks = Metric::Allocations.value(metrics);
     if maps_itself(metrics, tariff) {
         lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
@@ -133,7 +133,7 @@ fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
 
 /// How many blocks, how large, how often, and how long they live.
 fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
-    let blocks = Metric::Acquisitions.value(metrics);
+    let blocks = Metric::Allocations.value(metrics);
     let size = match elements::block_size(metrics) {
         Some(size) => format::bytes(size),
         None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks.max(1))),

@@ -34,7 +34,7 @@ impl Export for Csv {
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()> {
         let Shown::Table(table) = &answer.shown else { return Ok(()) };
         let mut writer = csv::Writer::from_writer(out);
-        let names = TEXTS.into_iter().chain(TABLE.iter().map(|about| about.json)).map(str::to_owned);
+        let names = TEXTS.into_iter().chain(TABLE.iter().map(|about| about.key)).map(str::to_owned);
         let ends = CostIntervals::default().named();
         let ends = ends.iter().flat_map(|(name, _)| ["low", "high"].map(|end| format!("{name}_{end}")));
         writer.write_record(names.chain(ends))?;

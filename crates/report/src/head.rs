@@ -298,7 +298,7 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
 
 /// What is told of stacks that match a filter: it is about lines, and the totals are not.
 fn filtered(matching: &Priced, total: &Priced) -> String {
-    let acquired = Metric::Acquisitions.value(matching);
+    let acquired = Metric::Allocations.value(matching);
     match matching.events {
         0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
         _ => format!(

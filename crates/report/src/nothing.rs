@@ -12,7 +12,7 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to show who had the processor.",
-        Metric::Acquisitions | Metric::Bytes => "Nothing was allocated.",
+        Metric::Allocations | Metric::Bytes => "Nothing was allocated.",
         Metric::Peak => "Nothing was live at the peak.",
         Metric::Live => return format!("Nothing was live {then}.\n"),
         Metric::Temporary => "No block was temporary.",

@@ -32,9 +32,9 @@ fn quantities() -> [Quantity; 7] {
         },
         Quantity { name: "cost of memory", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).total() },
         Quantity { name: "allocator", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).allocator },
-        Quantity { name: "page faults", show: count, of: |run, _| exact(run.metrics.faults + run.metrics.huge_faults) },
+        Quantity { name: "page faults", show: count, of: |run, _| exact(run.metrics.all_faults()) },
         Quantity { name: "waiting", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).waiting },
-        Quantity { name: "allocations", show: count, of: |run, _| exact(run.metrics.allocations) },
+        Quantity { name: "allocations", show: count, of: |run, _| exact(run.metrics.acquisitions()) },
         Quantity { name: "bytes", show: bytes, of: |run, _| exact(run.metrics.bytes_allocated) },
     ]
 }

@@ -34,7 +34,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let mut rows: Vec<Row> = shown.sites.iter().map(|row| &row.row).chain(&shown.rest).cloned().collect();
     // A line that only frees is shown with its frees; a thread or process in any case.
     if !matches!(group, GroupBy::Thread | GroupBy::Process) {
-        let frees = |row: &Row| sort == Metric::Acquisitions && row.metrics.frees > 0;
+        let frees = |row: &Row| sort == Metric::Allocations && row.metrics.frees > 0;
         rows.retain(|row| sort.value(&row.metrics) > 0 || frees(row));
     }
     if rows.is_empty() {

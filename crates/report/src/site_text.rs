@@ -29,7 +29,7 @@ pub fn site_text(recording: &Recording, site: &Row, below: Option<FrameId>) -> S
 fn blocks(kind: &str, site: &Row) -> String {
     let Some(size) = block_size(&site.metrics) else { return kind.to_owned() };
     let size = format::bytes(size);
-    let count = Metric::Acquisitions.value(&site.metrics);
+    let count = Metric::Allocations.value(&site.metrics);
     match elements(site) {
         Some(1) => format!("{} × {kind} of 1 element ({size})", format::count(count)),
         Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),

@@ -94,7 +94,7 @@ fn functions_with_sites(
     sites: &mut [Row],
     limits: Limits,
 ) -> String {
-    let by = Metric::Acquisitions;
+    let by = Metric::Allocations;
     sort(functions, &recording.frames, by);
     sort(sites, &recording.frames, by);
     functions.retain(|row| by.value(&row.metrics) > 0);
@@ -148,7 +148,7 @@ fn less(mut all: Priced, shown: &Priced) -> Priced {
 }
 
 fn add(rows: &mut Table, metrics: &Priced, total: &Priced, name: String) {
-    let acquired = Metric::Acquisitions.value(metrics);
+    let acquired = Metric::Allocations.value(metrics);
     rows.add([
         format::count(acquired),
         share(acquired, total),
@@ -172,7 +172,7 @@ fn short_section(
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> =
         sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
-    let is_rare = by == Metric::Temporary && are_rarely_temporary(total, Metric::Acquisitions.value(&sums.total));
+    let is_rare = by == Metric::Temporary && are_rarely_temporary(total, Metric::Allocations.value(&sums.total));
     if rows.is_empty() || is_rare {
         return String::new();
     }

@@ -42,7 +42,7 @@ fn heading(
     let value = format::value(sort.value(&root.metrics), sort);
     let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
     let what = match sort {
-        Metric::Acquisitions => counted(format::acquisition(sums.total.reallocations)),
+        Metric::Allocations => counted(format::acquisition(sums.total.reallocations)),
         Metric::Bytes => format!("{value} asked for"),
         Metric::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
         Metric::Peak => format!("{value} in blocks at their peak"),

@@ -80,7 +80,7 @@ proptest! {
         let columns = reader.headers().unwrap().clone();
         let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         for metric in sums() {
-            let name = metric.about().json;
+            let name = metric.about().key;
             let Some(total) = totals.figures.of(metric) else {
                 prop_assert_eq!(&json["totals"][name], &Value::Null);
                 continue;

@@ -45,7 +45,7 @@ const METRICS: [Metric; 14] = [
     Metric::Zeroing,
     Metric::Mapping,
     Metric::Waiting,
-    Metric::Acquisitions,
+    Metric::Allocations,
     Metric::Bytes,
     Metric::Peak,
     Metric::Live,

@@ -18,24 +18,31 @@ pub enum Metric {
     /// Minor and major page faults.
     Faults,
     /// Largest resident set of a process among them.
-    PeakRss,
+    ResidentPeak,
 }
 
 impl Metric {
     /// All, in the order in which they are shown.
-    pub const ALL: [Metric; 7] =
-        [Metric::Cpu, Metric::Wall, Metric::User, Metric::System, Metric::Allocator, Metric::Faults, Metric::PeakRss];
+    pub const ALL: [Metric; 7] = [
+        Metric::Cpu,
+        Metric::Wall,
+        Metric::User,
+        Metric::System,
+        Metric::Allocator,
+        Metric::Faults,
+        Metric::ResidentPeak,
+    ];
 
-    /// Key in JSON, title in text, unit, key in predictions.
-    const fn row(self) -> (&'static str, &'static str, Unit, Option<&'static str>) {
+    /// Key in JSON, title in text, unit.
+    const fn row(self) -> (&'static str, &'static str, Unit) {
         match self {
-            Metric::Cpu => ("cpu_ns", "CPU time", Unit::Time, Some("cpu_ns")),
-            Metric::Wall => ("wall_ns", "wall time", Unit::Time, Some("wall_ns")),
-            Metric::User => ("user_ns", "user time", Unit::Time, None),
-            Metric::System => ("system_ns", "system time", Unit::Time, None),
-            Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Time, None),
-            Metric::Faults => ("page_faults", "page faults", Unit::Count, Some("page_faults")),
-            Metric::PeakRss => ("peak_rss_bytes", "peak resident set", Unit::Bytes, Some("resident_bytes")),
+            Metric::Cpu => ("cpu_ns", "CPU time", Unit::Time),
+            Metric::Wall => ("wall_ns", "wall time", Unit::Time),
+            Metric::User => ("user_ns", "user time", Unit::Time),
+            Metric::System => ("system_ns", "system time", Unit::Time),
+            Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Time),
+            Metric::Faults => ("faults", "page faults", Unit::Count),
+            Metric::ResidentPeak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
         }
     }
 
@@ -54,9 +61,9 @@ impl Metric {
         self.row().2
     }
 
-    /// Key in predictions, if there are any of this.
-    pub fn predicted_as(self) -> Option<&'static str> {
-        self.row().3
+    /// Whether advice predicts it.
+    pub fn is_predicted(self) -> bool {
+        matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak)
     }
 
     /// A value as people read it.
@@ -70,10 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn keys_have_their_units() {
+        for metric in Metric::ALL {
+            let units = [Unit::Time, Unit::Bytes].map(|unit| metric.key().ends_with(unit.in_keys()));
+            assert_eq!(units, [metric.unit() == Unit::Time, metric.unit() == Unit::Bytes], "{}", metric.key());
+        }
+    }
+
+    #[test]
     fn values_have_their_units() {
         assert_eq!(Metric::Cpu.show(1.5e9), "1.50 s");
         assert_eq!(Metric::System.show(-2.0e6), "-2.0 ms");
         assert_eq!(Metric::Faults.show(-1200.4), "-1,200");
-        assert_eq!(Metric::PeakRss.show(1536.0), "1.5 KiB");
+        assert_eq!(Metric::ResidentPeak.show(1536.0), "1.5 KiB");
     }
 }

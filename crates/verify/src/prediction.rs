@@ -100,7 +100,7 @@ pub fn in_text(text: &str, file: &str, finding: &str) -> Result<Vec<Prediction>,
         return Err(wrong(format!("there is no finding \"{finding}\"; {known}")));
     };
     let promised = |metric: Metric| {
-        let saves = *found.saves.get(metric.predicted_as()?)?;
+        let saves = *found.saves.get(metric.key()).filter(|_| metric.is_predicted())?;
         // Of a figure that is 0, the finding says nothing.
         (saves != Range { low: 0.0, likely: 0.0, high: 0.0 }).then_some(Prediction { metric, saves })
     };
@@ -125,11 +125,11 @@ mod tests {
     fn findings_are_found_by_their_ids() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = r#"{"findings": [{"id": "growth-1", "rule": "growth", "saves": {
-            "cpu_ns": {"low": 10, "likely": 20, "high": 30}, "resident_bytes": {"low": -5, "likely": 0, "high": 5},
-            "page_faults": {"low": 0, "likely": 0, "high": 0}, "allocations": {"low": 7, "likely": 7, "high": 7}}}]}"#;
+            "cpu_ns": {"low": 10, "likely": 20, "high": 30}, "resident_peak_bytes": {"low": -5, "likely": 0, "high": 5},
+            "faults": {"low": 0, "likely": 0, "high": 0}, "allocations": {"low": 7, "likely": 7, "high": 7}}}]}"#;
         std::fs::write(&file, text).unwrap();
         let found = of(file.path(), "growth-1").unwrap();
-        assert_eq!(found.iter().map(|one| one.metric).collect::<Vec<_>>(), [Metric::Cpu, Metric::PeakRss]);
+        assert_eq!(found.iter().map(|one| one.metric).collect::<Vec<_>>(), [Metric::Cpu, Metric::ResidentPeak]);
         assert!(of(file.path(), "arena-1").unwrap_err().to_string().ends_with("it has: growth-1"));
         std::fs::write(&file, "{}").unwrap();
         assert!(of(file.path(), "growth-1").unwrap_err().to_string().contains("expected JSON with"));

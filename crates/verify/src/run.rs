@@ -52,7 +52,7 @@ impl Usage {
             Metric::System => Some(system),
             Metric::Allocator => samples.as_ref()?.as_ref().ok().map(allocator),
             Metric::Faults => Some((usage.ru_minflt + usage.ru_majflt) as f64),
-            Metric::PeakRss => peak_is_known.then_some(usage.ru_maxrss as f64 * 1024.0),
+            Metric::ResidentPeak => peak_is_known.then_some(usage.ru_maxrss as f64 * 1024.0),
         };
         Usage { values: Metric::ALL.map(value) }
     }
@@ -246,16 +246,16 @@ mod tests {
     fn a_peak_below_our_own_is_not_known() {
         // No program is smaller than the one that started it.
         let usage = shell("true").unwrap();
-        assert_eq!(usage.of(Metric::PeakRss), None, "{usage:?}");
+        assert_eq!(usage.of(Metric::ResidentPeak), None, "{usage:?}");
         let large = "head -c 200000000 /dev/zero | tail -c 199999999 > /dev/null";
-        assert!(shell(large).unwrap().of(Metric::PeakRss).unwrap() > 190e6);
+        assert!(shell(large).unwrap().of(Metric::ResidentPeak).unwrap() > 190e6);
     }
 
     #[test]
     fn what_this_process_had_before_hides_no_peak() {
         drop(std::hint::black_box(vec![1u8; 300 << 20]));
         let usage = shell("head -c 80000000 /dev/zero | tail -c 79999999 > /dev/null").unwrap();
-        assert!(usage.of(Metric::PeakRss).is_some_and(|peak| (79e6..200e6).contains(&peak)), "{usage:?}");
+        assert!(usage.of(Metric::ResidentPeak).is_some_and(|peak| (79e6..200e6).contains(&peak)), "{usage:?}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         lines.push("Both sides printed the same.".to_owned());
     }
     let is_unknown = |row: &Row| row.before.is_none() || row.after.is_none();
-    if comparison.rows.iter().any(|row| row.metric == Metric::PeakRss && is_unknown(row)) {
+    if comparison.rows.iter().any(|row| row.metric == Metric::ResidentPeak && is_unknown(row)) {
         lines.push("A peak resident set below memtoll's own is not known.".to_owned());
     }
     lines
@@ -151,7 +151,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
 
 /// A tryout, for a terminal of `width` columns, if there is one.
 pub fn tryout(tryout: &Tryout, width: Option<usize>) -> String {
-    let shown = [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::PeakRss];
+    let shown = [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::ResidentPeak];
     let mut text = wrapped("", &tryout.command, width) + "\n";
     let titles = shown.map(Metric::title);
     let columns = ["", titles[0], titles[1], titles[2], titles[3], "what"];
@@ -202,10 +202,10 @@ fn verdict(tryout: &Tryout, width: Option<usize>) -> String {
     };
     let saved = winner.saved[tryout.metric as usize].as_ref();
     let share = share(saved, tryout.plain[tryout.metric as usize].as_ref());
-    let peak = winner.saved[Metric::PeakRss as usize].as_ref().filter(|saved| saved.excludes_zero());
+    let peak = winner.saved[Metric::ResidentPeak as usize].as_ref().filter(|saved| saved.excludes_zero());
     let memory = peak.map_or(String::new(), |saved| {
         let word = if saved.median > 0.0 { "less" } else { "more" };
-        format!("; its peak resident set is {} {word}", Metric::PeakRss.show(saved.median.abs()))
+        format!("; its peak resident set is {} {word}", Metric::ResidentPeak.show(saved.median.abs()))
     });
     let mut text =
         wrapped("", &format!("{} saves {share} of {}{memory}:", winner.candidate.name, tryout.metric.title()), width);
@@ -241,7 +241,7 @@ mod tests {
         let found = |low, median, high| Interval { median, low, high };
         assert_eq!(with_error(Metric::Cpu, Some(&found(1.0e9, 1.1e9, 1.2e9))), "1.10 ± 0.10 s");
         assert_eq!(with_error(Metric::Faults, Some(&found(7.0, 7.0, 7.0))), "7");
-        assert_eq!(with_error(Metric::PeakRss, None), "not known");
+        assert_eq!(with_error(Metric::ResidentPeak, None), "not known");
         assert_eq!(
             with_interval(Metric::Cpu, Some(&found(-1e6, 2e6, 3e6))),
             "2.0 ms (-1.0 ms to 3.0 ms, perhaps nothing)"

@@ -197,6 +197,6 @@ mod tests {
     fn what_is_known_of_some_runs_only_is_known_of_samples_alone() {
         let some = || [Some(1.0), None, Some(3.0)].into_iter();
         assert_eq!(known(Metric::Allocator, some()), Some(vec![1.0, 3.0]));
-        assert_eq!(known(Metric::PeakRss, some()), None);
+        assert_eq!(known(Metric::ResidentPeak, some()), None);
     }
 }

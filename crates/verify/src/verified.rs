@@ -21,8 +21,8 @@ pub fn verified(comparison: &Comparison, finding: &str) -> Verified {
         confidence: comparison.confidence,
         cpu_ns: saved(Metric::Cpu),
         wall_ns: saved(Metric::Wall),
-        page_faults: saved(Metric::Faults),
-        resident_bytes: saved(Metric::PeakRss),
+        faults: saved(Metric::Faults),
+        resident_peak_bytes: saved(Metric::ResidentPeak),
         as_predicted: match comparison.verdict() {
             Some(Verdict::Inside) => Some(true),
             Some(Verdict::Outside) => Some(false),

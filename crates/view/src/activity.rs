@@ -31,7 +31,7 @@ impl Engine<'_> {
         };
         column("activity.live", &activity.live_bytes);
         column("activity.allocations", &activity.allocations);
-        if let Some(faults) = &activity.page_faults {
+        if let Some(faults) = &activity.faults {
             column("activity.faults", faults);
         }
         let selection = answer.basis.selection;

@@ -27,7 +27,7 @@ const SHOWN: [(Metric, &str); 19] = [
     (Metric::Mapping, "mapping"),
     (Metric::Waiting, "waiting"),
     (Metric::Reading, "waiting"),
-    (Metric::Acquisitions, ""),
+    (Metric::Allocations, ""),
     (Metric::Bytes, ""),
     (Metric::Peak, ""),
     (Metric::Live, ""),

@@ -24,10 +24,10 @@ for packet in trace.packet:
         profiles += 1
         for dump in packet.profile_packet.process_dumps:
             for sample in dump.samples:
-                heap["bytes_allocated"] += sample.self_allocated
-                heap["acquisitions"] += sample.alloc_count
-                heap["live_bytes_at_end"] += sample.self_allocated - sample.self_freed
-                heap["live_allocations_at_end"] += sample.alloc_count - sample.free_count
+                heap["bytes"] += sample.self_allocated
+                heap["allocations"] += sample.alloc_count
+                heap["live_bytes"] += sample.self_allocated - sample.self_freed
+                heap["live_blocks"] += sample.alloc_count - sample.free_count
                 for function in set(stacks[sample.callstack_id]):
                     functions_of[function] += sample.alloc_count
         last = packet.profile_packet.continued

@@ -63,7 +63,7 @@ request(protos.TraceProcessorRpc.TPM_FINALIZE_TRACE_DATA)
 lost = rows("SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0")
 assert not lost, lost
 heap = rows("SELECT sum(max(size, 0)), sum(max(count, 0)), sum(size), sum(count) FROM heap_profile_allocation")[0]
-names = ["bytes_allocated", "acquisitions", "live_bytes_at_end", "live_allocations_at_end"]
+names = ["bytes", "allocations", "live_bytes", "live_blocks"]
 # A function counts once in a stack, however often it is there.
 functions = rows("""
     WITH RECURSIVE callers AS (

@@ -13,9 +13,9 @@ pub struct Costs {
     pub allocations: u64,
     pub frees: u64,
     #[serde(deserialize_with = "known")]
-    pub page_faults: u64,
+    pub minor_faults: u64,
     #[serde(deserialize_with = "known")]
-    pub huge_page_faults: u64,
+    pub huge_faults: u64,
     #[serde(deserialize_with = "known")]
     pub major_faults: u64,
     #[serde(deserialize_with = "known")]
@@ -26,7 +26,7 @@ pub struct Costs {
     pub touched_bytes: u64,
     pub allocator_ns: u64,
     #[serde(deserialize_with = "known")]
-    pub fault_ns: u64,
+    pub fault_time_ns: u64,
     pub mapping_ns: u64,
     #[serde(deserialize_with = "known")]
     pub waiting_ns: u64,
@@ -42,21 +42,21 @@ fn known<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
 
 impl Costs {
     fn fields(&mut self) -> [&mut u64; 15] {
-        let Costs { allocations, frees, page_faults, huge_page_faults, major_faults, file_faults, .. } = self;
+        let Costs { allocations, frees, minor_faults, huge_faults, major_faults, file_faults, .. } = self;
         let Costs { mappings, mapped_bytes, touched_bytes, .. } = self;
-        let Costs { allocator_ns, fault_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
+        let Costs { allocator_ns, fault_time_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
         [
             allocations,
             frees,
-            page_faults,
-            huge_page_faults,
+            minor_faults,
+            huge_faults,
             major_faults,
             file_faults,
             mappings,
             mapped_bytes,
             touched_bytes,
             allocator_ns,
-            fault_ns,
+            fault_time_ns,
             mapping_ns,
             waiting_ns,
             reading_ns,
@@ -114,12 +114,13 @@ impl CostReport {
         let totals = self.total();
         let sites = self.sites().map(Costs::of).chain([totals]);
         for costs in sites {
-            let parts = costs.allocator_ns + costs.fault_ns + costs.mapping_ns + costs.waiting_ns + costs.reading_ns;
+            let parts =
+                costs.allocator_ns + costs.fault_time_ns + costs.mapping_ns + costs.waiting_ns + costs.reading_ns;
             assert_eq!(parts, costs.cost_ns, "the parts do not add up: {costs:?}");
         }
         // Null says that nothing is known, 0 that there were none.
         let faults = self.json["kernel"]["faults"].as_bool().unwrap_or(true);
-        for name in ["page_faults", "major_faults", "fault_ns", "zeroing_ns", "touched_bytes"] {
+        for name in ["minor_faults", "major_faults", "fault_time_ns", "zeroing_ns", "touched_bytes"] {
             assert_eq!(self.json["totals"][name].is_u64(), faults, "{name}: {}", self.json["totals"]);
         }
         let switches = self.json["kernel"]["switches"].as_bool().unwrap_or(true);
@@ -128,9 +129,9 @@ impl CostReport {
         let fields: [Field; 9] = [
             ("file_faults", |costs| costs.file_faults),
             ("allocator_ns", |costs| costs.allocator_ns),
-            ("fault_ns", |costs| costs.fault_ns),
-            ("page_faults", |costs| costs.page_faults),
-            ("huge_page_faults", |costs| costs.huge_page_faults),
+            ("fault_time_ns", |costs| costs.fault_time_ns),
+            ("minor_faults", |costs| costs.minor_faults),
+            ("huge_faults", |costs| costs.huge_faults),
             ("major_faults", |costs| costs.major_faults),
             ("mappings", |costs| costs.mappings),
             ("mapped_bytes", |costs| costs.mapped_bytes),
@@ -171,7 +172,7 @@ impl CostReport {
     #[track_caller]
     pub fn expect_all_faults(&self) {
         let total = self.total();
-        let found = total.page_faults + total.major_faults + total.file_faults + self.number("/totals/other_faults");
+        let found = total.minor_faults + total.major_faults + total.file_faults + self.number("/totals/other_faults");
         let counted = self.number("/totals/faults_counted");
         let allowed = (counted / 100).max(2);
         assert!(

@@ -7,16 +7,16 @@ use serde_json::Value;
 #[derive(Deserialize, Clone, Default, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the JSON, which documents them")]
 pub struct Metrics {
-    pub allocations: u64,
+    pub new_blocks: u64,
     pub frees: u64,
     pub reallocations: u64,
-    pub bytes_allocated: u64,
+    pub bytes: u64,
     pub peak_bytes: u64,
-    pub live_bytes_at_end: u64,
-    pub live_allocations_at_end: u64,
-    pub temporary_allocations: u64,
-    pub free_null_calls: u64,
-    pub failed_allocations: u64,
+    pub live_bytes: u64,
+    pub live_blocks: u64,
+    pub temporary: u64,
+    pub null_frees: u64,
+    pub failed: u64,
 }
 
 /// The figures of a process or of the whole run.
@@ -28,7 +28,7 @@ pub struct Totals {
     /// Calls and mappings of every kind.
     pub events: u64,
     /// How many of them have an incomplete stack.
-    pub truncated_stacks: u64,
+    pub cut_off: u64,
 }
 
 /// What the recorder did.
@@ -151,13 +151,13 @@ impl Report {
         let report = Report::parse_part(json);
         type Field = (&'static str, fn(&Metrics) -> u64);
         let fields: [Field; 7] = [
-            ("allocations", |m| m.allocations),
+            ("new_blocks", |m| m.new_blocks),
             ("reallocations", |m| m.reallocations),
-            ("bytes_allocated", |m| m.bytes_allocated),
-            ("live_bytes_at_end", |m| m.live_bytes_at_end),
-            ("live_allocations_at_end", |m| m.live_allocations_at_end),
-            ("temporary_allocations", |m| m.temporary_allocations),
-            ("free_null_calls", |m| m.free_null_calls),
+            ("bytes", |m| m.bytes),
+            ("live_bytes", |m| m.live_bytes),
+            ("live_blocks", |m| m.live_blocks),
+            ("temporary", |m| m.temporary),
+            ("null_frees", |m| m.null_frees),
         ];
         for (name, field) in fields {
             let total = field(&report.totals.metrics);
@@ -176,29 +176,29 @@ impl Report {
         let mut sum = Metrics::default();
         for site in self.sites.iter().filter(|site| site.is_in(name)) {
             let metrics = &site.metrics;
-            sum.allocations += metrics.allocations;
+            sum.new_blocks += metrics.new_blocks;
             sum.frees += metrics.frees;
             sum.reallocations += metrics.reallocations;
-            sum.bytes_allocated += metrics.bytes_allocated;
+            sum.bytes += metrics.bytes;
             sum.peak_bytes += metrics.peak_bytes;
-            sum.live_bytes_at_end += metrics.live_bytes_at_end;
-            sum.live_allocations_at_end += metrics.live_allocations_at_end;
-            sum.temporary_allocations += metrics.temporary_allocations;
-            sum.free_null_calls += metrics.free_null_calls;
-            sum.failed_allocations += metrics.failed_allocations;
+            sum.live_bytes += metrics.live_bytes;
+            sum.live_blocks += metrics.live_blocks;
+            sum.temporary += metrics.temporary;
+            sum.null_frees += metrics.null_frees;
+            sum.failed += metrics.failed;
         }
         sum
     }
 
     /// Allocations in the function `name`.
-    pub fn allocations(&self, name: &str) -> u64 {
-        self.function(name).allocations
+    pub fn new_blocks(&self, name: &str) -> u64 {
+        self.function(name).new_blocks
     }
 
     /// Fails, with a list of what there is, unless each of these functions has exactly this number of allocations.
     #[track_caller]
-    pub fn expect_allocations(&self, expected: &[(&str, u64)]) {
-        let found: Vec<(&str, u64)> = expected.iter().map(|(name, _)| (*name, self.allocations(name))).collect();
+    pub fn expect_new_blocks(&self, expected: &[(&str, u64)]) {
+        let found: Vec<(&str, u64)> = expected.iter().map(|(name, _)| (*name, self.new_blocks(name))).collect();
         assert_eq!(found, expected, "allocations by function; sites:\n{}", self.listing());
     }
 
@@ -208,7 +208,7 @@ impl Report {
             let chain: Vec<_> = site.inlined.iter().map(|frame| frame.function.as_str()).collect();
             format!(
                 "  {:8} x {} ({}:{}) in {chain:?}",
-                site.metrics.allocations,
+                site.metrics.new_blocks,
                 site.function,
                 site.file.as_deref().unwrap_or("?"),
                 site.line.unwrap_or(0),

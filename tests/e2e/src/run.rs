@@ -211,7 +211,7 @@ impl Recording {
     #[track_caller]
     pub fn report(&self) -> Report {
         let report = self.report_with(&[]);
-        assert_eq!(report.totals.truncated_stacks, 0, "truncated stacks; sites:\n{}", report.listing());
+        assert_eq!(report.totals.cut_off, 0, "truncated stacks; sites:\n{}", report.listing());
         report
     }
 

@@ -6,7 +6,7 @@ use memtoll_e2e::{Target, library, program, program_with};
 fn every_function_is_counted_once_at_every_level_of_optimisation() {
     for flags in [&["-O0"][..], &["-O2"], &["-O3"], &["-O2", "-fno-omit-frame-pointer"]] {
         let report = Target::new(program_with("c_functions.c", flags)).record().report();
-        report.expect_allocations(&[
+        report.expect_new_blocks(&[
             ("use_malloc", 11),
             ("use_calloc", 12),
             ("use_realloc", 13),
@@ -29,13 +29,13 @@ fn every_function_is_counted_once_at_every_level_of_optimisation() {
             ("use_pvalloc", 19 * 4096),
         ] {
             let metrics = report.function(function);
-            assert_eq!((function, metrics.bytes_allocated), (function, bytes));
-            assert_eq!((function, metrics.live_allocations_at_end), (function, 0));
+            assert_eq!((function, metrics.bytes), (function, bytes));
+            assert_eq!((function, metrics.live_blocks), (function, 0));
         }
         let totals = &report.totals.metrics;
-        assert_eq!((totals.allocations, totals.frees, totals.reallocations), (135, 135, 0));
+        assert_eq!((totals.new_blocks, totals.frees, totals.reallocations), (135, 135, 0));
         assert_eq!(report.function("release").frees, 135);
-        assert_eq!((totals.live_allocations_at_end, totals.live_bytes_at_end), (0, 0));
+        assert_eq!((totals.live_blocks, totals.live_bytes), (0, 0));
         assert_eq!(report.totals.events, 270);
     }
 }
@@ -56,8 +56,8 @@ fn sites_have_the_line_of_the_call() {
 fn sized_frees_of_c23_work_where_libc_lacks_them() {
     let report = Target::new(program("c23_frees.c")).record().report();
     let made = report.function("make");
-    assert_eq!((made.allocations, made.bytes_allocated, made.live_allocations_at_end), (30, 30 * 128, 0));
-    assert_eq!(report.totals.metrics.frees, report.totals.metrics.allocations);
+    assert_eq!((made.new_blocks, made.bytes, made.live_blocks), (30, 30 * 128, 0));
+    assert_eq!(report.totals.metrics.frees, report.totals.metrics.new_blocks);
 }
 
 #[test]
@@ -65,42 +65,42 @@ fn sized_frees_of_c23_reach_the_library_that_has_them() {
     let libc = library("c23_library.c", &[]);
     let report = Target::new(program_with("c23_program.c", &["-O2", libc.to_str().unwrap()])).record().report();
     let totals = &report.totals.metrics;
-    assert_eq!(report.allocations("make"), 20);
+    assert_eq!(report.new_blocks("make"), 20);
     // The library frees by calling free, which is no second release.
-    assert_eq!((totals.allocations, totals.frees, totals.live_allocations_at_end), (20, 20, 0));
-    assert_eq!(totals.free_null_calls, 1);
+    assert_eq!((totals.new_blocks, totals.frees, totals.live_blocks), (20, 20, 0));
+    assert_eq!(totals.null_frees, 1);
 }
 
 #[test]
 fn realloc_is_a_reallocation_unless_it_starts_from_null() {
     let report = Target::new(program("realloc_cases.c")).record().report();
     let totals = &report.totals.metrics;
-    assert_eq!(report.function("from_null").allocations, 10);
+    assert_eq!(report.function("from_null").new_blocks, 10);
     for function in ["grow", "shrink", "as_array", "to_zero"] {
         assert_eq!((function, report.function(function).reallocations), (function, 10));
     }
-    assert_eq!((totals.allocations, totals.reallocations, totals.frees), (20, 40, 10));
-    assert_eq!(totals.bytes_allocated, 10 * (100 + 50 + 100_000 + 10 + 300));
-    assert_eq!((totals.live_allocations_at_end, totals.live_bytes_at_end), (0, 0));
+    assert_eq!((totals.new_blocks, totals.reallocations, totals.frees), (20, 40, 10));
+    assert_eq!(totals.bytes, 10 * (100 + 50 + 100_000 + 10 + 300));
+    assert_eq!((totals.live_blocks, totals.live_bytes), (0, 0));
 }
 
 #[test]
 fn a_failed_realloc_leaves_the_old_block() {
     let report = Target::new(program("realloc_cases.c")).arg("fail").record().report();
     let totals = &report.totals.metrics;
-    assert_eq!((totals.live_allocations_at_end, totals.live_bytes_at_end), (1, 100));
-    assert_eq!(report.function("from_null").live_allocations_at_end, 1);
+    assert_eq!((totals.live_blocks, totals.live_bytes), (1, 100));
+    assert_eq!(report.function("from_null").live_blocks, 1);
     assert!(totals.peak_bytes < 1 << 30, "the block that was not to be had counts as live: {}", totals.peak_bytes);
-    assert!(totals.bytes_allocated < 1 << 30, "the block that was not to be had counts: {}", totals.bytes_allocated);
+    assert!(totals.bytes < 1 << 30, "the block that was not to be had counts: {}", totals.bytes);
 }
 
 #[test]
 fn freeing_null_is_counted_where_it_happens() {
     let report = Target::new(program("free_null.c")).record().report();
-    assert_eq!(report.function("careless").free_null_calls, 20);
-    assert_eq!(report.function("very_careless").free_null_calls, 1000);
+    assert_eq!(report.function("careless").null_frees, 20);
+    assert_eq!(report.function("very_careless").null_frees, 1000);
     let totals = &report.totals.metrics;
-    assert_eq!((totals.free_null_calls, totals.frees, totals.allocations), (1020, 10, 10));
+    assert_eq!((totals.null_frees, totals.frees, totals.new_blocks), (1020, 10, 10));
 }
 
 #[test]
@@ -110,11 +110,11 @@ fn temporary_means_freed_before_the_next_allocation() {
         [("churn", 1000, 1000), ("first", 100, 0), ("second", 100, 100), ("kept", 7, 0)]
     {
         let metrics = report.function(function);
-        assert_eq!((function, metrics.allocations, metrics.temporary_allocations), (function, allocations, temporary));
+        assert_eq!((function, metrics.new_blocks, metrics.temporary), (function, allocations, temporary));
     }
     let kept = report.function("kept");
-    assert_eq!((kept.live_allocations_at_end, kept.live_bytes_at_end), (7, 7 * 16));
-    assert_eq!(report.totals.metrics.temporary_allocations, 1100);
+    assert_eq!((kept.live_blocks, kept.live_bytes), (7, 7 * 16));
+    assert_eq!(report.totals.metrics.temporary, 1100);
 }
 
 #[test]
@@ -123,27 +123,27 @@ fn the_peak_is_exact() {
     const MIB: u64 = 1 << 20;
     assert_eq!(report.totals.metrics.peak_bytes, 66 * MIB);
     assert_eq!(report.function("large").peak_bytes, 64 * MIB);
-    assert_eq!(report.function("one").live_bytes_at_end, 8 * MIB);
-    assert_eq!(report.function("one").allocations, 13);
+    assert_eq!(report.function("one").live_bytes, 8 * MIB);
+    assert_eq!(report.function("one").new_blocks, 13);
 }
 
 #[test]
 fn the_program_sees_the_same_sizes_alignments_and_errors() {
     // The comparison of the outputs, inside `record`, is the test.
     let report = Target::new(program("unchanged.c")).record().report();
-    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+    assert_eq!(report.totals.metrics.live_blocks, 0);
 }
 
 #[test]
 fn what_happens_before_and_after_main_is_seen() {
     let report = Target::new(program("startup_shutdown.c")).record().report();
-    report.expect_allocations(&[("constructor_work", 3), ("atexit_work", 5), ("destructor_work", 7)]);
-    assert_eq!(report.totals.metrics.allocations, 15);
+    report.expect_new_blocks(&[("constructor_work", 3), ("atexit_work", 5), ("destructor_work", 7)]);
+    assert_eq!(report.totals.metrics.new_blocks, 15);
 }
 
 #[test]
 fn mappings_are_events_but_no_allocations() {
     let report = Target::new(program("mappings.c")).record().report();
-    assert_eq!((report.totals.metrics.allocations, report.totals.metrics.bytes_allocated), (0, 0));
+    assert_eq!((report.totals.metrics.new_blocks, report.totals.metrics.bytes), (0, 0));
     assert!(report.totals.events >= 9, "{:?}", report.totals);
 }

@@ -11,7 +11,7 @@ fn system_library(name: &str, package: &str) -> PathBuf {
 }
 
 fn expect_all_functions(report: &Report, has_pvalloc: bool) {
-    report.expect_allocations(&[
+    report.expect_new_blocks(&[
         ("use_malloc", 11),
         ("use_calloc", 12),
         ("use_realloc", 13),
@@ -39,17 +39,17 @@ fn works_with(allocator: &str, package: &str, has_pvalloc: bool) {
     expect_all_functions(&outside.record().report(), has_pvalloc);
 
     let report = Target::new(program_with("operators.cpp", &["-O2", path])).record().report();
-    report.expect_allocations(&[("plain", 11), ("nothrow_array", 17), ("aligned_array", 21)]);
+    report.expect_new_blocks(&[("plain", 11), ("nothrow_array", 17), ("aligned_array", 21)]);
     assert_eq!(report.function("main").frees, 144);
 
     let report = Target::new(program_with("hammer.c", &["-O2", path])).record().report();
     let hammered = report.function("hammer_one");
-    assert_eq!((hammered.allocations, hammered.live_allocations_at_end), (400_000, 0), "{}", report.listing());
+    assert_eq!((hammered.new_blocks, hammered.live_blocks), (400_000, 0), "{}", report.listing());
     // What is left is not the program's: the local storage of threads whose stacks are kept, and what the allocator's and the
     // C++ library take once, when they start.
     let totals = &report.totals.metrics;
-    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
-    assert!(totals.live_allocations_at_end <= 4 + 4, "{}", report.listing());
+    assert_eq!(totals.frees + totals.live_blocks, totals.new_blocks, "each free has its allocation");
+    assert!(totals.live_blocks <= 4 + 4, "{}", report.listing());
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn an_executable_may_bring_its_own_malloc() {
     let recording = Target::new(program_with("own_malloc.c", &["-O2", library.to_str().unwrap()])).record();
     assert_eq!(recording.outcome.status.code(), Some(5));
     let report = recording.report();
-    report.expect_allocations(&[("library_work", 50)]);
-    assert_eq!(report.function("library_work").live_allocations_at_end, 25);
+    report.expect_new_blocks(&[("library_work", 50)]);
+    assert_eq!(report.function("library_work").live_blocks, 25);
     // Its own calls pass through no table that could be watched: that is said.
     assert!(!recording.outcome.stderr_lines_with(&["malloc", "own"]).is_empty(), "{:?}", recording.outcome);
 }
@@ -88,7 +88,7 @@ fn an_executables_malloc_may_go_on_to_the_next_one() {
         assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
         assert_eq!(outcome.stdout, "c 20\nc++ 30\nlibrary 40\n", "{level}");
         let report = recording.report();
-        report.expect_allocations(&[("c_work", 20), ("cxx_work", 30), ("library_work", 40)]);
+        report.expect_new_blocks(&[("c_work", 20), ("cxx_work", 30), ("library_work", 40)]);
         assert_eq!(report.function("cxx_work").frees, 30, "{level}; sites:\n{}", report.listing());
         assert_eq!(outcome.stderr_lines_with(&["allocator of its own"]).len(), 0, "{outcome:?}");
 
@@ -97,8 +97,8 @@ fn an_executables_malloc_may_go_on_to_the_next_one() {
         assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
         assert_eq!(outcome.stdout, "allocations 50\nreleases 50\n", "{level}");
         let report = recording.report();
-        report.expect_allocations(&[("malloc", 20), ("library_work", 30)]);
-        assert_eq!(report.function("malloc").live_allocations_at_end, 0, "{level}");
+        report.expect_new_blocks(&[("malloc", 20), ("library_work", 30)]);
+        assert_eq!(report.function("malloc").live_blocks, 0, "{level}");
     }
 }
 
@@ -112,8 +112,8 @@ fn an_executable_may_bring_only_some_of_the_functions() {
         assert_eq!(outcome.status.code(), Some(9), "{outcome:?}");
         assert_eq!(outcome.stdout, "taken 20\ngiven 20\nstrangers 0\n", "{level}");
         let report = recording.report();
-        report.expect_allocations(&[("arrays", 20)]);
-        assert_eq!(report.function("arrays").live_allocations_at_end, 0, "{level}");
+        report.expect_new_blocks(&[("arrays", 20)]);
+        assert_eq!(report.function("arrays").live_blocks, 0, "{level}");
     }
 }
 
@@ -130,5 +130,5 @@ fn rustc_with_its_own_jemalloc_is_recorded() {
     let recording = target.record_alone();
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
     let report = recording.report_with(&[]);
-    assert!(report.totals.metrics.allocations > 10_000, "{:?}", report.totals);
+    assert!(report.totals.metrics.new_blocks > 10_000, "{:?}", report.totals);
 }

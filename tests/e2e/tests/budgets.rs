@@ -46,7 +46,7 @@ fn a_first_budget_is_kept_by_its_own_recording() {
     assert!(text.contains("[region.\"frame\"]  # 20 runs\nafter = 3\nallocations = 0\n"), "{text}");
     expect(&check(&[&recording.file], &path, &[]), 0);
     // A budget with edits in it is not overwritten.
-    expect(&write(), 2);
+    expect(&write(), 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
@@ -57,27 +57,27 @@ fn limits_are_exact_and_name_the_line() {
     let of_process = format!("[process.'{}']\nallocations = 62", own.file_name().unwrap().to_str().unwrap());
     for (text, code) in [
         ("[run]\nallocations = 62\nbytes = 5288", 0),
-        ("[run]\nallocations = 61", 1),
-        ("[run]\nbytes = 5287", 1),
+        ("[run]\nallocations = 61", 5),
+        ("[run]\nbytes = 5287", 5),
         ("[function.load]\nallocations = 50", 0),
-        ("[function.'lo*']\nallocations = 49", 1),
-        ("[function.main]\nwith_callees = true\nallocations = 61", 1),
+        ("[function.'lo*']\nallocations = 49", 5),
+        ("[function.main]\nwith_callees = true\nallocations = 61", 5),
         ("[function.main]\nallocations = 0", 0),
         ("[function.gone]\nallocations = 0", 0),
-        ("[function.laod]\nallocations = 50", 2),
-        ("[type.gone]\nallocations = 50", 2),
+        ("[function.laod]\nallocations = 50", 7),
+        ("[type.gone]\nallocations = 50", 7),
         ("[mark.'loading..loaded']\nallocations = 50", 0),
-        ("[mark.'loading..loaded']\nallocations = 49", 1),
-        ("[mark.'loaded..loading']\nallocations = 49", 2),
+        ("[mark.'loading..loaded']\nallocations = 49", 5),
+        ("[mark.'loaded..loading']\nallocations = 49", 7),
         ("[region.frame]\nallocations = 4\nbytes = 96", 0),
-        ("[region.frame]\nallocations = 3", 1),
+        ("[region.frame]\nallocations = 3", 5),
         ("[region.frame]\nafter = 3\nallocations = 0", 0),
-        ("[region.frame]\nafter = 2\nallocations = 0", 1),
-        ("[region.frame]\nafter = 20\nallocations = 0", 2),
-        ("[region.level]\nallocations = 0", 2),
+        ("[region.frame]\nafter = 2\nallocations = 0", 5),
+        ("[region.frame]\nafter = 20\nallocations = 0", 7),
+        ("[region.level]\nallocations = 0", 7),
         (of_process.as_str(), 0),
-        ("[process.other]\nallocations = 62", 2),
-        ("[run]\nallocations = '+5 %'", 2),
+        ("[process.other]\nallocations = 62", 7),
+        ("[run]\nallocations = '+5 %'", 7),
         ("[run]\nallocation = 3", 2),
     ] {
         let (_folder, path) = budget(text);
@@ -107,7 +107,7 @@ fn a_baseline_tells_what_changed() {
     let baseline = before.file.to_str().unwrap();
     expect(&check(&[&before.file], &path, &["--baseline", baseline]), 0);
     let outcome = check(&[&after.file], &path, &["--baseline", baseline]);
-    expect(&outcome, 1);
+    expect(&outcome, 5);
     let text = outcome.stdout;
     assert!(text.contains("130; the budget allows 68 (10 % more than the baseline)"), "{text}");
     assert!(text.contains("80  draw (budget.c:17); 12 in the baseline"), "{text}");
@@ -122,7 +122,7 @@ fn machines_read_verdicts() {
     let root = memtoll_e2e::source("budget.c").parent().map_or(root, Path::to_path_buf);
     let formatted = |format: &str| {
         let outcome = check(&[&recording.file], &path, &["--format", format, "--root", root.to_str().unwrap()]);
-        expect(&outcome, 1);
+        expect(&outcome, 5);
         outcome.stdout
     };
     let json: Value = serde_json::from_str(&formatted("json")).unwrap();
@@ -158,5 +158,5 @@ fn a_recording_that_was_cut_off_keeps_no_budget() {
     let (folder, path) = budget("[run]\nallocations = 100\n");
     let cut = folder.path().join("cut.memtoll");
     std::fs::write(&cut, &bytes[..bytes.len() - 100]).unwrap();
-    expect(&check(&[&cut], &path, &[]), 2);
+    expect(&check(&[&cut], &path, &[]), 7);
 }

@@ -23,21 +23,20 @@ fn every_frame_is_allocated_before_and_none_after() {
 
         let (report, after) = (before.report(), after.report());
         let copies = report.function("Capture::next");
-        let found = (copies.allocations, copies.bytes_allocated, copies.live_allocations_at_end);
+        let found = (copies.new_blocks, copies.bytes, copies.live_blocks);
         assert_eq!(found, (frames, frames * frame_bytes, 0), "sites:\n{}", report.listing());
-        assert_eq!(after.allocations("Capture::next"), 0, "sites:\n{}", after.listing());
+        assert_eq!(after.new_blocks("Capture::next"), 0, "sites:\n{}", after.listing());
 
         // The camera's four buffers: allocated before, afterwards a pool's, which comes straight from the system.
         let buffers = report.sites.iter().filter(|s| s.is_in("allocate_pixels") && s.is_in("Capture::Capture"));
-        let (count, bytes) =
-            buffers.fold((0, 0), |(n, b), s| (n + s.metrics.allocations, b + s.metrics.bytes_allocated));
+        let (count, bytes) = buffers.fold((0, 0), |(n, b), s| (n + s.metrics.new_blocks, b + s.metrics.bytes));
         assert_eq!((count, bytes), (4, 4 * frame_bytes), "sites:\n{}", report.listing());
-        assert_eq!(after.allocations("allocate_pixels"), 0, "sites:\n{}", after.listing());
+        assert_eq!(after.new_blocks("allocate_pixels"), 0, "sites:\n{}", after.listing());
 
         // The pool itself has two small blocks: which buffers are free, and since when.
-        let pool = after.allocations("Capture::Capture") - after.allocations("Device::attach");
+        let pool = after.new_blocks("Capture::Capture") - after.new_blocks("Device::attach");
         assert_eq!(pool, 2, "sites:\n{}", after.listing());
-        assert_eq!(report.totals.metrics.allocations - after.totals.metrics.allocations, frames + 4 - 2);
+        assert_eq!(report.totals.metrics.new_blocks - after.totals.metrics.new_blocks, frames + 4 - 2);
     }
 }
 
@@ -51,7 +50,7 @@ fn every_variant_allocates_and_faults_as_the_readme_says() {
         let [said_allocations, said_faults] = [2, 3].map(|i| row[i].replace(',', "").parse::<u64>().unwrap());
         let allocations = |frames| {
             let report = camera(&row[1], frames).args(options).record().report();
-            report.totals.metrics.allocations
+            report.totals.metrics.new_blocks
         };
         assert_eq!(allocations(24) - allocations(12), 12 * said_allocations, "{row:?}");
         // The README has the faults of 300 frames.

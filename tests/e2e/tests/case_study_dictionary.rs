@@ -174,7 +174,7 @@ fn every_step_allocates_what_the_readme_says() {
         let recording = loader(row[0].trim_matches('`'), &file).record();
         let found = recording.report().totals.metrics;
         let [said_allocations, said_bytes] = [1, 2].map(|i| row[i].replace(',', "").parse::<u64>().unwrap());
-        assert_eq!((found.allocations, found.bytes_allocated), (said_allocations, said_bytes), "{}", row[0]);
+        assert_eq!((found.new_blocks, found.bytes), (said_allocations, said_bytes), "{}", row[0]);
         outputs.push(recording.outcome.stdout);
     }
     assert!(outputs.iter().all(|output| *output == outputs[0]), "{outputs:?}");
@@ -188,8 +188,8 @@ fn the_report_names_the_line() {
     for words in ["Entries::copy (entries.hpp:", "20,000"] {
         assert!(screen.contains(words), "no {words} on the first screen:\n{screen}");
     }
-    assert_eq!(strings.report().allocations("Entries::copy"), 20_000);
-    assert_eq!(loader("5_pool", &file).record().report().allocations("Entries::copy"), 0);
+    assert_eq!(strings.report().new_blocks("Entries::copy"), 20_000);
+    assert_eq!(loader("5_pool", &file).record().report().new_blocks("Entries::copy"), 0);
     let stream = loader("1_stream", &file).record().text(&[]);
     for words in ["Entries::Strings::Strings", "Lines::next", "std::basic_string<char16_t>"] {
         assert!(stream.contains(words), "no {words} on the first screen:\n{stream}");

@@ -37,7 +37,7 @@ fn sprintf_frees_a_null_pointer_for_every_field() {
         let recording = record(build, "sprintf");
         let report = recording.report();
         let printed = report.function("print");
-        let found = (printed.allocations, printed.frees, printed.free_null_calls);
+        let found = (printed.new_blocks, printed.frees, printed.null_frees);
         assert_eq!(found, (0, 0, OBJECTS * FIELDS), "{build}; sites:\n{}", report.listing());
         let screen = recording.text(&[]);
         let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -53,9 +53,9 @@ fn asprintf_allocates_for_every_field() {
         let report = record(build, "asprintf").report();
         let printed = report.function("print");
         // How many blocks a call takes is the C library's affair: 2 with glibc 2.36, as the README says.
-        assert_eq!(printed.allocations, 2 * OBJECTS * FIELDS, "{build}; sites:\n{}", report.listing());
-        let left = (printed.frees, printed.live_allocations_at_end, printed.free_null_calls);
-        assert_eq!(left, (printed.allocations, 0, 0), "{build}; sites:\n{}", report.listing());
+        assert_eq!(printed.new_blocks, 2 * OBJECTS * FIELDS, "{build}; sites:\n{}", report.listing());
+        let left = (printed.frees, printed.live_blocks, printed.null_frees);
+        assert_eq!(left, (printed.new_blocks, 0, 0), "{build}; sites:\n{}", report.listing());
     }
 }
 
@@ -63,7 +63,7 @@ fn asprintf_allocates_for_every_field() {
 fn ostringstream_allocates_twice_for_every_object() {
     let report = record("debug", "ostringstream").report();
     let written = report.function("write_with_ostringstream");
-    assert_eq!((written.allocations, written.live_allocations_at_end), (2 * OBJECTS, 0), "{}", report.listing());
+    assert_eq!((written.new_blocks, written.live_blocks), (2 * OBJECTS, 0), "{}", report.listing());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn to_chars_asks_nothing_of_the_heap() {
     let counts = |objects: &str| {
         let target = Target::new(demo_program("serializer", "debug")).args(["--writer", "to_chars", "--threads", "1"]);
         let totals = target.args(["--pages", "16", "--objects", objects]).record().report().totals.metrics;
-        (totals.allocations, totals.frees, totals.free_null_calls)
+        (totals.new_blocks, totals.frees, totals.null_frees)
     };
     assert_eq!(counts("64"), counts("640"));
 }
@@ -87,7 +87,7 @@ fn every_writer_asks_of_the_heap_what_the_readme_says() {
             let target = Target::new(demo_program("serializer", build)).args(["--writer", row[1].trim_matches('`')]);
             let target = target.args(["--threads", "1", "--pages", "1", "--objects", objects]);
             let totals = target.record().report().totals.metrics;
-            [totals.allocations, totals.free_null_calls]
+            [totals.new_blocks, totals.null_frees]
         };
         let (few, many, said) = (counts("100"), counts("1100"), [2, 3].map(|i| row[i].parse::<u64>().unwrap()));
         assert_eq!([0, 1].map(|i| many[i] - few[i]), said.map(|count| 1_000 * count), "{row:?}");

@@ -49,14 +49,14 @@ fn the_terminal_allocates_what_its_readme_says() {
         assert_eq!(rows.len(), 2, "{function} in the README");
         let found = report.function(function);
         let said = (rows.iter().map(|row| row.allocations).sum(), rows.iter().map(|row| row.bytes).sum());
-        assert_eq!((found.allocations, found.bytes_allocated), said, "{function}; sites:\n{}", report.listing());
-        assert_eq!(found.temporary_allocations, 0);
+        assert_eq!((found.new_blocks, found.bytes), said, "{function}; sites:\n{}", report.listing());
+        assert_eq!(found.temporary, 0);
     }
     let total = rows.last().expect("a row for the total");
     assert_eq!(total.what, "total");
     let totals = &report.totals.metrics;
-    assert_eq!((totals.allocations, totals.bytes_allocated), (total.allocations, total.bytes));
-    assert_eq!(report.allocations("ROW::ROW"), 18_002);
+    assert_eq!((totals.new_blocks, totals.bytes), (total.allocations, total.bytes));
+    assert_eq!(report.new_blocks("ROW::ROW"), 18_002);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn the_two_vectors_of_a_row_are_told_apart() {
     {
         let site = report.sites.iter().find(|site| site.is_in(constructor) && site.is_in("ROW::ROW"));
         let site = site.unwrap_or_else(|| panic!("no {constructor} inlined into ROW::ROW:\n{}", report.listing()));
-        assert_eq!((site.metrics.allocations, site.metrics.bytes_allocated), (9_001, bytes), "{site:?}");
+        assert_eq!((site.metrics.new_blocks, site.metrics.bytes), (9_001, bytes), "{site:?}");
         assert!(site.element_type.as_deref().unwrap_or_default().contains(element), "{site:?}");
         assert!(
             site.inlined.iter().any(|frame| frame.file.as_deref().unwrap_or_default().ends_with("row.cpp")),
@@ -89,7 +89,7 @@ fn the_block_of_all_rows_is_the_text_buffers() {
     // GCC 12 leaves no inlined frames for this call, but a line in a header of the standard library.
     for step in ["2_reserve", "4_inline_cells"] {
         let report = terminal(step, "120", &text()).record().report();
-        assert_eq!(report.allocations("TextBuffer::TextBuffer"), 1, "{step}:\n{}", report.listing());
+        assert_eq!(report.new_blocks("TextBuffer::TextBuffer"), 1, "{step}:\n{}", report.listing());
     }
 }
 
@@ -97,9 +97,9 @@ fn the_block_of_all_rows_is_the_text_buffers() {
 #[track_caller]
 fn expect_counts(step: &str, columns: &str, said: [&str; 2]) -> u64 {
     let totals = terminal(step, columns, &text()).record().report().totals.metrics;
-    let found = (totals.allocations, totals.bytes_allocated);
+    let found = (totals.new_blocks, totals.bytes);
     assert_eq!(found, (number(said[0]), number(said[1])), "{step}, {columns} columns");
-    totals.allocations
+    totals.new_blocks
 }
 
 #[test]

@@ -64,14 +64,14 @@ fn an_existing_file_is_replaced_only_by_force() {
     assert!(record(&[]).status.success());
     let first = fs::read(&file).unwrap();
     let refused = record(&[]);
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(125), "{refused:?}");
     assert!(refused.stderr.contains("--force"), "{refused:?}");
     assert_eq!(refused.stdout, "", "the program must not have run");
     assert_eq!(fs::read(&file).unwrap(), first);
     assert!(record(&["--force"]).status.success());
     assert_ne!(fs::read(&file).unwrap(), first);
     fs::write(&file, "a letter").unwrap();
-    assert_eq!(record(&["--force"]).status.code(), Some(2));
+    assert_eq!(record(&["--force"]).status.code(), Some(125));
     assert_eq!(fs::read_to_string(&file).unwrap(), "a letter");
     assert_eq!(memtoll_in(directory.path(), &["record", "--force", "--", "true"]).status.code(), Some(2));
 }
@@ -97,7 +97,7 @@ fn two_recorders_do_not_write_one_file() {
     for options in [&["--force"][..], &[]] {
         let words = [&["record", "-q", "-o", "same"], options, &["--", "echo", "ran"]].concat();
         let second = memtoll_in(directory.path(), &words);
-        assert_eq!(second.status.code(), Some(2), "{second:?}");
+        assert_eq!(second.status.code(), Some(125), "{second:?}");
         assert_eq!(
             second.stderr_lines_with(&["same", "another memtoll is writing it", "-o FILE"]).len(),
             1,
@@ -257,14 +257,14 @@ fn progress_is_shown_where_the_program_does_not_use_the_terminal() {
     }
 }
 
-/// What the doctor found, and whether it exits with 1 if and only if something is missing.
+/// What the doctor found, and whether it exits with 8 if and only if something is missing.
 fn doctor(script: &str, words: &[&str]) -> Value {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{script}exec \"$0\" doctor --format json \"$@\"")).arg(memtoll()).args(words);
     let outcome = run(command);
     let found: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"));
     let is_missing = outcome.stdout.contains("\"missing\"");
-    assert_eq!(outcome.status.code(), Some(i32::from(is_missing)), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(if is_missing { 8 } else { 0 }), "{outcome:?}");
     found
 }
 

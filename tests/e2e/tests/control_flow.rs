@@ -8,10 +8,10 @@ const LEVELS: [&[&str]; 4] = [&["-O0"], &["-O2"], &["-O3"], &["-O2", "-fno-omit-
 fn exceptions_through_twenty_frames() {
     for flags in LEVELS {
         let report = Target::new(program_with("exceptions.cpp", flags)).record().report();
-        report.expect_allocations(&[("held", 10_000), ("after_catch", 1000)]);
+        report.expect_new_blocks(&[("held", 10_000), ("after_catch", 1000)]);
         // And for each exception itself and its message; libstdc++'s reserve.
-        assert_eq!(report.totals.metrics.allocations, 11_000 + 2 * 500 + 1);
-        assert_eq!(report.function("held").live_allocations_at_end, 0);
+        assert_eq!(report.totals.metrics.new_blocks, 11_000 + 2 * 500 + 1);
+        assert_eq!(report.function("held").live_blocks, 0);
     }
 }
 
@@ -19,24 +19,24 @@ fn exceptions_through_twenty_frames() {
 fn longjmp_over_frames_that_allocated() {
     for flags in LEVELS {
         let report = Target::new(program_with("longjmp.c", flags)).record().report();
-        report.expect_allocations(&[("deep", 3000), ("deep_leaf", 300), ("other_leaf", 300)]);
-        assert_eq!(report.totals.metrics.allocations, 3600);
+        report.expect_new_blocks(&[("deep", 3000), ("deep_leaf", 300), ("other_leaf", 300)]);
+        assert_eq!(report.totals.metrics.new_blocks, 3600);
     }
 }
 
 #[test]
 fn longjmp_out_of_a_signal_handler() {
     let report = Target::new(program("longjmp_from_signal.c")).record().report();
-    report.expect_allocations(&[("handler_work", 200), ("main_work", 400)]);
-    assert_eq!(report.totals.metrics.allocations, 600);
+    report.expect_new_blocks(&[("handler_work", 200), ("main_work", 400)]);
+    assert_eq!(report.totals.metrics.new_blocks, 600);
 }
 
 #[test]
 fn fibers_on_stacks_of_their_own() {
     for flags in LEVELS {
         let report = Target::new(program_with("fibers.c", flags)).record().report();
-        report.expect_allocations(&[("first_work", 999), ("second_work", 999), ("main_work", 500)]);
-        assert_eq!(report.totals.metrics.allocations, 2499);
+        report.expect_new_blocks(&[("first_work", 999), ("second_work", 999), ("main_work", 500)]);
+        assert_eq!(report.totals.metrics.new_blocks, 2499);
     }
 }
 
@@ -56,7 +56,7 @@ fn fibers_are_shown_below_their_entries() {
 #[test]
 fn a_fiber_that_begins_in_assembly_has_whole_stacks() {
     let recording = Target::new(program("fiber_begins.c")).record();
-    recording.report().expect_allocations(&[("fiber_work", 100)]);
+    recording.report().expect_new_blocks(&[("fiber_work", 100)]);
     let text = recording.text(&[]);
     assert!(!text.contains("cut off"), "{text}");
 }
@@ -70,11 +70,11 @@ fn coroutines() {
     let of_clang = LEVELS.iter().map(|flags| [&clang[..], flags].concat());
     for flags in LEVELS.iter().map(|flags| flags.to_vec()).chain(of_clang) {
         let report = Target::new(program_with("coroutines.cpp", &flags)).record().report();
-        report.expect_allocations(&[("payload", 700), ("numbers", 100)]);
+        report.expect_new_blocks(&[("payload", 700), ("numbers", 100)]);
         let frame = report.sites.iter().find(|site| site.is_in("numbers")).unwrap();
         assert_eq!(frame.line, Some(told), "{flags:?}: {frame:?}");
         // The frames of the coroutines; libstdc++'s reserve.
-        assert_eq!(report.totals.metrics.allocations, 700 + 100 + 1);
+        assert_eq!(report.totals.metrics.new_blocks, 700 + 100 + 1);
     }
 }
 
@@ -82,8 +82,8 @@ fn coroutines() {
 fn handlers_on_an_alternate_stack() {
     for flags in LEVELS {
         let report = Target::new(program_with("signal_stack.c", flags)).record().report();
-        report.expect_allocations(&[("on_alternate", 200), ("on_own", 200), ("between", 1000)]);
-        assert_eq!(report.totals.metrics.allocations, 1400);
+        report.expect_new_blocks(&[("on_alternate", 200), ("on_own", 200), ("between", 1000)]);
+        assert_eq!(report.totals.metrics.new_blocks, 1400);
     }
 }
 
@@ -95,16 +95,16 @@ fn a_handler_may_interrupt_the_recorder_itself() {
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [alarms, calls] = numbers[..] else { panic!("{:?}", recording.outcome) };
     let report = recording.report();
-    report.expect_allocations(&[("on_alarm", alarms)]);
-    assert_eq!(report.function("spin").free_null_calls, calls);
-    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+    report.expect_new_blocks(&[("on_alarm", alarms)]);
+    assert_eq!(report.function("spin").null_frees, calls);
+    assert_eq!(report.totals.metrics.live_blocks, 0);
 }
 
 #[test]
 fn frames_of_variable_size_realigned_and_large() {
     for flags in LEVELS {
         let report = Target::new(program_with("frames.cpp", flags)).record().report_with(&["--wrappers"]);
-        report.expect_allocations(&[
+        report.expect_new_blocks(&[
             ("leaf", 2510),
             ("variable", 2500),
             ("realigned", 2000),
@@ -137,33 +137,33 @@ fn realigned_frames_have_their_callers() {
 fn twenty_thousand_levels_of_recursion() {
     let recording = Target::new(program("deep_recursion.c")).record();
     let report = recording.report_with(&[]);
-    assert_eq!(report.allocations("down"), 20_000);
-    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+    assert_eq!(report.new_blocks("down"), 20_000);
+    assert_eq!(report.totals.metrics.live_blocks, 0);
 }
 
 #[test]
 fn stack_depth_is_a_limit_that_is_reported() {
     let recording = Target::new(program("frames.cpp")).option("--stack-depth").option("32").record();
     let report = recording.report_with(&["--wrappers"]);
-    assert_eq!(report.allocations("leaf"), 2510);
+    assert_eq!(report.new_blocks("leaf"), 2510);
     // Allocations and frees of `recursive`, deeper than 32 levels, and of the leaf below it; nothing else is so deep.
-    assert_eq!(report.totals.truncated_stacks, 2 * 10 * (2 + 1));
+    assert_eq!(report.totals.cut_off, 2 * 10 * (2 + 1));
 }
 
 #[test]
 fn a_tail_call_leaves_no_frame() {
     let report = Target::new(program("tail_calls.c")).record().report();
-    report.expect_allocations(&[("caller", 100), ("wrapper", 0), ("outer_wrapper", 0)]);
+    report.expect_new_blocks(&[("caller", 100), ("wrapper", 0), ("outer_wrapper", 0)]);
     let report = Target::new(program_with("tail_calls.c", &["-O0"])).record().report();
-    report.expect_allocations(&[("wrapper", 100)]);
+    report.expect_new_blocks(&[("wrapper", 100)]);
 }
 
 #[test]
 fn code_without_unwinding_information_is_said_to_cut_stacks_off() {
     let recording = Target::new(program("jit.c")).record();
     let report = recording.report_with(&[]);
-    assert_eq!(report.totals.metrics.allocations, 200);
-    assert_eq!(report.allocations("ordinary"), 100);
-    assert_eq!(report.totals.truncated_stacks, 200, "{:?}", report.totals);
-    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+    assert_eq!(report.totals.metrics.new_blocks, 200);
+    assert_eq!(report.new_blocks("ordinary"), 100);
+    assert_eq!(report.totals.cut_off, 200, "{:?}", report.totals);
+    assert_eq!(report.totals.metrics.live_blocks, 0);
 }

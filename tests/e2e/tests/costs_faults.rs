@@ -15,7 +15,7 @@ static SITES: LazyLock<Recording> = LazyLock::new(|| every_fault(Target::new(pro
 #[test]
 fn each_page_is_charged_to_the_line_of_its_block() {
     let Some(report) = CostReport::of(&SITES, &[]) else { return };
-    let faults = |name: &str| report.function(name).page_faults;
+    let faults = |name: &str| report.function(name).minor_faults;
     let listing = report.listing();
     assert_eq!(faults("by_malloc"), 400, "{listing}");
     // calloc's block and its header are on 301 pages, the last of which nobody touches.
@@ -26,8 +26,8 @@ fn each_page_is_charged_to_the_line_of_its_block() {
     assert_eq!(faults("grown"), 200, "{listing}");
     assert_eq!(faults("grows"), 100, "{listing}");
     let file = report.function("file_pages");
-    assert_eq!((file.page_faults, file.file_faults, file.touched_bytes), (0, 20, 0), "{listing}");
-    assert!(file.fault_ns > 0, "{listing}");
+    assert_eq!((file.minor_faults, file.file_faults, file.touched_bytes), (0, 20, 0), "{listing}");
+    assert!(file.fault_time_ns > 0, "{listing}");
     let text = SITES.text(&[]);
     assert!(text.contains("20 page faults of files that the program maps"), "{text}");
     assert_eq!(faults("again") + faults("touch_for"), 0, "{listing}");
@@ -40,11 +40,11 @@ fn the_other_view_is_the_code_that_touched() {
     let Some(report) = CostReport::of(&SITES, &["--paid"]) else { return };
     let listing = report.listing();
     // What malloc touches itself stays with the call.
-    assert_eq!(report.function("by_malloc").page_faults, 1, "{listing}");
+    assert_eq!(report.function("by_malloc").minor_faults, 1, "{listing}");
     let touched = 399 + 299 + 500 + 250 + 199 + 100;
-    let found = report.function("touch_for").page_faults;
+    let found = report.function("touch_for").minor_faults;
     assert!((touched..=touched + 18).contains(&found), "{found}, not {touched} and those of reuse\n{listing}");
-    assert_eq!(report.function("by_mmap").page_faults, 0, "{listing}");
+    assert_eq!(report.function("by_mmap").minor_faults, 0, "{listing}");
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn whoever_touches_the_allocating_line_is_charged() {
     let recording = every_fault(Target::new(program("fault_threads.c")));
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let allocates = report.function("allocates");
-    assert!((500..=501).contains(&allocates.page_faults), "{}", report.listing());
-    assert_eq!(report.function("touches").page_faults, 0, "{}", report.listing());
+    assert!((500..=501).contains(&allocates.minor_faults), "{}", report.listing());
+    assert_eq!(report.function("touches").minor_faults, 0, "{}", report.listing());
     // Taking the pages away is charged to them, too.
     assert!(allocates.mapping_ns > 0, "{}", report.listing());
     assert_eq!(report.function("frees").mapping_ns, 0, "{}", report.listing());
@@ -77,9 +77,9 @@ fn whoever_touches_the_allocating_line_is_charged() {
     let Some(by_thread) = CostReport::of(&recording, &["--group", "thread"]) else { return };
     let rows = by_thread.json["sites"].as_array().unwrap();
     let of = |name: &str| rows.iter().find(|row| row["function"].as_str().unwrap().contains(&format!("\"{name}\"")));
-    assert_eq!(of("touches").expect("a thread without calls has a row")["page_faults"], 399, "{rows:#?}");
+    assert_eq!(of("touches").expect("a thread without calls has a row")["minor_faults"], 399, "{rows:#?}");
     assert!(of("frees").is_some(), "{rows:#?}");
-    assert!(of("allocates").unwrap()["page_faults"].as_u64().unwrap() <= 2, "{rows:#?}");
+    assert!(of("allocates").unwrap()["minor_faults"].as_u64().unwrap() <= 2, "{rows:#?}");
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn expect_huge_pages(target: Target) {
     let given = printed(&recording.outcome.stdout, "huge");
     let asks = report.function("asks");
     // Where the kernel has no huge page free, it gives small ones.
-    assert_eq!(asks.huge_page_faults, given, "{}", report.listing());
-    assert_eq!(asks.page_faults, given + (8 - given) * 512, "{}", report.listing());
+    assert_eq!(asks.huge_faults, given, "{}", report.listing());
+    assert_eq!(asks.minor_faults, given + (8 - given) * 512, "{}", report.listing());
     assert_eq!(asks.touched_bytes, 8 << 21, "{}", report.listing());
     report.expect_all_faults();
 }
@@ -108,7 +108,7 @@ fn expect_huge_pages(target: Target) {
 fn copies_after_a_fork_are_charged_to_the_line_that_allocated() {
     let recording = every_fault(Target::new(program("cow.c")));
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let faults = |function| report.function(function).page_faults;
+    let faults = |function| report.function(function).minor_faults;
     assert_eq!(faults("childs_own"), 3 * 50, "{}", report.listing());
     assert_eq!(faults("after_exec"), 70, "{}", report.listing());
     // First touched; copied by the first child, by the silent one, by the grandchild and by the parent.
@@ -121,7 +121,7 @@ fn copies_after_a_fork_are_charged_to_the_line_that_allocated() {
     // Blocks are allocated once, however many processes have them; one of a child's own stays.
     let of = |function| report.function(function).allocations;
     assert_eq!((of("inherited"), of("takes_its_place")), (1, 1), "{}", report.listing());
-    assert_eq!(report.number("/totals/live_allocations_at_end"), 1);
+    assert_eq!(report.number("/totals/live_blocks"), 1);
     report.expect_all_faults();
 }
 
@@ -130,7 +130,7 @@ fn expect_copies(way: &str, copies: u64) {
     let recording = every_fault(Target::new(program("cow_ways.c")).arg(way));
     assert!(recording.outcome.status.success(), "{recording:?}");
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let inherited = report.function("inherited").page_faults;
+    let inherited = report.function("inherited").minor_faults;
     assert!((200 + copies..=202 + copies).contains(&inherited), "{inherited}; {}", report.listing());
     report.expect_all_faults();
 }
@@ -157,11 +157,11 @@ fn memory_that_is_read_before_it_is_written_is_fresh_once() {
     let costs = |function| report.function(function);
     // Each page faults when it is read and again when it is written. calloc touches the first one itself.
     let twice = costs("read_first");
-    assert_eq!(twice.page_faults, 4 * (2 * 500 - 1), "{}", report.listing());
+    assert_eq!(twice.minor_faults, 4 * (2 * 500 - 1), "{}", report.listing());
     // malloc's header makes it a page more, which nobody touches.
     assert!((4 * 500..=4 * 502).contains(&(twice.touched_bytes / 4096)), "{twice:?}");
     let once = costs("written_at_once");
-    assert_eq!((once.page_faults, once.touched_bytes), (4 * 500, 4 * 500 * 4096), "{}", report.listing());
+    assert_eq!((once.minor_faults, once.touched_bytes), (4 * 500, 4 * 500 * 4096), "{}", report.listing());
     let zeroing = |function: &str| {
         let sites = report.json["sites"].as_array().expect("sites");
         let site = sites.iter().find(|site| site["function"] == function).unwrap_or_else(|| panic!("{function}"));
@@ -178,7 +178,7 @@ fn a_storm_loses_nothing() {
     let recording = Target::new(program("storm.c")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let pages = 4 * 20 * 4096;
-    let fresh = report.function("fresh").page_faults;
+    let fresh = report.function("fresh").minor_faults;
     assert!(fresh.abs_diff(pages) <= pages / 100, "{fresh} instead of {pages}");
     report.expect_all_faults();
 }
@@ -203,10 +203,10 @@ fn huge_pages_cost_what_the_kernel_took_for_them() {
     let recording = Target::new(program("huge_touch.c")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let (given, took) = (printed(&recording.outcome.stdout, "huge"), printed(&recording.outcome.stdout, "system"));
-    assert_eq!(report.function("asks").huge_page_faults, given, "{}", report.listing());
-    let interval = &report.json["totals"]["intervals"]["fault_ns"];
+    assert_eq!(report.function("asks").huge_faults, given, "{}", report.listing());
+    let interval = &report.json["totals"]["intervals"]["fault_time_ns"];
     let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().unwrap());
-    let (told, took) = (report.total().fault_ns as f64, took as f64 * 1e3);
+    let (told, took) = (report.total().fault_time_ns as f64, took as f64 * 1e3);
     // The kernel also counts the start of the program, and its clock has ticks of some milliseconds.
     let (least, most) = (took * 0.9 - 5e6, took * 1.1 + 5e6);
     assert!(low <= most && high >= least, "{low} to {high} ns, the kernel says {took}: {}", report.json["totals"]);

@@ -14,14 +14,15 @@ fn lost_faults_are_counted_and_in_the_intervals() {
     let totals = &report.json["totals"];
     let lost = report.number("/totals/other_faults_by_kind/lost");
     assert!(lost > TOUCHED / 10 && report.number("/totals/lost_records") >= lost, "{totals}");
-    let seen = report.function("storms").page_faults;
+    let seen = report.function("storms").minor_faults;
     assert!(seen < TOUCHED && seen + lost >= TOUCHED - TOUCHED / 100, "{seen} and {lost}: {}", report.listing());
     let other = report.number("/totals/other_faults");
-    let (all, counted) = (report.total().page_faults + other, report.number("/totals/faults_counted"));
+    let (all, counted) = (report.total().minor_faults + other, report.number("/totals/faults_counted"));
     assert!(all.abs_diff(counted) <= counted / 100, "{all} faults, the kernel counted {counted}: {totals}");
     // The line may have paid for all of them.
     let site = report.json["sites"].as_array().unwrap().iter().find(|site| site["function"] == "storms").unwrap();
-    let (paid, most) = (site["fault_ns"].as_f64().unwrap(), site["intervals"]["fault_ns"]["high"].as_f64().unwrap());
+    let (paid, most) =
+        (site["fault_time_ns"].as_f64().unwrap(), site["intervals"]["fault_time_ns"]["high"].as_f64().unwrap());
     assert!(most >= paid / seen as f64 * TOUCHED as f64 * 0.99, "{paid} ns, at most {most}: {site}");
     let text = recording.text(&[]);
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -15,7 +15,7 @@ fn blocks_above_the_threshold_are_mapped_and_unmapped_each_time() {
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let threshold = report.function("threshold");
     // Four pages each time: nothing is kept.
-    assert_eq!(threshold.page_faults, 4 * 200, "{}", report.listing());
+    assert_eq!(threshold.minor_faults, 4 * 200, "{}", report.listing());
     assert!(threshold.mapping_ns > 200 * 1000, "200 mmap and munmap take more than 1 us: {}", report.listing());
     // Seen by the kernel's word, each time.
     for moved in ["grown", "shrunk"] {
@@ -44,7 +44,7 @@ fn the_end_of_the_heap_goes_up_and_down() {
     let recording = record("heap_moves.c", &["trimming"]);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let trimming = report.function("trimming");
-    assert!((4 * 199..=4 * 200).contains(&trimming.page_faults), "{}", report.listing());
+    assert!((4 * 199..=4 * 200).contains(&trimming.minor_faults), "{}", report.listing());
     assert!(trimming.mapping_ns > 200 * 500, "200 brk up and down take more than 0.5 us: {}", report.listing());
     for moved in ["grown", "shrunk"] {
         let calls = report.number(&format!("/totals/heap_{moved}_calls"));
@@ -59,7 +59,7 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let listing = report.listing();
     let [fills, last] = ["fills", "is_last"].map(|name| report.function(name));
-    assert!(fills.page_faults >= 20 * 3900, "a page is shared here and there: {listing}");
+    assert!(fills.minor_faults >= 20 * 3900, "a page is shared here and there: {listing}");
     assert!(fills.mapping_ns > 20 * last.mapping_ns, "{listing}");
     assert!(fills.mapping_ns * 10 > report.number("/totals/mapping_ns") * 9, "{listing}");
     let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
@@ -93,7 +93,8 @@ fn pages_that_a_mapping_brings_along_are_part_of_its_time() {
         let Some(report) = CostReport::of(&recording, &[]) else { return };
         report.expect_all_faults();
         assert!(report.number("/totals/other_faults_by_kind/unseen") >= 4 * 16_384, "{}", report.json["totals"]);
-        let [mapping, others] = ["mapping_ns", "other_fault_ns"].map(|name| report.number(&format!("/totals/{name}")));
+        let [mapping, others] =
+            ["mapping_ns", "other_fault_time_ns"].map(|name| report.number(&format!("/totals/{name}")));
         assert!(report.function("populate").mapping_ns * 10 >= mapping * 9, "{}", report.listing());
         assert!(others * 20 <= mapping, "{arguments:?}: {others} ns beside {mapping}");
     }
@@ -106,7 +107,7 @@ fn mappings_take_processor_time_only() {
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let totals = &report.json["totals"];
     let number = |what: &str| totals[what].as_u64().unwrap();
-    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns"].map(number);
+    let parts = ["allocator_ns", "fault_time_ns", "mapping_ns", "other_fault_time_ns"].map(number);
     let all = number("cpu_ns");
     assert!(parts.iter().sum::<u64>() <= all, "{totals}");
     assert!(number("mapping_ns") > 0 && number("mapping_ns") <= all / 2, "{totals}");
@@ -208,8 +209,8 @@ fn who_opens_reserved_memory_asks_for_it() {
     assert_eq!((of("open_up", "mappings"), of("open_up", "mapped_bytes")), (4, 7 * MIB), "{sites:#?}");
     assert_eq!(of("reserve", "mapped_bytes"), 0);
     if let Some(costs) = CostReport::of(&recording, &[]) {
-        assert!(costs.function("open_up").page_faults >= 1024, "{}", costs.listing());
-        assert!(costs.function("reserve").page_faults < 300, "{}", costs.listing());
+        assert!(costs.function("open_up").minor_faults >= 1024, "{}", costs.listing());
+        assert!(costs.function("reserve").minor_faults < 300, "{}", costs.listing());
     }
 }
 

@@ -78,7 +78,7 @@ fn refuse(call: libc::c_long, errno: i32) -> std::io::Result<()> {
 fn an_ordinary_user_sees_all_faults_but_those_inside_system_calls() {
     let recording = record("fault_in_read.c", nobody);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let charged = report.function("buffer").page_faults;
+    let charged = report.function("buffer").minor_faults;
     let unseen = report.number("/totals/other_faults_by_kind/unseen");
     if report.json["kernel"]["faults_in_system_calls"] == true {
         assert_eq!(charged, 400, "{}", report.listing());
@@ -90,7 +90,7 @@ fn an_ordinary_user_sees_all_faults_but_those_inside_system_calls() {
     report.expect_all_faults();
     let recording = record("fault_sites.c", nobody);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    assert_eq!(report.function("by_malloc").page_faults, 400, "{}", report.listing());
+    assert_eq!(report.function("by_malloc").minor_faults, 400, "{}", report.listing());
     report.expect_all_faults();
 }
 
@@ -99,7 +99,7 @@ fn faults_inside_a_system_call_are_charged_to_the_block() {
     let recording = Target::new(program("fault_in_read.c")).option("--fault-period=1").record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     if report.json["kernel"]["faults_in_system_calls"] == true {
-        assert_eq!(report.function("buffer").page_faults, 400, "{}", report.listing());
+        assert_eq!(report.function("buffer").minor_faults, 400, "{}", report.listing());
     } else {
         assert!(report.number("/totals/other_faults_by_kind/unseen") >= 399, "{}", report.json["totals"]);
     }
@@ -117,7 +117,7 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     assert!(without_perf() || about[0].as_str().unwrap().contains("seccomp"), "{about:?}");
     assert_eq!(report["kernel"]["faults"], false);
     // Counts come from getrusage.
-    for unknown in ["page_faults", "major_faults", "fault_ns", "touched_bytes", "waiting_ns"] {
+    for unknown in ["minor_faults", "major_faults", "fault_time_ns", "touched_bytes", "waiting_ns"] {
         assert!(report["totals"][unknown].is_null(), "{unknown}: {}", report["totals"]);
     }
     assert!(report["totals"]["other_faults_by_kind"]["files"].is_null(), "{}", report["totals"]);
@@ -150,7 +150,7 @@ fn a_refusal_is_one_line_and_the_rest_works() {
 fn without_descriptors_of_processes_their_ends_are_noticed() {
     let report = record("cow.c", no_process_descriptors).report();
     let usual = Target::new(program("cow.c")).record_alone().report();
-    assert_eq!(report.totals.metrics.allocations, usual.totals.metrics.allocations);
+    assert_eq!(report.totals.metrics.new_blocks, usual.totals.metrics.new_blocks);
     assert_eq!(report.totals.metrics.frees, usual.totals.metrics.frees);
     let exits =
         |report: &memtoll_e2e::Report| report.processes.iter().map(|process| process.exit.clone()).collect::<Vec<_>>();

@@ -182,12 +182,12 @@ fn each_run_of_a_region_has_its_own_costs() {
         runs.iter().map(|run| run[what].as_u64().unwrap()).collect::<Vec<u64>>()
     };
     assert_eq!(runs(0, "allocations"), (1..=20).collect::<Vec<u64>>());
-    assert_eq!(runs(0, "bytes_allocated"), (1..=20).map(|n| n * 40 * 4096).collect::<Vec<u64>>());
+    assert_eq!(runs(0, "bytes"), (1..=20).map(|n| n * 40 * 4096).collect::<Vec<u64>>());
     assert_eq!(runs(1, "allocations"), [3]);
     if seen {
         // Each block touches 10 pages, the first of them inside malloc.
-        assert_eq!(runs(0, "page_faults"), (1..=20).map(|n| n * 10).collect::<Vec<u64>>());
-        assert_eq!(runs(1, "page_faults"), [30]);
+        assert_eq!(runs(0, "faults"), (1..=20).map(|n| n * 10).collect::<Vec<u64>>());
+        assert_eq!(runs(1, "faults"), [30]);
     }
 }
 
@@ -195,9 +195,9 @@ fn each_run_of_a_region_has_its_own_costs() {
 fn a_span_of_time_has_its_share_of_the_costs() {
     let recording = Target::new(program("region_runs.c")).option("--fault-period=1").record_alone();
     let Some(all) = CostReport::of(&recording, &[]) else { return };
-    assert_eq!(all.function("frame").page_faults, 210 * 10 + 30);
+    assert_eq!(all.function("frame").minor_faults, 210 * 10 + 30);
     let Some(load) = CostReport::of(&recording, &["--between-marks", "load", "load"]) else { return };
-    assert_eq!(load.function("frame").page_faults, 30, "{}", load.listing());
+    assert_eq!(load.function("frame").minor_faults, 30, "{}", load.listing());
     // What the kernel counts of the whole run has no place beside it.
     let totals = &load.json["totals"];
     for whole in ["recorder_ns", "rest_ns", "faults_counted"] {
@@ -216,7 +216,7 @@ fn a_span_of_time_has_its_share_of_the_costs() {
         total == process && process == thread && 0 < total && total < all_of_it,
         "{total} of {all_of_it}: {totals}"
     );
-    let parts = ["allocator_ns", "fault_ns", "mapping_ns"].map(|part| load.number(&format!("/totals/{part}")));
+    let parts = ["allocator_ns", "fault_time_ns", "mapping_ns"].map(|part| load.number(&format!("/totals/{part}")));
     assert!(parts.iter().sum::<u64>() <= total, "{totals}");
     let text = recording.text(&["--between-marks", "load", "load"]);
     assert!(text.contains("\nfrom ") && text.contains("page faults of blocks and mappings"), "{text}");
@@ -226,7 +226,7 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     }
     // Before the program's first instruction, there is nothing yet; after its last one, nothing to choose from.
     let Some(none) = CostReport::of(&recording, &["--to", "1ns"]) else { return };
-    assert_eq!((none.total().page_faults, none.total().mapping_ns), (0, 0), "{}", none.listing());
+    assert_eq!((none.total().minor_faults, none.total().mapping_ns), (0, 0), "{}", none.listing());
     assert_eq!((none.number("/totals/other_faults"), none.number("/totals/heap_grown_bytes")), (0, 0));
     let instant = recording.text(&["--at", "0s"]);
     assert!(instant.contains("what was live at ") && instant.contains("live then"), "{instant}");
@@ -257,7 +257,7 @@ fn parts_and_rest_are_the_processor_time_and_a_contradiction_shows() {
     // It does next to nothing but allocate: estimates can be more than there is, and then the rest is less than nothing.
     let recording = Target::new(program("hammer.c")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "recorder_ns", "rest_ns"];
+    let parts = ["allocator_ns", "fault_time_ns", "mapping_ns", "other_fault_time_ns", "recorder_ns", "rest_ns"];
     let number = |name: &str| report.json["totals"][name].as_i64().unwrap_or_else(|| panic!("{name}: {}", report.json));
     let (sum, processor): (i64, i64) = (parts.iter().map(|part| number(part)).sum(), number("cpu_ns"));
     let text = &report.json["totals"];

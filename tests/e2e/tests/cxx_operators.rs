@@ -19,15 +19,15 @@ fn every_form_of_new_and_delete_is_counted_once() {
             ("aligned_nothrow_plain", 23),
             ("aligned_nothrow_array", 25),
         ];
-        report.expect_allocations(&expected);
+        report.expect_new_blocks(&expected);
         for (function, count) in expected {
             let metrics = report.function(function);
-            assert_eq!((function, metrics.bytes_allocated), (function, 24 * count));
-            assert_eq!((function, metrics.live_allocations_at_end), (function, 0));
+            assert_eq!((function, metrics.bytes), (function, 24 * count));
+            assert_eq!((function, metrics.live_blocks), (function, 0));
         }
         let totals = &report.totals.metrics;
         // Each operator calls malloc or free (or aligned_alloc) in turn, which must not be counted again.
-        assert_eq!((totals.allocations, totals.frees), (144 + RESERVE, 144));
+        assert_eq!((totals.new_blocks, totals.frees), (144 + RESERVE, 144));
         assert_eq!(report.function("main").frees, 144);
     }
 }
@@ -37,14 +37,14 @@ fn operators_of_the_program_itself_go_on_working() {
     let report = Target::new(program("own_operators.cpp")).record().report();
     let totals = &report.totals.metrics;
     // Nothing is left to take from libstdc++, so the linker leaves it out, and its reserve with it.
-    assert_eq!((totals.allocations, totals.frees, totals.bytes_allocated), (100, 100, 400));
-    assert_eq!(report.allocations("make_things"), 100);
+    assert_eq!((totals.new_blocks, totals.frees, totals.bytes), (100, 100, 400));
+    assert_eq!(report.new_blocks("make_things"), 100);
 }
 
 #[test]
 fn the_line_of_the_users_own_code_leads() {
     let report = Target::new(program("containers.cpp")).record().report();
-    report.expect_allocations(&[
+    report.expect_new_blocks(&[
         ("fill_vector", 11),
         ("fill_reserved", 1),
         ("fill_map", 100),
@@ -57,10 +57,10 @@ fn the_line_of_the_users_own_code_leads() {
         let file = site.file.as_deref().unwrap_or_default();
         assert!(file.ends_with("containers.cpp"), "{site:?}");
     }
-    assert_eq!(report.function("fill_vector").bytes_allocated, 8 * (2 * 1024 - 1));
-    assert_eq!(report.function("fill_reserved").bytes_allocated, 8 * 1000);
-    assert_eq!(report.totals.metrics.allocations, 252 + RESERVE);
-    assert_eq!(report.totals.metrics.live_allocations_at_end, RESERVE);
+    assert_eq!(report.function("fill_vector").bytes, 8 * (2 * 1024 - 1));
+    assert_eq!(report.function("fill_reserved").bytes, 8 * 1000);
+    assert_eq!(report.totals.metrics.new_blocks, 252 + RESERVE);
+    assert_eq!(report.totals.metrics.live_blocks, RESERVE);
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn the_element_type_is_read_from_the_inline_chain() {
 #[test]
 fn inlined_callers_are_shown() {
     let report = Target::new(program("inlined.cpp")).record().report();
-    assert_eq!(report.allocations("print_page"), 200);
-    let allocating = report.sites.iter().filter(|site| site.is_in("print_page") && site.metrics.allocations > 0);
+    assert_eq!(report.new_blocks("print_page"), 200);
+    let allocating = report.sites.iter().filter(|site| site.is_in("print_page") && site.metrics.new_blocks > 0);
     for site in allocating {
         let chain: Vec<String> = std::iter::once(&site.function)
             .chain(site.inlined.iter().map(|frame| &frame.function))
@@ -86,7 +86,7 @@ fn inlined_callers_are_shown() {
         assert!(files.into_iter().all(|file| file.ends_with("inlined.cpp")), "{site:?}");
     }
     // The title and the body are two calls on two lines of the constructor, or two places of one line.
-    let bytes: u64 = report.function("print_page").bytes_allocated;
+    let bytes: u64 = report.function("print_page").bytes;
     assert_eq!(bytes, 100 * (10 + 80) * 4);
 }
 
@@ -94,8 +94,8 @@ fn inlined_callers_are_shown() {
 fn out_of_memory_stays_what_it_is() {
     let report = Target::new(program("bad_alloc.cpp")).record().report();
     let works = report.function("works");
-    assert_eq!((works.allocations, works.bytes_allocated, works.live_allocations_at_end), (5, 500, 0));
-    assert!(report.totals.metrics.bytes_allocated < 1 << 30, "{:?}", report.totals);
+    assert_eq!((works.new_blocks, works.bytes, works.live_blocks), (5, 500, 0));
+    assert!(report.totals.metrics.bytes < 1 << 30, "{:?}", report.totals);
     assert!(report.totals.metrics.peak_bytes < 1 << 30, "{:?}", report.totals);
 }
 
@@ -103,7 +103,7 @@ fn out_of_memory_stays_what_it_is() {
 fn rust_programs_are_recorded() {
     for flags in [&["-O0"][..], &["-O2"], &["-O3"]] {
         let report = Target::new(program_with("rust.rs", flags)).record().report();
-        report.expect_allocations(&[
+        report.expect_new_blocks(&[
             ("fill_boxes", 200),
             ("fill_vector", 1),
             ("make_strings", 20),
@@ -111,8 +111,8 @@ fn rust_programs_are_recorded() {
             ("fill_aligned", 15),
         ]);
         assert_eq!(report.function("fill_vector").reallocations, 8);
-        assert_eq!(report.function("fill_aligned").bytes_allocated, 15 * 128);
-        assert_eq!(report.function("fill_zeroed").bytes_allocated, 10 * 5000);
+        assert_eq!(report.function("fill_aligned").bytes, 15 * 128);
+        assert_eq!(report.function("fill_zeroed").bytes, 10 * 5000);
         let raw: Vec<_> = report.sites.iter().filter(|site| site.function.starts_with("_R")).collect();
         assert!(raw.is_empty(), "names that are not demangled: {raw:?}");
     }

@@ -101,7 +101,7 @@ fn a_recording_tells_how_many_there_were() {
 fn what_is_not_there_is_said_with_what_to_do() {
     let program = program_with("layouts.cpp", &["-O0"]);
     let missing = layout(&program, "app::Rov", &[]);
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(3));
     assert!(!missing.stderr_lines_with(&["no type is called \"app::Rov\"", "app::Row"]).is_empty(), "{missing:?}");
     let stripped = memtoll_e2e::scratch();
     let copy = stripped.path().join("stripped");

@@ -20,6 +20,7 @@ mod costs_refused;
 mod costs_time;
 mod cxx_operators;
 mod each_test;
+mod exit_codes;
 mod export;
 mod failures;
 mod first_screen;

@@ -27,7 +27,7 @@ fn numbers(text: &str) -> Vec<(u64, &str)> {
 fn a_release_build_without_lines_keeps_its_stacks() {
     let recording = closures("debuginfo=0");
     let report = recording.report();
-    let total = report.totals.metrics.allocations + report.totals.metrics.reallocations;
+    let total = report.totals.metrics.new_blocks + report.totals.metrics.reallocations;
     // Nothing of the program's own has a name but main: what is left are the library's functions that it is inlined into.
     for view in ["--tree", "--callers"] {
         let text = recording.text(&[view, "--min-percent", "0"]);
@@ -44,7 +44,7 @@ fn a_release_build_without_lines_keeps_its_stacks() {
         assert_eq!(roots, total, "{view}:\n{text}");
         assert!(text.contains("__rust_begin_short_backtrace"), "{text}");
     }
-    let many: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.allocations >= 700).collect();
+    let many: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.new_blocks >= 700).collect();
     assert!(!many.is_empty(), "{}", report.listing());
     for site in many {
         // The standard library has lines of its own: its String is one, and what closures do inside of it is not told.
@@ -62,15 +62,15 @@ fn line_tables_tell_closures_and_types() {
     for debug in ["debuginfo=line-tables-only", "debuginfo=2"] {
         let report = closures(debug).report();
         let text = with_type(&report, "Vec<u32>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
-        assert!(text.metrics.allocations >= 700, "{debug}: {text:?}");
+        assert!(text.metrics.new_blocks >= 700, "{debug}: {text:?}");
         let shared = with_type(&report, "Rc<u64>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
-        assert_eq!(shared.metrics.allocations, 900, "{debug}");
+        assert_eq!(shared.metrics.new_blocks, 900, "{debug}");
         assert_eq!(shared.function, "closures::shared::{closure#0}", "{debug}");
         let map = with_type(&report, "HashMap<u64, u64>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
         assert!(map.function.ends_with("closures::main::{closure#1}"), "{debug}: {map:?}");
         // The derived clone gives way to who clones.
         let in_closure = report.sites.iter().filter(|site| site.function == "closures::main::{closure#0}");
-        let cloned: u64 = in_closure.map(|site| site.metrics.allocations).sum();
+        let cloned: u64 = in_closure.map(|site| site.metrics.new_blocks).sum();
         assert!(cloned >= 1400, "{debug}: {}", report.listing());
         assert!(!report.sites.iter().any(|site| site.function.contains("clone")), "{debug}: {}", report.listing());
     }
@@ -79,7 +79,7 @@ fn line_tables_tell_closures_and_types() {
 #[test]
 fn functions_that_nobody_wrote_give_way() {
     let report = Target::new(program("implicit.cpp")).record().report();
-    report.expect_allocations(&[
+    report.expect_new_blocks(&[
         ("copies_implicit", 200),
         ("copies_defaulted", 600),
         ("Implicit::Implicit", 0),
@@ -98,7 +98,7 @@ fn wrappers_are_folded_by_what_they_do() {
     const CALLERS: [(&str, u64); 4] = [("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)];
     for flags in [&["-O2"][..], &["-O2", "-g0"]] {
         let recording = Target::new(program_with("wrappers.c", flags)).record();
-        recording.report().expect_allocations(&CALLERS);
+        recording.report().expect_new_blocks(&CALLERS);
         let csv = recording.text(&["--format", "csv"]);
         assert!(csv.contains("often") && !csv.contains("own_alloc"), "{csv}");
         for view in [&[][..], &["--flat"], &["--tree"]] {
@@ -109,14 +109,14 @@ fn wrappers_are_folded_by_what_they_do() {
             assert_eq!(told.matches(note).count(), 1, "{text}");
             assert_eq!(text.matches("own_alloc").count(), 1, "{text}");
         }
-        recording.report_with(&["--wrappers"]).expect_allocations(&[("own_alloc", 1000), ("often", 0)]);
+        recording.report_with(&["--wrappers"]).expect_new_blocks(&[("own_alloc", 1000), ("often", 0)]);
         let shown = recording.text(&["--wrappers"]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             shown.contains("100.0 % of all allocations are made in own_alloc, for 3 callers (often 83.0 %"),
             "{shown}"
         );
         let module = recording.report_with(&["--fold", "^wrappers"]);
-        assert!(module.totals.metrics.allocations == 1000 && !module.sites.is_empty(), "{}", module.listing());
+        assert!(module.totals.metrics.new_blocks == 1000 && !module.sites.is_empty(), "{}", module.listing());
         assert_eq!(shown.contains("compile it with -g"), flags.contains(&"-g0"), "{shown}");
     }
 }
@@ -135,15 +135,15 @@ fn what_is_no_wrapper_stays() {
 fn wrappers_are_folded_by_their_names() {
     let recording = Target::new(program_with("named_wrappers.cpp", &["-O1"])).record();
     let report = recording.report();
-    report.expect_allocations(&[("parse", 200), ("load", 100), ("store", 60), ("test_malloc", 20)]);
-    report.expect_allocations(&[("app::xmalloc", 0), ("os::malloc", 0), ("g_strdup", 0)]);
+    report.expect_new_blocks(&[("parse", 200), ("load", 100), ("store", 60), ("test_malloc", 20)]);
+    report.expect_new_blocks(&[("app::xmalloc", 0), ("os::malloc", 0), ("g_strdup", 0)]);
     let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let mut functions: Vec<&str> =
         json["wrappers"]["functions"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     functions.sort_unstable();
     assert_eq!(functions, ["app::xmalloc", "g_strdup", "os::malloc"], "{json:#}");
     let wrappers = recording.report_with(&["--wrappers"]);
-    wrappers.expect_allocations(&[("parse", 0), ("app::xmalloc", 150), ("os::malloc", 130), ("g_strdup", 80)]);
+    wrappers.expect_new_blocks(&[("parse", 0), ("app::xmalloc", 150), ("os::malloc", 130), ("g_strdup", 80)]);
 }
 
 /// What a note tells of wrappers is what folding shows. A file is folded only if names lead then.
@@ -158,7 +158,7 @@ fn the_callers_that_a_note_tells_are_those_that_lead() {
         let note = json["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "wrapped");
         let note = note.unwrap_or_else(|| panic!("no wrappers: {}", json["findings"]));
         let folded = recording.report();
-        let largest = folded.sites.iter().max_by_key(|site| site.metrics.allocations).unwrap();
+        let largest = folded.sites.iter().max_by_key(|site| site.metrics.new_blocks).unwrap();
         let (_, told) = note["text"].as_str().unwrap().split_once(" (").unwrap();
         assert!(largest.is_in(leads) && told.starts_with(leads), "{note}\n{}", folded.listing());
     }
@@ -185,7 +185,7 @@ fn a_program_has_the_name_it_is_called_by() {
     std::os::unix::fs::symlink(program_with("wrappers.c", &["-O2", "-g0", "-s"]), &link).unwrap();
     let recording = Target::new(&link).record();
     let report = recording.report();
-    let own: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.allocations >= 70).collect();
+    let own: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.new_blocks >= 70).collect();
     assert!(!own.is_empty() && own.iter().all(|site| site.function.starts_with("by_another_name+0x")), "{own:?}");
 }
 
@@ -236,7 +236,7 @@ fn the_program_leads_and_not_the_packages_that_it_depends_on() {
     for name in ["app", "installed"] {
         let recording = Target::new(scratch.path().join(name)).record();
         let report = recording.report();
-        let texts = report.sites.iter().find(|site| site.metrics.allocations == 300);
+        let texts = report.sites.iter().find(|site| site.metrics.new_blocks == 300);
         let texts = texts.unwrap_or_else(|| panic!("{}", report.listing()));
         assert!(texts.is_in(&format!("{name}::collect")), "{texts:?}");
         assert_eq!((texts.line, texts.element_type.as_deref()), (Some(3), Some("String")), "{texts:?}");

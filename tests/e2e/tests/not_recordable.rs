@@ -19,7 +19,7 @@ fn a_static_program() {
     let recording = is_explained(&Target::new(tiny).arg("7"), &["static", "nothing was recorded"]);
     assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
     let report = recording.report_with(&[]);
-    assert_eq!((report.totals.events, report.totals.metrics.allocations), (0, 0));
+    assert_eq!((report.totals.events, report.totals.metrics.new_blocks), (0, 0));
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_static_program_that_starts_others() {
     let (starts, tiny) = (program_with("starts.c", &["-O2", "-static"]), program("tiny.c"));
     let recording = Target::new(&starts).arg("posix_spawn").arg(&tiny).record();
     let report = recording.report();
-    report.expect_allocations(&[("work", 42), ("starter_work", 0)]);
+    report.expect_new_blocks(&[("work", 42), ("starter_work", 0)]);
     let name = starts.to_str().unwrap();
     let text = recording.text(&[]);
     let is_said =
@@ -43,7 +43,7 @@ fn a_static_program_among_others() {
     let (fixed, tiny) = (program_with("tiny.c", &["-O2", "-static"]), program("tiny.c"));
     let recording = Target::shell("\"$1\" && \"$2\" 3", &[&fixed, &tiny]).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
-    assert_eq!(recording.report().allocations("work"), 42);
+    assert_eq!(recording.report().new_blocks("work"), 42);
     let words = [fixed.to_str().unwrap(), "started by process", "is not recorded", "statically linked"];
     assert_eq!(recording.outcome.stderr_lines_with(&words).len(), 1, "{:?}", recording.outcome);
 }
@@ -61,7 +61,7 @@ fn a_32_bit_program_among_others() {
     let (other, tiny) = (program_with("bare32.c", &flags), program("tiny.c"));
     let recording = Target::shell("\"$1\"; \"$2\" 3", &[&other, &tiny]).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
-    assert_eq!(recording.report().allocations("work"), 42);
+    assert_eq!(recording.report().new_blocks("work"), 42);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn programs_with_a_sanitizer() {
         let target = Target::shell("\"$1\" && \"$2\" 3", &[&sanitized, &program("tiny.c")]);
         let recording = target.env("ASAN_OPTIONS", "detect_leaks=0").record();
         assert_eq!(recording.outcome.status.code(), Some(3));
-        assert_eq!(recording.report().allocations("work"), 42);
+        assert_eq!(recording.report().new_blocks("work"), 42);
         assert_eq!(recording.outcome.stderr_lines_with(&["is not recorded", "sanitizer"]).len(), 1, "{flag}");
     }
 }
@@ -148,5 +148,5 @@ fn a_script_is_recorded_as_its_interpreter() {
     install(&text, &script);
     let recording = Target::new(&script).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
-    assert_eq!(recording.report().allocations("work"), 42);
+    assert_eq!(recording.report().new_blocks("work"), 42);
 }

@@ -88,13 +88,13 @@ fn patches_compile_and_leave_the_output_as_it_is() {
         assert_eq!(changed.join("\n"), expected, "{problem}");
         let options = ["verify", "--patch", &id, "--build", BUILD, "--min-rounds", "3", "--max-rounds", "3"];
         let verified = project.memtoll(&[&options[..], &["--format", "json"]].concat(), &recording.file);
-        // On a busy machine, three rounds tell nothing of a prediction: then it is 1.
-        assert!(matches!(verified.status.code(), Some(0 | 1)), "{verified:?}");
+        // On a busy machine, three rounds tell nothing of a prediction: then it is 6 or 7.
+        assert!(matches!(verified.status.code(), Some(0 | 6 | 7)), "{verified:?}");
         let json: Value =
             serde_json::from_str(&verified.stdout).unwrap_or_else(|error| panic!("{error}: {verified:?}"));
         assert_eq!(json["same_output"], true, "{json:#}");
         assert!(json["predicted"]["cpu_ns"]["likely"].as_f64().is_some_and(|ns| ns > 0.0), "{json:#}");
-        let faults = json["saved"]["page_faults"]["median"].as_f64().unwrap();
+        let faults = json["saved"]["faults"]["median"].as_f64().unwrap();
         assert!(problem != "heap-thrash" || faults > 50_000.0, "{json:#}");
         assert!(problem != "growth" || faults > 1000.0, "{json:#}");
         // The recording says so from now on, and nothing else is lost.
@@ -102,11 +102,7 @@ fn patches_compile_and_leave_the_output_as_it_is() {
         let found: Value = serde_json::from_str(&advice.stdout).unwrap();
         let kept = found["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == id.as_str());
         let kept = &kept.unwrap_or_else(|| panic!("{id}: {found:#}"))["verified"];
-        assert_eq!(
-            (&kept["rounds"], &kept["page_faults"]),
-            (&json["rounds"], &json["saved"]["page_faults"]),
-            "{kept:#}"
-        );
+        assert_eq!((&kept["rounds"], &kept["faults"]), (&json["rounds"], &json["saved"]["faults"]), "{kept:#}");
     }
     assert_eq!(std::fs::read_to_string(project.source()).unwrap(), before, "the sources themselves stay as they are");
 }
@@ -136,16 +132,16 @@ fn a_source_that_changed_and_a_change_that_does_not_build_are_refused() {
     };
     said(
         &project.memtoll(&["verify", "--patch", &id, "--build", "false"], file),
-        2,
+        1,
         "before: \"false\" ended with exit code 1",
     );
-    said(&project.memtoll(&["verify", "--patch", &id, "--build", "true"], file), 2, "the build makes the same program");
-    said(&project.memtoll(&["verify", "--patch", &id, "--build", "rm app"], file), 2, "the build made no app");
-    said(&project.memtoll(&["verify", "--patch", "growth-0", "--build", "true"], file), 2, "no finding \"growth-0\"");
+    said(&project.memtoll(&["verify", "--patch", &id, "--build", "true"], file), 1, "the build makes the same program");
+    said(&project.memtoll(&["verify", "--patch", &id, "--build", "rm app"], file), 1, "the build made no app");
+    said(&project.memtoll(&["verify", "--patch", "growth-0", "--build", "true"], file), 3, "no finding \"growth-0\"");
     said(&project.memtoll(&["verify", "--patch", &id], file), 2, "--build");
     let later = SystemTime::now() + Duration::from_secs(3600);
     std::fs::File::options().append(true).open(project.source()).unwrap().set_modified(later).unwrap();
-    said(&project.patch(&recording, &id), 1, "src/patches.cpp is newer than");
+    said(&project.patch(&recording, &id), 3, "src/patches.cpp is newer than");
     std::fs::remove_file(project.source()).unwrap();
-    said(&project.patch(&recording, &id), 1, "the source is not at hand");
+    said(&project.patch(&recording, &id), 3, "the source is not at hand");
 }

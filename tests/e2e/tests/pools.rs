@@ -11,16 +11,16 @@ fn blocks_of_pools_count_exactly() {
     let listing = report.listing();
     let of = |name: &str| report.function(name);
     let enemies = of("enemies");
-    assert_eq!((enemies.allocations, enemies.bytes_allocated), (100, 4800), "{listing}");
-    assert_eq!((enemies.frees, enemies.live_allocations_at_end), (0, 0), "{listing}");
+    assert_eq!((enemies.new_blocks, enemies.bytes), (100, 4800), "{listing}");
+    assert_eq!((enemies.frees, enemies.live_blocks), (0, 0), "{listing}");
     assert_eq!(of("kill_some").frees, 40, "{listing}");
     let grows = of("grows");
-    assert_eq!((grows.allocations, grows.reallocations, grows.bytes_allocated), (2, 2, 100 + 500 + 2000 + 10));
+    assert_eq!((grows.new_blocks, grows.reallocations, grows.bytes), (2, 2, 100 + 500 + 2000 + 10));
     assert_eq!(of("ends").frees, 60 + 2 + 1, "what was still there, and the chunk: {listing}");
     // Everything is given back, whoever said so; the C library keeps a thread's local storage.
     let (totals, threads) = (&report.totals.metrics, of("threads"));
-    assert_eq!(totals.live_allocations_at_end, threads.live_allocations_at_end, "{listing}");
-    assert_eq!(totals.live_bytes_at_end, threads.live_bytes_at_end, "{listing}");
+    assert_eq!(totals.live_blocks, threads.live_blocks, "{listing}");
+    assert_eq!(totals.live_bytes, threads.live_bytes, "{listing}");
 }
 
 #[test]
@@ -28,14 +28,14 @@ fn pools_end_with_their_memory() {
     let report = POOLS.report_with(&["--wrappers"]);
     let listing = report.listing();
     let of = |name: &str| report.function(name);
-    assert_eq!((of("inner").allocations, of("inner").bytes_allocated), (1, 4000), "{listing}");
-    assert_eq!(of("in_inner").allocations, 10 + 10 + 7 * 10, "{listing}");
-    assert_eq!(of("in_inner").live_allocations_at_end, 0, "{listing}");
+    assert_eq!((of("inner").new_blocks, of("inner").bytes), (1, 4000), "{listing}");
+    assert_eq!(of("in_inner").new_blocks, 10 + 10 + 7 * 10, "{listing}");
+    assert_eq!(of("in_inner").live_blocks, 0, "{listing}");
     assert_eq!(of("forgotten").frees, 10 + 1 + 1 + 10, "blocks, the inner chunk, the outer one, and mapped ones");
     // 6 times those of the frame before, at the end those of the last; then 5 of 6 blocks make room for the next, and of
     // those that are released the last is there, and one is not.
     let last = of("again_and_again");
-    assert_eq!((last.allocations, last.failed_allocations, last.free_null_calls), (6, 1, 1), "{listing}");
+    assert_eq!((last.new_blocks, last.failed, last.null_frees), (6, 1, 1), "{listing}");
     assert_eq!(last.frees, 7 * 10 + 5 + 1 + 1 + 1, "{listing}");
 }
 
@@ -59,8 +59,8 @@ fn reports_name_the_pools() {
 fn two_threads_hand_out_at_once() {
     let report = POOLS.report();
     let threads = report.function("takes_and_gives");
-    assert_eq!((threads.allocations, threads.frees), (2 * 20_001, 2 * 20_000), "{}", report.listing());
-    assert_eq!((threads.live_allocations_at_end, report.function("threads").frees), (0, 2), "{}", report.listing());
+    assert_eq!((threads.new_blocks, threads.frees), (2 * 20_001, 2 * 20_000), "{}", report.listing());
+    assert_eq!((threads.live_blocks, report.function("threads").frees), (0, 2), "{}", report.listing());
 }
 
 /// What a span of time adds up to is what the recording says of all of it.
@@ -78,15 +78,15 @@ fn each_byte_and_page_counts_once() {
     let report = recording.report();
     let listing = report.listing();
     const PAGE: u64 = 4096;
-    let peak = |name: &str| (report.function(name).peak_bytes, report.function(name).live_bytes_at_end);
+    let peak = |name: &str| (report.function(name).peak_bytes, report.function(name).live_bytes);
     assert_eq!(peak("by_malloc"), (250 * PAGE, 250 * PAGE), "what is not handed out: {listing}");
     assert_eq!(peak("texture"), (300 * PAGE, 300 * PAGE), "{listing}");
     assert_eq!(peak("mesh"), (50 * PAGE, 50 * PAGE), "{listing}");
-    assert_eq!(report.totals.metrics.live_bytes_at_end, 600 * PAGE, "{listing}");
+    assert_eq!(report.totals.metrics.live_bytes, 600 * PAGE, "{listing}");
     assert_eq!(report.totals.metrics.peak_bytes, 600 * PAGE, "{listing}");
 
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let faults = |name: &str| report.function(name).page_faults;
+    let faults = |name: &str| report.function(name).minor_faults;
     let listing = report.listing();
     // A block of malloc's begins behind a header on its first page, so its pages are one off: each block's first page holds
     // the end of the one before.
@@ -106,9 +106,9 @@ fn pools_of_containers_are_typed() {
     let report = recording.report();
     let of = |name: &str| report.function(name);
     let listing = report.listing();
-    assert_eq!((of("shoot").allocations, of("shoot").bytes_allocated), (1, 48_000), "{listing}");
-    assert_eq!((of("walk").allocations, of("walk").bytes_allocated), (50, 50 * 24), "{listing}");
-    assert_eq!((of("world").allocations, of("world").live_allocations_at_end), (20, 0), "{listing}");
+    assert_eq!((of("shoot").new_blocks, of("shoot").bytes), (1, 48_000), "{listing}");
+    assert_eq!((of("walk").new_blocks, of("walk").bytes), (50, 50 * 24), "{listing}");
+    assert_eq!((of("world").new_blocks, of("world").live_blocks), (20, 0), "{listing}");
 }
 
 #[test]
@@ -117,15 +117,15 @@ fn the_remedies_say_what_they_hand_out_unless_ndebug_is_defined() {
     let listing = report.listing();
     let of = |name: &str| report.function(name);
     // A thousand strings, a long one, one that is written in place, and one of fifty that are the same; twice.
-    assert_eq!((of("names").allocations, of("names").reallocations), (2 * 1003, 2), "{listing}");
-    assert_eq!((of("large").allocations, of("large").bytes_allocated), (1, 3 << 20), "{listing}");
-    assert_eq!((of("frames").allocations, of("frames").bytes_allocated), (4, 40_000), "{listing}");
+    assert_eq!((of("names").new_blocks, of("names").reallocations), (2 * 1003, 2), "{listing}");
+    assert_eq!((of("large").new_blocks, of("large").bytes), (1, 3 << 20), "{listing}");
+    assert_eq!((of("frames").new_blocks, of("frames").bytes), (4, 40_000), "{listing}");
     for name in ["names", "large", "frames"] {
-        assert_eq!(of(name).live_allocations_at_end, 0, "{name}: {listing}");
+        assert_eq!(of(name).live_blocks, 0, "{name}: {listing}");
     }
     let report = Target::new(program_with("remedy_pools.cpp", &["-O2", "-DNDEBUG"])).record().report();
     assert_eq!(
-        ["names", "large", "frames"].map(|name| report.function(name).allocations),
+        ["names", "large", "frames"].map(|name| report.function(name).new_blocks),
         [0; 3],
         "{}",
         report.listing()

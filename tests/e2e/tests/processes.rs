@@ -10,14 +10,14 @@ const TINY: u64 = 42;
 #[test]
 fn both_sides_of_a_fork_are_recorded() {
     let report = Target::new(program("fork_both.c")).record().report();
-    report.expect_allocations(&[
+    report.expect_new_blocks(&[
         ("before_fork", 50),
         ("parent_side", 100),
         ("child_side", 200),
         ("grandchild_side", 300),
     ]);
     let of = |allocations: u64| {
-        let mut found = report.processes.iter().filter(|process| process.totals.metrics.allocations == allocations);
+        let mut found = report.processes.iter().filter(|process| process.totals.metrics.new_blocks == allocations);
         found.next().unwrap_or_else(|| panic!("no process with {allocations}: {:?}", report.processes))
     };
     let (parent, child, grandchild) = (of(150), of(200), of(300));
@@ -26,9 +26,9 @@ fn both_sides_of_a_fork_are_recorded() {
     assert_eq!(grandchild.parent, Some(child.pid));
     assert_eq!([parent, child, grandchild].map(|process| process.exit_code()), [Some(6), Some(5), Some(4)]);
     // The child gave back copies of its parent's blocks, not its parent's blocks.
-    assert_eq!(parent.totals.metrics.live_allocations_at_end, 150);
-    assert_eq!(child.totals.metrics.live_allocations_at_end, 200);
-    assert_eq!(grandchild.totals.metrics.live_allocations_at_end, 300);
+    assert_eq!(parent.totals.metrics.live_blocks, 150);
+    assert_eq!(child.totals.metrics.live_blocks, 200);
+    assert_eq!(grandchild.totals.metrics.live_blocks, 300);
     assert_eq!(report.totals.metrics.frees, 50);
 }
 
@@ -64,8 +64,8 @@ fn a_line_says_which_process_ran_it() {
 #[test]
 fn a_fork_may_come_before_the_first_allocation() {
     let report = Target::new(program("fork_first.c")).record().report();
-    report.expect_allocations(&[("parent_side", 50), ("child_side", 200)]);
-    let mut found: Vec<u64> = report.processes.iter().map(|process| process.totals.metrics.allocations).collect();
+    report.expect_new_blocks(&[("parent_side", 50), ("child_side", 200)]);
+    let mut found: Vec<u64> = report.processes.iter().map(|process| process.totals.metrics.new_blocks).collect();
     found.sort_unstable();
     assert_eq!(found, [50, 200], "{:?}", report.processes);
 }
@@ -73,7 +73,7 @@ fn a_fork_may_come_before_the_first_allocation() {
 #[test]
 fn a_fork_may_come_while_other_threads_allocate() {
     let report = Target::new(program("fork_threads.c")).record().report();
-    assert_eq!(report.allocations("child_side"), 20 * 10);
+    assert_eq!(report.new_blocks("child_side"), 20 * 10);
     assert_eq!(report.processes.len(), 21);
 }
 
@@ -83,8 +83,8 @@ fn a_shell_script_is_followed() {
     let recording = Target::shell("\"$1\" 3; \"$1\" 4 | cat; exec \"$1\" 5", &[&tiny]).record();
     assert_eq!(recording.outcome.status.code(), Some(5));
     let report = recording.report();
-    assert_eq!(report.allocations("work"), 3 * TINY);
-    let with = |allocations| report.processes.iter().filter(|p| p.totals.metrics.allocations == allocations).count();
+    assert_eq!(report.new_blocks("work"), 3 * TINY);
+    let with = |allocations| report.processes.iter().filter(|p| p.totals.metrics.new_blocks == allocations).count();
     assert_eq!(with(TINY), 3, "{:?}", report.processes);
     assert!(report.processes.iter().any(|process| process.program() == "cat"), "{:?}", report.processes);
 }
@@ -94,7 +94,7 @@ fn started(ways: &[&str], starter: u64, tiny_runs: bool) {
     let (starts, tiny) = (program("starts.c"), program("tiny.c"));
     for way in ways {
         let report = Target::new(&starts).arg(way).arg(&tiny).record().report();
-        let found = (*way, report.allocations("starter_work"), report.allocations("work"));
+        let found = (*way, report.new_blocks("starter_work"), report.new_blocks("work"));
         assert_eq!(found, (*way, starter, if tiny_runs { TINY } else { 0 }), "{:?}", report.processes);
     }
 }
@@ -122,10 +122,10 @@ fn processes_and_threads_started_by_hand_are_recorded() {
     let of_x86_64: &[(&str, usize)] = if cfg!(target_arch = "x86_64") { &[("clone3-thread", 1)] } else { &[] };
     for (way, processes) in ways.iter().chain(of_x86_64) {
         let report = Target::new(program("handwritten.c")).arg(way).record().report();
-        report.expect_allocations(&[("before", 10), ("started_work", 20), ("after", 30)]);
+        report.expect_new_blocks(&[("before", 10), ("started_work", 20), ("after", 30)]);
         assert_eq!(report.processes.len(), *processes, "{way}: {:?}", report.processes);
         let totals = &report.totals.metrics;
-        assert_eq!((totals.allocations, totals.frees), (60, 60), "{way}");
+        assert_eq!((totals.new_blocks, totals.frees), (60, 60), "{way}");
     }
 }
 
@@ -135,7 +135,7 @@ fn processes_and_threads_started_by_hand_are_recorded() {
 fn a_stack_ends_with_its_mapping() {
     for way in ["clone3-thread-below-code", "clone3-thread-below-data"] {
         let recording = Target::new(program("handwritten.c")).arg(way).record();
-        recording.report().expect_allocations(&[("before", 10), ("started_work", 20), ("after", 30)]);
+        recording.report().expect_new_blocks(&[("before", 10), ("started_work", 20), ("after", 30)]);
         let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
         let stacks: Vec<&str> = collapsed.lines().filter(|line| line.contains("started_work")).collect();
         assert!(!stacks.is_empty(), "{way}: {collapsed}");
@@ -152,7 +152,7 @@ fn a_failed_exec_changes_nothing() {
 fn an_exec_keeps_the_process_and_begins_a_new_section() {
     let report = Target::new(program("starts.c")).arg("exec-v").arg(program("tiny.c")).record().report();
     let sections: Vec<(i64, u64)> =
-        report.processes.iter().map(|process| (process.pid, process.totals.metrics.allocations)).collect();
+        report.processes.iter().map(|process| (process.pid, process.totals.metrics.new_blocks)).collect();
     let [(before, 5), (after, TINY)] = sections[..] else { panic!("{:?}", report.processes) };
     assert_eq!(before, after);
 }
@@ -164,10 +164,10 @@ fn a_daemon_is_recorded_to_its_end() {
     let recording = Target::new(program("daemon.c")).arg(&file).record_alone();
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
     assert!(file.exists(), "the recording ended before the daemon did; {:?}", recording.outcome);
-    assert_eq!(recording.report().allocations("daemon_work"), 300);
+    assert_eq!(recording.report().new_blocks("daemon_work"), 300);
     // Nobody waits for it, so it is in no parent's count of its children; yet the whole comprises it.
     let Some(costs) = CostReport::of(&recording, &[]) else { return };
-    assert!(costs.function("daemon_work").page_faults >= 700, "{}", costs.listing());
+    assert!(costs.function("daemon_work").minor_faults >= 700, "{}", costs.listing());
     costs.expect_all_faults();
     let microseconds: u64 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
     // The two clocks differ by a few percent; what others took is a small part of it.
@@ -213,12 +213,12 @@ fn a_compiler_and_its_stages_are_recorded() {
         let allocations = sum_of(&report, stage);
         assert!(allocations >= at_least, "{stage}: {allocations} allocations; {:?}", report.processes);
     }
-    assert!(report.totals.truncated_stacks * 1000 <= report.totals.events, "{:?}", report.totals);
+    assert!(report.totals.cut_off * 1000 <= report.totals.events, "{:?}", report.totals);
 }
 
 fn sum_of(report: &Report, program: &str) -> u64 {
     let running = report.processes.iter().filter(|process| process.program() == program);
-    running.map(|process| process.totals.metrics.allocations).sum()
+    running.map(|process| process.totals.metrics.new_blocks).sum()
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_title_is_no_name() {
     // A process is found by each of them, and not by a part of free text.
     let found = |name: &str| {
         let report = recording.report_with(&["--process", name]);
-        report.processes.iter().map(|process| process.totals.metrics.allocations).sum::<u64>()
+        report.processes.iter().map(|process| process.totals.metrics.new_blocks).sum::<u64>()
     };
     assert_eq!((found("my-server-with-a-long-name"), found("the-binary"), found("io/worker 2")), (300, 300, 100));
     let mut part = std::process::Command::new(memtoll_e2e::memtoll());
@@ -291,7 +291,7 @@ fn nothing_is_live_of_a_process_that_has_ended() {
     let whole = recording.report();
     let live = |report: &Report| {
         let own = report.processes.iter().filter(|process| process.program().contains("keeps"));
-        own.map(|process| process.totals.metrics.live_bytes_at_end).collect::<Vec<_>>()
+        own.map(|process| process.totals.metrics.live_bytes).collect::<Vec<_>>()
     };
     let at_end = live(&whole);
     assert!(at_end.len() == 2 && at_end.iter().all(|bytes| *bytes > 0), "{at_end:?}");

@@ -29,7 +29,7 @@ fn a_page_that_is_there_stays_and_nothing_runs() {
     let mut command = Command::new(memtoll());
     command.arg("record").arg(format!("--html={}", page.display())).args(["--", "echo", "out"]);
     let outcome = run(command);
-    assert_eq!((outcome.status.code(), outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+    assert_eq!((outcome.status.code(), outcome.stdout.as_str()), (Some(125), ""), "{outcome:?}");
     assert!(!outcome.stderr_lines_with(&["exists", "--force"]).is_empty(), "{outcome:?}");
     assert_eq!(fs::read_to_string(&page).expect("the page"), "mine");
 }

@@ -24,21 +24,21 @@ fn json_has_the_documented_names() {
     let text = SIZES.text(&["--format", "json"]);
     let json: Value = serde_json::from_str(&text).unwrap();
     let names = [
-        "allocations",
+        "new_blocks",
         "frees",
         "reallocations",
-        "bytes_allocated",
+        "bytes",
         "peak_bytes",
-        "live_bytes_at_end",
-        "live_allocations_at_end",
-        "temporary_allocations",
-        "free_null_calls",
+        "live_bytes",
+        "live_blocks",
+        "temporary",
+        "null_frees",
     ];
     let has = |object: &Value, name: &str, what: &str| {
         assert!(object.get(name).is_some_and(Value::is_u64), "{what} has no number {name}: {object}");
     };
     assert!(json["schema_version"].is_u64());
-    for name in names.iter().chain(&["events", "truncated_stacks"]) {
+    for name in names.iter().chain(&["events", "cut_off"]) {
         has(&json["totals"], name, "totals");
         has(&json["processes"][0], name, "a process");
     }
@@ -50,9 +50,9 @@ fn json_has_the_documented_names() {
     let process = &json["processes"][0];
     assert!(process["pid"].is_u64() && process["exit"]["code"] == 0, "{process}");
     let totals = &json["totals"];
-    assert_eq!((&totals["allocations"], &totals["frees"]), (&ALLOCATIONS.into(), &(ALLOCATIONS - 10).into()));
-    assert_eq!(totals["bytes_allocated"], 300 * 8 + 100 * 500 + 10 * 100_000);
-    assert_eq!(totals["live_bytes_at_end"], 10 * 100_000);
+    assert_eq!((&totals["new_blocks"], &totals["frees"]), (&ALLOCATIONS.into(), &(ALLOCATIONS - 10).into()));
+    assert_eq!(totals["bytes"], 300 * 8 + 100 * 500 + 10 * 100_000);
+    assert_eq!(totals["live_bytes"], 10 * 100_000);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn csv_can_be_read_and_adds_up() {
     for group in GROUPS {
         let text = SIZES.text(&["--format", "csv", "--group", group]);
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let column = reader.headers().unwrap().iter().position(|name| name == "allocations");
+        let column = reader.headers().unwrap().iter().position(|name| name == "new_blocks");
         let column = column.unwrap_or_else(|| panic!("no column `allocations`:\n{text}"));
         let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
         assert!(!rows.is_empty(), "{text}");
@@ -137,14 +137,14 @@ fn the_summary_answers_the_first_questions() {
 fn filters_by_name_and_size() {
     let filtered = SIZES.text(&["--filter", "(small|large)_ones", "--format", "json"]);
     let report = Report::parse_part(filtered.as_bytes());
-    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 0), ("large_ones", 10)]);
+    report.expect_new_blocks(&[("small_ones", 300), ("middle_ones", 0), ("large_ones", 10)]);
     assert!(!SIZES.text(&["--filter", "(small|large)_ones"]).contains("middle_ones"));
     let report = SIZES.report_with(&["--min-size", "100"]);
-    report.expect_allocations(&[("small_ones", 0), ("middle_ones", 100), ("large_ones", 10)]);
+    report.expect_new_blocks(&[("small_ones", 0), ("middle_ones", 100), ("large_ones", 10)]);
     let report = SIZES.report_with(&["--max-size", "500"]);
-    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 0)]);
+    report.expect_new_blocks(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 0)]);
     let none = read_report(&SIZES.file, &["--min-size", "9", "--max-size", "499", "--format", "json"]);
-    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert_eq!(none.status.code(), Some(3), "{none:?}");
     let said: serde_json::Value = serde_json::from_str(&none.stdout).unwrap();
     assert_eq!(said["impossible"], "no-block", "{none:?}");
     assert_eq!(none.stderr_lines_with(&["no block has such a size", "97.7 KiB"]).len(), 1, "{none:?}");
@@ -154,25 +154,25 @@ fn filters_by_name_and_size() {
 fn any_instant_and_any_span_can_be_looked_at() {
     let recording = Target::new(program("phases.c")).record();
     let whole = recording.report();
-    whole.expect_allocations(&[("early", 10), ("middle", 20), ("late", 30)]);
+    whole.expect_new_blocks(&[("early", 10), ("middle", 20), ("late", 30)]);
     // The middle phase begins 0.3 s after the early one, the late one 0.3 s after that; starting takes far less.
     let span = |from: &str, to: &str| recording.report_with(&["--from", from, "--to", to]);
-    span("0s", "0.15s").expect_allocations(&[("early", 10), ("middle", 0), ("late", 0)]);
-    span("0.15s", "0.5s").expect_allocations(&[("early", 0), ("middle", 20), ("late", 0)]);
-    recording.report_with(&["--from", "0.5s"]).expect_allocations(&[("early", 0), ("middle", 0), ("late", 30)]);
-    recording.report_with(&["--to", "500ms"]).expect_allocations(&[("early", 10), ("middle", 20), ("late", 0)]);
+    span("0s", "0.15s").expect_new_blocks(&[("early", 10), ("middle", 0), ("late", 0)]);
+    span("0.15s", "0.5s").expect_new_blocks(&[("early", 0), ("middle", 20), ("late", 0)]);
+    recording.report_with(&["--from", "0.5s"]).expect_new_blocks(&[("early", 0), ("middle", 0), ("late", 30)]);
+    recording.report_with(&["--to", "500ms"]).expect_new_blocks(&[("early", 10), ("middle", 20), ("late", 0)]);
 
     let at = recording.report_with(&["--at", "0.5s"]);
-    assert_eq!((at.totals.metrics.live_allocations_at_end, at.totals.metrics.live_bytes_at_end), (20, 20_000));
-    assert_eq!(at.function("middle").live_bytes_at_end, 20_000);
-    assert_eq!(whole.totals.metrics.live_bytes_at_end, 0);
+    assert_eq!((at.totals.metrics.live_blocks, at.totals.metrics.live_bytes), (20, 20_000));
+    assert_eq!(at.function("middle").live_bytes, 20_000);
+    assert_eq!(whole.totals.metrics.live_bytes, 0);
 }
 
 #[test]
 fn marks_cut_a_span_out() {
     let recording = Target::new(program("marks.c")).record();
-    assert_eq!(recording.report().allocations("allocate"), 142);
-    let between = |a: &str, b: &str| recording.report_with(&["--between-marks", a, b]).allocations("allocate");
+    assert_eq!(recording.report().new_blocks("allocate"), 142);
+    let between = |a: &str, b: &str| recording.report_with(&["--between-marks", a, b]).new_blocks("allocate");
     assert_eq!(between("loaded", "played"), 130);
     assert_eq!(between("frame", "frame"), 30, "a region, from its beginning to its end");
     let outcome = read_report(&recording.file, &["--between-marks", "loaded", "no such mark"]);

@@ -42,9 +42,9 @@ impl Recorded {
     fn of(figures: &Value) -> Recorded {
         let number = |name: &str| figures[name].as_f64().unwrap_or_else(|| panic!("{name}: {figures}"));
         Recorded {
-            program: number("peak_resident_bytes"),
+            program: number("resident_peak_bytes"),
             recorder: number("recorder_resident_bytes"),
-            error: number("peak_resident_error_bytes"),
+            error: number("resident_peak_error_bytes"),
         }
     }
 

@@ -9,7 +9,7 @@ fn recorded(what: &str, how: &str, way: &str) -> Recording {
     let outcome = &recording.outcome;
     assert_eq!((outcome.status.code(), &*outcome.stdout), (Some(3), "done\n"), "{what} {how} {way}: {outcome:?}");
     let report = recording.report();
-    let found = ["before_work", "deeper_work", "after_work"].map(|function| report.allocations(function));
+    let found = ["before_work", "deeper_work", "after_work"].map(|function| report.new_blocks(function));
     assert_eq!(found, [100, 10, 400_000], "{what} {how} {way}: {outcome:?}");
     recording
 }
@@ -35,10 +35,10 @@ fn calls_that_the_recorder_needs_end_the_process() {
 #[test]
 fn threads_that_start_later_are_recorded_and_forked_children_are_missed() {
     for way in ["prctl", "seccomp"] {
-        assert_eq!(recorded("socket", "kill", way).report().allocations("thread_work"), 1000);
+        assert_eq!(recorded("socket", "kill", way).report().new_blocks("thread_work"), 1000);
         let recording = recorded("socket", "errno", way);
         let report = recording.report();
-        assert_eq!((report.allocations("thread_work"), report.allocations("child_work")), (1000, 0));
+        assert_eq!((report.new_blocks("thread_work"), report.new_blocks("child_work")), (1000, 0));
         let lines = recording.outcome.stderr_lines_with(&["forked", "not recorded"]);
         assert_eq!(lines.len(), 1, "{:?}", recording.outcome);
     }
@@ -49,9 +49,9 @@ fn without_counter(way: &str) -> Report {
     let outcome = &recording.outcome;
     assert_eq!((outcome.status.code(), &*outcome.stdout), (Some(3), "done\n"), "{way}: {outcome:?}");
     let report = recording.report();
-    report.expect_allocations(&[("before_work", 100), ("after_work", 50_000)]);
+    report.expect_new_blocks(&[("before_work", 100), ("after_work", 50_000)]);
     let totals = &report.totals.metrics;
-    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
+    assert_eq!(totals.frees + totals.live_blocks, totals.new_blocks, "each free has its allocation");
     let said =
         recording.text(&[]).contains("may not read the clock") || !outcome.stderr_lines_with(&["clock"]).is_empty();
     assert!(said, "{way}: {outcome:?}");
@@ -64,9 +64,9 @@ fn a_forbidden_time_stamp_counter_is_not_read() {
         let report = without_counter(way);
         // In all threads, events have an order; or these blocks would be freed before they are allocated.
         let handed_over = report.function("handed_over");
-        assert_eq!((handed_over.allocations, handed_over.live_allocations_at_end), (50_000, 0), "{way}");
+        assert_eq!((handed_over.new_blocks, handed_over.live_blocks), (50_000, 0), "{way}");
         assert!(handed_over.peak_bytes <= (64 + 4) * 30, "{way}: {handed_over:?}");
-        assert_eq!((report.function("frees").frees, report.allocations("child_work")), (50_000, 10), "{way}");
+        assert_eq!((report.function("frees").frees, report.new_blocks("child_work")), (50_000, 10), "{way}");
     }
 }
 
@@ -87,14 +87,14 @@ fn asks(how: &str) -> (Report, serde_json::Value) {
     let cpu = number(totals, "cpu_ns") / 1e6;
     assert!((5.0..250.0).contains(&cpu), "{how}: {cpu} ms");
     let parent = &told["processes"][0];
-    let (resident, error) = (number(parent, "peak_resident_bytes"), number(parent, "peak_resident_error_bytes"));
+    let (resident, error) = (number(parent, "resident_peak_bytes"), number(parent, "resident_peak_error_bytes"));
     assert!((resident / 1048576.0 - 42.0).abs() < 2.5 && error < 3.0 * 1048576.0, "{how}: {resident} ± {error}");
     let tids = told["threads"].as_array().expect("threads").iter().map(|thread| thread["tid"].as_u64());
     let tids: std::collections::BTreeSet<Option<u64>> = tids.collect();
     assert!(tids.len() >= 5 && !tids.contains(&Some(0)), "{how}: {tids:?}");
     let report = recording.report();
-    let of_parent = report.processes[0].totals.metrics.allocations;
-    assert_eq!((of_parent, report.allocations("thread_work")), (405, 400), "{how}: nobody else's blocks");
+    let of_parent = report.processes[0].totals.metrics.new_blocks;
+    assert_eq!((of_parent, report.new_blocks("thread_work")), (405, 400), "{how}: nobody else's blocks");
     (report, told)
 }
 
@@ -102,7 +102,7 @@ fn asks(how: &str) -> (Report, serde_json::Value) {
 fn a_question_about_seccomp_changes_nothing() {
     for how in ["nothing", "prctl", "prctl bad", "syscall", "syscall bad", "strict fails"] {
         let (report, _) = asks(how);
-        assert_eq!((report.processes.len(), report.allocations("child_work")), (2, 500), "{how}");
+        assert_eq!((report.processes.len(), report.new_blocks("child_work")), (2, 500), "{how}");
     }
 }
 
@@ -110,7 +110,7 @@ fn a_question_about_seccomp_changes_nothing() {
 fn after_a_filter_numbers_are_right_or_unknown() {
     for how in ["filter", "filter by syscall", "listener"] {
         let (report, told) = asks(how);
-        assert_eq!((report.processes.len(), report.allocations("child_work")), (1, 0), "{how}");
+        assert_eq!((report.processes.len(), report.new_blocks("child_work")), (1, 0), "{how}");
         assert!(told["processes"][0]["cpu_ns"].as_f64().is_some(), "{how}");
     }
 }
@@ -120,9 +120,9 @@ fn children_that_are_missed_are_charged_to_nobody() {
     let recording = Target::new(program("forks_after_filter.c")).record();
     assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
     let report = recording.report();
-    let (all, work) = (report.totals.metrics.allocations, report.allocations("work"));
+    let (all, work) = (report.totals.metrics.new_blocks, report.new_blocks("work"));
     assert!(work >= 200_000 && work % 200_000 == 0 && all == work, "{work} of {all}");
-    assert_eq!((report.allocations("child_work"), report.processes.len()), (0, 1));
+    assert_eq!((report.new_blocks("child_work"), report.processes.len()), (0, 1));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn stacks_are_whole_after_a_filter_wherever_they_lie() {
         let target = Target::new("setarch").args(["-R"]).arg(program("seccomp_asks.c")).arg("filter at once");
         let recording = target.env("PLACE", "x".repeat(place + 1)).record();
         let report = recording.report();
-        assert_eq!(report.allocations("main"), 1, "{place}");
+        assert_eq!(report.new_blocks("main"), 1, "{place}");
     }
 }
 

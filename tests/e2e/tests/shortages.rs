@@ -68,14 +68,14 @@ fn sweep_commands(values: &[u32], least: u32, as_nobody: bool, limit: impl Fn(u3
             let ends = |outcome: &Outcome| (outcome.status.code(), outcome.stdout.clone());
             let words = outcome.stderr_lines_with(&["memtoll"]);
             // A file that cannot be made is an error before the program starts.
-            if outcome.status.code() == Some(2)
+            if outcome.status.code() == Some(125)
                 && !outcome.stderr_lines_with(&["cannot write the recording"]).is_empty()
             {
                 continue;
             }
             assert_eq!(ends(&outcome), ends(&plain), "{script}: {outcome:?}; plain: {plain:?}");
             let read = read_report(&file, &["--format", "json"]);
-            let complete = read.status.success() && Report::parse(read.stdout.as_bytes()).allocations("noise") == NOISE;
+            let complete = read.status.success() && Report::parse(read.stdout.as_bytes()).new_blocks("noise") == NOISE;
             assert!(complete || !words.is_empty(), "{script}: a part is missing and nothing is said: {outcome:?}");
         }
     }
@@ -259,7 +259,7 @@ fn asked_twice(signal: i32) {
     assert_eq!(unsafe { libc::kill(running.target, 0) }, 0, "the program goes on");
     let read = read_report(&running.directory.path().join("run.memtoll"), &["--format", "json"]);
     let report = Report::parse(read.stdout.as_bytes());
-    assert!(report.allocations("stubborn_work") >= 2000, "{}", report.listing());
+    assert!(report.new_blocks("stubborn_work") >= 2000, "{}", report.listing());
     assert!(report.missing.iter().any(|line| line.contains("told to end")), "{:?}", report.missing);
 }
 

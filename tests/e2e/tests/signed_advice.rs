@@ -107,7 +107,7 @@ fn what_each_turn_makes_again_is_one_finding() {
     assert_eq!(of_line.len(), 1, "{of_line:#?}");
     assert_eq!(of_line[0]["place"], format!("{CXX}:{line}"));
     let parts = of_line[0]["parts"].as_array().unwrap();
-    let sum: u64 = parts.iter().map(|part| part["acquisitions"].as_u64().unwrap()).sum();
+    let sum: u64 = parts.iter().map(|part| part["allocations"].as_u64().unwrap()).sum();
     assert!(parts.len() >= 3 && of_line[0]["blocks"] == sum, "{:#}", of_line[0]);
     let there = advise(&recording, &[text(&of_line[0]["place"])]).stdout;
     assert!(there.contains("1. hoist"), "{there}");

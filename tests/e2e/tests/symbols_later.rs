@@ -22,7 +22,7 @@ fn tool(name: &str, arguments: &[&Path]) -> Outcome {
 }
 
 /// `containers.cpp`, recorded once stripped and once not.
-struct Recorded {
+pub struct Recorded {
     folder: TempDir,
     /// Names are missing.
     stripped: Recording,
@@ -31,7 +31,7 @@ struct Recorded {
     build_id: String,
 }
 
-static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
+pub static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
     let folder = scratch();
     let path = |name: &str| folder.path().join(name);
     let app = path("app");
@@ -54,12 +54,12 @@ impl Recorded {
         self.debug_folder().join("kept")
     }
 
-    fn debug_folder(&self) -> PathBuf {
+    pub fn debug_folder(&self) -> PathBuf {
         self.folder.path().join("debug")
     }
 
     /// A copy of the recording without names, in an empty folder.
-    fn copy(&self) -> Copy {
+    pub fn copy(&self) -> Copy {
         let folder = scratch();
         let file = folder.path().join("copy.memtoll");
         fs::copy(&self.stripped.file, &file).unwrap();
@@ -68,9 +68,9 @@ impl Recorded {
 }
 
 /// A copy of the recording without names, with a cache for debug files of its own.
-struct Copy {
+pub struct Copy {
     folder: TempDir,
-    file: PathBuf,
+    pub file: PathBuf,
     cache: PathBuf,
 }
 
@@ -114,8 +114,8 @@ fn sites(report: &Value) -> Vec<String> {
         "element_size",
         "elements",
         "path",
-        "allocations",
-        "bytes_allocated",
+        "new_blocks",
+        "bytes",
     ];
     let site = |site: &Value| {
         let same = SAME.iter().filter_map(|name| Some(format!("{name}: {}", site.get(name)?)));

@@ -78,35 +78,35 @@ fn check(recording: &Recording) -> Value {
     assert_eq!(of_sql, costs[..of_sql.len()]);
 
     let functions = report(&recording.file, &["--group", "function", "--sort", "faults"]);
-    if let Some(faults) = totals["all_faults"].as_i64() {
+    if let Some(faults) = totals["faults"].as_i64() {
         let by_function = &found["Which functions pay for page faults?"][0];
         assert_eq!(sum(by_function, "faults"), faults);
         let highest = |rows: &Value, name: &str| rows.as_array().unwrap().iter().map(|row| number(&row[name])).max();
         // Functions of one name in two files are two rows of the report.
-        assert!(highest(by_function, "faults") >= highest(&functions["sites"], "all_faults"));
+        assert!(highest(by_function, "faults") >= highest(&functions["sites"], "faults"));
         // A program of a distribution may have no name for its main.
         let main = found["Which functions pay for page faults?"][1].as_array().unwrap();
         if let Some(main) = main.iter().find(|row| row["function"] == "main") {
             let of_main = report(&recording.file, &["--filter", "^main$"]);
-            assert_eq!(number(&main["faults"]), sum(&of_main["sites"], "all_faults"), "with all that main calls");
+            assert_eq!(number(&main["faults"]), sum(&of_main["sites"], "faults"), "with all that main calls");
         }
     }
 
     let growth = &found["What grows over time?"];
-    assert_eq!(sum(&growth[0], "acquisitions"), number(&totals["acquisitions"]));
+    assert_eq!(sum(&growth[0], "allocations"), number(&totals["allocations"]));
     assert_eq!(sum(&growth[0], "allocator_ns"), number(&totals["allocator_ns"]));
-    if !totals["fault_ns"].is_null() {
-        assert_eq!(sum(&growth[0], "fault_ns"), number(&totals["fault_ns"]));
+    if !totals["fault_time_ns"].is_null() {
+        assert_eq!(sum(&growth[0], "fault_time_ns"), number(&totals["fault_time_ns"]));
     }
-    assert_eq!(sum(&growth[1], "bytes"), number(&totals["live_bytes_at_end"]), "of the pools' none");
-    assert_eq!(sum(&growth[1], "blocks"), number(&totals["live_allocations_at_end"]));
+    assert_eq!(sum(&growth[1], "bytes"), number(&totals["live_bytes"]), "of the pools' none");
+    assert_eq!(sum(&growth[1], "blocks"), number(&totals["live_blocks"]));
 
     let threads = &found["Which threads free the blocks of others?"];
     assert_eq!(sum(&threads[0], "blocks"), sum(&threads[1], "freed_by_other_threads"));
 
     let change = &found["What did a change change?"][0];
-    assert_eq!(sum(change, "before"), number(&totals["acquisitions"]));
-    assert_eq!(sum(change, "after"), number(&totals["acquisitions"]));
+    assert_eq!(sum(change, "before"), number(&totals["allocations"]));
+    assert_eq!(sum(change, "after"), number(&totals["allocations"]));
     assert!(change.as_array().unwrap().iter().all(|row| row["cost_ms_more"].as_f64() == Some(0.0)));
 
     let findings = found["What did memtoll find?"][0].as_array().unwrap();
@@ -118,7 +118,7 @@ fn check(recording: &Recording) -> Value {
 
     let programs = &found["Which programs does a build spend its memory on?"][0];
     assert_eq!(sum(programs, "images"), all["processes"].as_array().unwrap().len() as i64);
-    assert_eq!(sum(programs, "acquisitions"), number(&totals["acquisitions"]));
+    assert_eq!(sum(programs, "allocations"), number(&totals["allocations"]));
     found
 }
 
@@ -171,16 +171,16 @@ fn tables_have_what_is_selected() {
         &folder.path().join("app.tables"),
         &[&["--format", "parquet", "--events"][..], &options].concat(),
     );
-    let statement = "### x\n\n```sql\nSELECT (SELECT sum(acquisitions) FROM 'app.tables/stacks.parquet') AS stacks,\n\
+    let statement = "### x\n\n```sql\nSELECT (SELECT sum(allocations) FROM 'app.tables/stacks.parquet') AS stacks,\n\
         (SELECT count(*) FROM 'app.tables/events.parquet' WHERE effect = 'acquire') AS events,\n\
         (SELECT count(*) FROM 'app.tables/events.parquet' WHERE effect = 'release' AND NOT is_resize) AS frees\n```\n";
     std::fs::write(folder.path().join("x.md"), statement).unwrap();
     let found = &reader("sql.py", &["x.md"], folder.path())["x"][0][0];
     let report = report(&recording.file, &options);
     let totals = &report["totals"];
-    assert!(number(&totals["acquisitions"]) > 0);
+    assert!(number(&totals["allocations"]) > 0);
     for name in ["stacks", "events"] {
-        assert_eq!(number(&found[name]), number(&totals["acquisitions"]), "{name}");
+        assert_eq!(number(&found[name]), number(&totals["allocations"]), "{name}");
     }
     assert_eq!(number(&found["frees"]), number(&totals["frees"]));
 }
@@ -233,12 +233,12 @@ fn check_trace(recording: &Recording, options: &[&str]) -> Value {
     assert_eq!((&found["threads"], &found["processes"]), (&read["threads"], &read["processes"]));
     let report = report(&recording.file, options);
     let totals = &report["totals"];
-    for name in ["bytes_allocated", "acquisitions", "live_bytes_at_end", "live_allocations_at_end"] {
+    for name in ["bytes", "allocations", "live_bytes", "live_blocks"] {
         assert_eq!(number(&found["heap"][name]), sum(&report["sites"], name), "{name}");
     }
-    let counters = [("allocations", "acquisitions"), ("bytes", "bytes_allocated"), ("page faults", "all_faults")];
+    let counters = [("allocations", "allocations"), ("bytes", "bytes"), ("page faults", "faults")];
     let times = ["allocator", "faults", "mapping", "waiting", "reading"];
-    let times = times.into_iter().zip(["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"]);
+    let times = times.into_iter().zip(["allocator_ns", "fault_time_ns", "mapping_ns", "waiting_ns", "reading_ns"]);
     for (counter, name) in counters.into_iter().chain(times).filter(|(_, name)| !totals[name].is_null()) {
         assert_eq!(number(&found["counters"][counter]), number(&totals[name]), "{counter}");
     }
@@ -252,7 +252,7 @@ fn a_trace_has_the_reports_sums_over_time() {
     let report = report(&recording.file, &[]);
     assert_eq!(number(&found["highest"]["live bytes"]), number(&report["totals"]["peak_bytes"]));
     let of_main = self::report(&recording.file, &["--filter", "^main$"]);
-    assert_eq!(number(&found["functions"]["main"]), sum(&of_main["sites"], "acquisitions"));
+    assert_eq!(number(&found["functions"]["main"]), sum(&of_main["sites"], "allocations"));
     let regions = self::report(&recording.file, &["--regions"]);
     for region in regions["regions"].as_array().unwrap() {
         let runs = region["runs"].as_array().unwrap().len() as i64;
@@ -279,17 +279,17 @@ fn the_published_definitions_of_otlp_read_the_sums() {
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let of_main = self::report(&recording.file, &["--filter", "^main$"]);
     for (name, column) in [
-        ("alloc_objects", "acquisitions"),
-        ("alloc_space", "bytes_allocated"),
-        ("inuse_objects", "live_allocations_at_end"),
-        ("inuse_space", "live_bytes_at_end"),
+        ("alloc_objects", "allocations"),
+        ("alloc_space", "bytes"),
+        ("inuse_objects", "live_blocks"),
+        ("inuse_space", "live_bytes"),
         ("cost", "cost_ns"),
-        ("page_faults", "all_faults"),
+        ("faults", "faults"),
     ] {
         assert_eq!(found["sums"][name], report["totals"][column], "{name}: {found}");
     }
     assert!(number(&found["main"]["alloc_objects"]) > 0);
-    assert_eq!(number(&found["main"]["alloc_objects"]), sum(&of_main["sites"], "acquisitions"));
+    assert_eq!(number(&found["main"]["alloc_objects"]), sum(&of_main["sites"], "allocations"));
 }
 
 #[test]
@@ -303,11 +303,11 @@ fn speedscopes_schema_admits_the_sums() {
         let found = reader("speedscope.py", &[file.to_str().unwrap()], folder.path());
         let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
         for (name, column, unit) in [
-            ("allocations", "acquisitions", "none"),
-            ("bytes", "bytes_allocated", "bytes"),
-            ("live", "live_bytes_at_end", "bytes"),
+            ("allocations", "allocations", "none"),
+            ("bytes", "bytes", "bytes"),
+            ("live", "live_bytes", "bytes"),
             ("allocator", "allocator_ns", "nanoseconds"),
-            ("faults", "all_faults", "none"),
+            ("faults", "faults", "none"),
         ] {
             assert_eq!(found["sums"][name], report["totals"][column], "{name}: {found}");
             assert_eq!(found["units"][name], unit, "{name}: {found}");
@@ -322,7 +322,7 @@ fn pyarrow_and_clickhouse_read_the_sums() {
     let tables = folder.path().join("sizes.tables");
     export(&recording.file, &tables, &["--format", "parquet"]);
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
-    let columns = ["acquisitions", "bytes_allocated", "live_bytes_at_end"];
+    let columns = ["allocations", "bytes", "live_bytes"];
     let expected = Value::from(columns.map(|column| report["totals"][column].clone()).to_vec());
     assert!(expected[0].as_u64() > Some(0), "{expected}");
     for table in ["sites.parquet", "stacks.parquet"] {

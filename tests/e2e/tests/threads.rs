@@ -7,8 +7,8 @@ use memtoll_query::format::counted;
 fn a_block_may_be_freed_by_another_thread() {
     let report = Target::new(program("handover.c")).record().report();
     let produced = report.function("produce");
-    assert_eq!((produced.allocations, produced.bytes_allocated), (2000, 200_000));
-    assert_eq!((produced.live_allocations_at_end, produced.live_bytes_at_end), (0, 0));
+    assert_eq!((produced.new_blocks, produced.bytes), (2000, 200_000));
+    assert_eq!((produced.live_blocks, produced.live_bytes), (0, 0));
     assert_eq!(report.function("consume").frees, 2000);
     assert_eq!(produced.peak_bytes, 100_000);
 }
@@ -17,9 +17,9 @@ fn a_block_may_be_freed_by_another_thread() {
 fn four_threads_that_hammer_lose_nothing() {
     let report = Target::new(program("hammer.c")).record().report();
     let hammered = report.function("hammer_one");
-    assert_eq!((hammered.allocations, hammered.live_allocations_at_end), (400_000, 0));
+    assert_eq!((hammered.new_blocks, hammered.live_blocks), (400_000, 0));
     let totals = &report.totals.metrics;
-    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations);
+    assert_eq!(totals.frees + totals.live_blocks, totals.new_blocks);
     assert!(hammered.peak_bytes <= (64 + 4) * 516, "more live than there can ever be: {}", hammered.peak_bytes);
 }
 
@@ -27,8 +27,8 @@ fn four_threads_that_hammer_lose_nothing() {
 fn a_crowd_that_shares_its_addresses_is_counted_exactly() {
     let report = Target::new(program("crowd.c")).env("MALLOC_ARENA_MAX", "1").record().report();
     let crowd = report.function("crowd_one");
-    assert_eq!((crowd.allocations, crowd.live_allocations_at_end), (8 * 50_000 * 3, 0));
-    assert_eq!((report.function("crowd").frees, crowd.live_bytes_at_end), (8 * 50_000 * 3, 0));
+    assert_eq!((crowd.new_blocks, crowd.live_blocks), (8 * 50_000 * 3, 0));
+    assert_eq!((report.function("crowd").frees, crowd.live_bytes), (8 * 50_000 * 3, 0));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_thread_stuck_in_a_release_holds_up_nobody() {
     let report = recording.report();
     for (function, allocations) in [("first_one", 1), ("later_one", 4_000_000)] {
         let site = report.function(function);
-        assert_eq!((site.allocations, site.live_allocations_at_end), (allocations, 0), "{function}");
+        assert_eq!((site.new_blocks, site.live_blocks), (allocations, 0), "{function}");
     }
     assert_eq!((report.function("release").frees, report.function("main").frees), (1, 4_000_000));
     assert!(report.recorder.late_events > 0);
@@ -52,8 +52,8 @@ fn a_thread_stuck_in_a_release_holds_up_nobody() {
 fn ten_thousand_threads_come_and_go() {
     let report = Target::new(program("ten_thousand.c")).record().report();
     let lives = report.function("short_life");
-    assert_eq!((lives.allocations, lives.bytes_allocated, lives.live_allocations_at_end), (30_000, 500_000, 0));
-    assert_eq!(lives.temporary_allocations, 20_000);
+    assert_eq!((lives.new_blocks, lives.bytes, lives.live_blocks), (30_000, 500_000, 0));
+    assert_eq!(lives.temporary, 20_000);
 }
 
 /// `alive_at_once.c`. The C library keeps track of stacks in blocks of its own, which are not counted here.
@@ -61,10 +61,10 @@ fn all_are_exact(threads: u64) {
     let recording = Target::new(program("alive_at_once.c")).arg(threads.to_string()).record();
     let report = recording.report();
     let [left, own] = ["left_to_main", "own_block"].map(|function| report.function(function));
-    assert_eq!((left.allocations, left.live_allocations_at_end, left.peak_bytes), (threads, 0, threads * 48));
-    assert_eq!((own.allocations, own.live_allocations_at_end), (threads, 0));
+    assert_eq!((left.new_blocks, left.live_blocks, left.peak_bytes), (threads, 0, threads * 48));
+    assert_eq!((own.new_blocks, own.live_blocks), (threads, 0));
     let totals = &report.totals.metrics;
-    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
+    assert_eq!(totals.frees + totals.live_blocks, totals.new_blocks, "each free has its allocation");
     assert_eq!((report.recorder.dropped, &report.missing[..]), (0, &[][..]), "{:?}", recording.outcome);
 }
 
@@ -102,11 +102,11 @@ fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
     };
     let report = recording.report();
     let (starts, joins) = (report.function("starts"), report.function("joins"));
-    assert!(starts.allocations >= 100, "{}", report.listing());
-    assert_eq!((starts.allocations, starts.frees), (counted("allocations"), 0), "{}", report.listing());
-    assert_eq!((joins.allocations, joins.frees), (0, counted("frees")), "{}", report.listing());
+    assert!(starts.new_blocks >= 100, "{}", report.listing());
+    assert_eq!((starts.new_blocks, starts.frees), (counted("allocations"), 0), "{}", report.listing());
+    assert_eq!((joins.new_blocks, joins.frees), (0, counted("frees")), "{}", report.listing());
     let totals = &report.totals.metrics;
-    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
+    assert_eq!(totals.frees + totals.live_blocks, totals.new_blocks, "each free has its allocation");
     // The recorder's hook has a frame in these stacks, which is nobody's business.
     for options in [["--tree", "--unfold"], ["--callers", "--unfold"], ["--format", "collapsed"]] {
         let text = recording.text(&options);
@@ -119,13 +119,13 @@ fn a_thread_may_unmap_the_memory_that_holds_its_handle() {
     let library = memtoll_e2e::library("lib_patient_create.c", &[]);
     let recording = Target::new(program_with("handle_is_gone.c", &["-O2", library.to_str().unwrap()])).record();
     assert_eq!(recording.outcome.stdout, "all gone\n");
-    assert_eq!(recording.report().allocations("detached_work"), 20);
+    assert_eq!(recording.report().new_blocks("detached_work"), 20);
 }
 
 #[test]
 fn threads_have_their_names() {
     let recording = Target::new(program("thread_names.cpp")).record();
-    assert_eq!(recording.report().allocations("work"), 600);
+    assert_eq!(recording.report().new_blocks("work"), 600);
     let text = recording.text(&["--group", "thread"]);
     for (name, allocations) in [("loader", "100"), ("painter", "200"), ("sounder", "300")] {
         let line =
@@ -137,7 +137,7 @@ fn threads_have_their_names() {
 #[test]
 fn what_threads_do_on_their_way_out_is_seen() {
     let report = Target::new(program("thread_ends.cpp")).record().report();
-    report.expect_allocations(&[
+    report.expect_new_blocks(&[
         ("specific_work", 5 * 3 * 2),
         ("local_work", 5 * 3 * 2),
         ("cleanup_work", 5 * 3),
@@ -156,5 +156,5 @@ fn a_thread_that_unloads_code_disturbs_no_other() {
     // The program's own line: memtoll's summary has calls in it, too.
     let said = recording.outcome.stderr.lines().find_map(|line| line.strip_prefix("calls "));
     let calls: u64 = said.and_then(|number| number.trim().parse().ok()).expect("a line with the calls");
-    recording.report().expect_allocations(&[("busy_work", calls), ("plugin_a_work", 50 * 3)]);
+    recording.report().expect_new_blocks(&[("busy_work", calls), ("plugin_a_work", 50 * 3)]);
 }

@@ -90,7 +90,7 @@ fn without_a_terminal_it_says_so() {
     let mut command = Command::new(memtoll());
     command.args(["tui", "--no-debuginfod"]).arg(&recording.file);
     let outcome = run(command);
-    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(outcome.status.code(), Some(1));
     assert_eq!(outcome.stdout, "");
     assert!(!outcome.stderr_lines_with(&["no terminal", "memtoll report"]).is_empty(), "{outcome:?}");
 }

@@ -32,13 +32,13 @@ fn counts_are_exact_there() {
     let inside = |program: &Path| Target::new("valgrind").args(["-q", "--tool=none"]).arg(program);
     let sizes = program("sizes.c");
     let report = inside(&sizes).record().report_with(&[]);
-    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 10)]);
+    report.expect_new_blocks(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 10)]);
     let module = report.sites.iter().find(|site| site.is_in("small_ones")).unwrap().module.as_deref();
     assert_eq!(module, sizes.to_str());
     // Each of its threads has a chunk of its own at the same time; Valgrind allows 500.
     let recording = inside(&program("alive_at_once.c")).arg("450").record();
     let report = recording.report_with(&[]);
-    report.expect_allocations(&[("left_to_main", 450), ("own_block", 450)]);
+    report.expect_new_blocks(&[("left_to_main", 450), ("own_block", 450)]);
     assert_eq!((report.recorder.dropped, &report.missing[..]), (0, &[][..]), "{:?}", recording.outcome);
 }
 

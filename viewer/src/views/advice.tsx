@@ -43,8 +43,8 @@ interface Verified {
     as_predicted: boolean | null;
     cpu_ns: Saved | null;
     wall_ns: Saved | null;
-    page_faults: Saved | null;
-    resident_bytes: Saved | null;
+    faults: Saved | null;
+    resident_peak_bytes: Saved | null;
 }
 
 interface Advised {
@@ -58,9 +58,9 @@ const SAVES: [string, string, Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
     ["wall_ns", "wall time", "ns"],
     ["peak_bytes", "at the peak", "bytes"],
-    ["resident_bytes", "resident", "bytes"],
+    ["resident_peak_bytes", "resident", "bytes"],
     ["allocations", "allocations", "count"],
-    ["page_faults", "page faults", "count"],
+    ["faults", "page faults", "count"],
 ];
 
 /** `saves 1.70 s to 2.00 s CPU time`; a loss is told as one. */
@@ -103,11 +103,11 @@ function isSame(a: Range, b: Range | undefined): boolean {
     return a.low === b?.low && a.high === b.high;
 }
 
-const MEASURED: [name: "cpu_ns" | "wall_ns" | "page_faults" | "resident_bytes", title: string, unit: Unit][] = [
+const MEASURED: [name: "cpu_ns" | "wall_ns" | "faults" | "resident_peak_bytes", title: string, unit: Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
     ["wall_ns", "wall time", "ns"],
-    ["page_faults", "page faults", "count"],
-    ["resident_bytes", "resident", "bytes"],
+    ["faults", "page faults", "count"],
+    ["resident_peak_bytes", "resident", "bytes"],
 ];
 
 /** What was measured, beside what was predicted. What may be nothing is not told. */

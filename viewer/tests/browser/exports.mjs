@@ -16,7 +16,7 @@ for (const name of ["git", "python", "phases"]) {
         await sums.waitFor();
         const [, bytes, blocks] = /Total: +([\d,]+) bytes .* in ([\d,]+) blocks/.exec(await sums.innerText()).map((number) => Number(number.replaceAll(",", "")));
         const { totals } = report(recording);
-        assert.deepEqual({ bytes, blocks }, { bytes: totals.bytes_allocated, blocks: totals.acquisitions });
+        assert.deepEqual({ bytes, blocks }, { bytes: totals.bytes, blocks: totals.allocations });
         assert.deepEqual(problems, []);
         await close();
     });

@@ -67,8 +67,8 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     const known = Object.fromEntries(facts);
     const totals = expected.totals;
     assert.equal(known["allocations"], (totals.allocations + totals.reallocations).toLocaleString("en-US"));
-    assert.equal(known["bytes"], `${totals.bytes_allocated.toLocaleString("en-US")} bytes`);
-    assert.equal(known["never freed"], `${totals.live_bytes_at_end.toLocaleString("en-US")} bytes`);
+    assert.equal(known["bytes"], `${totals.bytes.toLocaleString("en-US")} bytes`);
+    assert.equal(known["never freed"], `${totals.live_bytes.toLocaleString("en-US")} bytes`);
     const title = await page.locator(".cost h2").innerText();
     assert.match(title, /What memory costs: .* of .* CPU time/);
     // The parts add up to all of the program's own.
@@ -79,7 +79,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     for (const name of ["early", "late", "thread"]) {
         const row = await numbersOf(page, name);
         assert.equal(Number(row.allocations), site(expected, name).allocations, name);
-        assert.equal(Number(row.bytes), site(expected, name).bytes_allocated, name);
+        assert.equal(Number(row.bytes), site(expected, name).bytes, name);
     }
     // The second half: without the first phase.
     const from = Math.round(expected.seconds * 0.3e9);
@@ -92,7 +92,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     const shown = async () => (await numbersOf(page, "early"))?.allocations ?? "0";
     for (let tries = 0; tries < 50 && (await shown()) !== early; tries++) await page.waitForTimeout(100);
     assert.equal(await shown(), early);
-    assert.equal((await numbersOf(page, "late")).bytes, String(site(part, "late").bytes_allocated));
+    assert.equal((await numbersOf(page, "late")).bytes, String(site(part, "late").bytes));
     assert.deepEqual(problems, []);
     await close();
     server.stop();
@@ -282,7 +282,7 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     await show(page, "view=compare&metric=bytes");
     await page.waitForFunction(() => document.querySelector("main select").value === "bytes");
     const titles = await row.first().locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
-    assert.deepEqual(titles, [late.bytes_allocated.before, late.bytes_allocated.after]);
+    assert.deepEqual(titles, [late.bytes.before, late.bytes.after]);
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
         assert.deepEqual(await breaches(page), [], colorScheme);
@@ -290,7 +290,7 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     // The same as one flame graph: all of it, and the function that grew.
     await page.getByRole("button", { name: "flame graph", exact: true }).click();
     await page.locator("main canvas").waitFor();
-    const total = said.totals.bytes_allocated;
+    const total = said.totals.bytes;
     const area = await page.locator("main canvas").boundingBox();
     await page.mouse.move(area.x + 30, area.y + 9);
     await page.waitForFunction(() => document.querySelector(".told").textContent.startsWith("all · "));
@@ -314,7 +314,7 @@ test("several recordings a side have the intervals that memtoll diff says", asyn
     const server = await start(...files);
     const { page, problems, close } = await open(server.url);
     await show(page, "view=compare&metric=bytes");
-    const [low, high] = diff(...files).totals.bytes_allocated.interval.map((bound) => Math.round(bound));
+    const [low, high] = diff(...files).totals.bytes.interval.map((bound) => Math.round(bound));
     assert.ok(low < high);
     const all = page.locator('main [role="row"]', { has: page.locator("b", { hasText: /^all$/ }) }).locator(".number").nth(2);
     const title = await all.getAttribute("title");
@@ -346,7 +346,7 @@ test("two spans of one recording are compared", async () => {
         return row && Number(row.children[side].title.replace(/\D/g, ""));
     }, [name, side]);
     await page.getByRole("table").waitFor();
-    const site = (of, name) => of.sites.find((site) => site.function === name)?.bytes_allocated ?? 0;
+    const site = (of, name) => of.sites.find((site) => site.function === name)?.bytes ?? 0;
     const [first, second] = [report(recordings.phases, "--to", `${middle}ns`), report(recordings.phases, "--from", `${middle}ns`)];
     for (const name of ["early", "late"]) assert.deepEqual([await bytes(name, 1), await bytes(name, 2)], [site(first, name), site(second, name)], name);
     assert.deepEqual(await breaches(page), []);
@@ -464,14 +464,14 @@ test("lines of sources stand beside what they cost", async () => {
     const number = (title) => Number(title.split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
     for (const name of ["early", "late", "thread"]) {
         const sites = expected.sites.filter((site) => site.function === name);
-        const sum = sites.reduce((sum, site) => sum + site.bytes_allocated, 0);
+        const sum = sites.reduce((sum, site) => sum + site.bytes, 0);
         const row = rows[sites[0].line - 1];
         assert.match(row.at(-1)[0], new RegExp(`void \\*?${name}\\(`));
         assert.equal(number(row[1][1]), sum, name);
     }
     // main calls them all: each of its calls stands at its line.
     const late = rows[text.findIndex((line) => line.includes("late();")) ];
-    assert.equal(number(late[2][1]), expected.sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes_allocated, 0));
+    assert.equal(number(late[2][1]), expected.sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes, 0));
     assert.equal(late[1][1], "");
     assert.match(await page.getByRole("link", { name: "open in the editor" }).getAttribute("href"), /^idea:\/\/open\?file=\/.*\/home\/ann\/phases\.c&line=\d+$/);
     assert.deepEqual(await breaches(page), []);
@@ -500,7 +500,7 @@ test("a page has the text of sources only if it is asked for", async () => {
     const { page, problems, close } = await open(`${pathToFileURL(saved)}#view=source&metric=bytes`);
     await page.locator(".text-of", { hasText: "static void late(void)" }).waitFor();
     const own = await page.locator(".row", { hasText: "static void late(void)" }).locator(".number").nth(1).getAttribute("title");
-    const late = report(recordings.phases).sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes_allocated, 0);
+    const late = report(recordings.phases).sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes, 0);
     assert.ok(own.startsWith(`${late.toLocaleString("en-US")} bytes`), own);
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
@@ -597,7 +597,7 @@ test("the map of memory has all live bytes, and tells what lies where", async ()
     await map.waitFor();
     const live = report(recordings.phases, "--process", String(expected.processes[0].pid)).totals;
     const text = await page.locator("main .tools").first().innerText();
-    assert.ok(text.includes(`in ${live.live_allocations_at_end.toLocaleString("en-US")} blocks`), `${text}: ${live.live_allocations_at_end}`);
+    assert.ok(text.includes(`in ${live.live_blocks.toLocaleString("en-US")} blocks`), `${text}: ${live.live_blocks}`);
     assert.ok((await page.locator(".legends").innerText()).includes("late"));
     assert.deepEqual(await breaches(page), []);
     // The first cell of the first area, by mouse; then a range, and by keys.
@@ -676,7 +676,7 @@ test("generations add up to what is live, and tell what was born, died and staye
     // Nothing was allocated before the first tenth of the run begins.
     const columns = await page.locator("main .body .row").first().locator('[role="cell"]').count();
     for (const name of ["early", "late"]) {
-        const live = expected.sites.find((site) => site.function === name)?.live_bytes_at_end ?? 0;
+        const live = expected.sites.find((site) => site.function === name)?.live_bytes ?? 0;
         if (live === 0) continue;
         assert.equal(await exact(name, 1), live, name);
         let sum = 0;
@@ -687,7 +687,7 @@ test("generations add up to what is live, and tell what was born, died and staye
     // By the middle, the first phase is over; until the end, the second one replaces all of its blocks.
     const instants = Array.from({ length: 19 }, (_, part) => Math.round((expected.seconds * 1e9 * (part + 1)) / 20));
     const early = (at) => report(recordings.phases, "--to", `${at}ns`, "--limit", "1000").sites.find((site) => site.function === "early");
-    const middle = instants.find((at) => early(at)?.live_bytes_at_end === 2000 * 1000);
+    const middle = instants.find((at) => early(at)?.live_bytes === 2000 * 1000);
     await show(page, `view=snapshots&from=${middle}`);
     await page.waitForFunction(() => [...document.querySelectorAll('main [role="columnheader"]')].some((head) => head.textContent.startsWith("born")));
     await page.waitForFunction(() => ![...document.querySelectorAll("main .unknown")].some((cell) => cell.textContent === "…"));
@@ -996,7 +996,7 @@ for (const name of ["phases", "git"]) {
         await show(page, "view=overview");
         const bytes = () => page.evaluate(() => [...document.querySelectorAll(".facts-of div")].find((one) => one.firstChild.firstChild.textContent === "bytes").lastChild.title);
         const exact = (number) => `${number.toLocaleString("en-US")} bytes`;
-        assert.equal(await bytes(), exact(expected.totals.bytes_allocated));
+        assert.equal(await bytes(), exact(expected.totals.bytes));
         // Both halves together are the whole.
         const middle = Math.round(expected.seconds * 0.5e9);
         const numbers = [];
@@ -1006,7 +1006,7 @@ for (const name of ["phases", "git"]) {
             await page.waitForTimeout(300);
             numbers.push(Number((await bytes()).replace(/\D/g, "")));
         }
-        assert.equal(numbers[0] + numbers[1], expected.totals.bytes_allocated);
+        assert.equal(numbers[0] + numbers[1], expected.totals.bytes);
         assert.ok(numbers.every((number) => number > 0), numbers.join());
         assert.deepEqual(problems, []);
         await close();
@@ -1018,7 +1018,7 @@ test("a page shows callers and callees of a function, and compares two spans", a
     const { page, problems, close } = await open(`${pathToFileURL(html("phases"))}#view=tree&metric=bytes`);
     const tree = page.getByRole("treegrid");
     await tree.waitFor();
-    const sum = (name) => expected.sites.filter((site) => site.function === name).reduce((sum, site) => sum + site.bytes_allocated, 0);
+    const sum = (name) => expected.sites.filter((site) => site.function === name).reduce((sum, site) => sum + site.bytes, 0);
     const late = tree.locator('[role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) }).first();
     await late.click();
     await page.getByRole("button", { name: "callers and callees" }).click();

@@ -91,7 +91,7 @@ fn counts(file: &Path, arguments: &Arguments) -> Result<String, String> {
     for step in STEPS {
         let report = Recorded::new(&load(step, file), arguments)?.report("--format json").json()?;
         let total = |name: &str| grouped(number(&report, &format!("/totals/{name}")));
-        rows.push(vec![format!("`{step}`"), total("allocations"), total("bytes_allocated"), total("peak_bytes")]);
+        rows.push(vec![format!("`{step}`"), total("allocations"), total("bytes"), total("peak_bytes")]);
     }
     Ok(tables::markdown(&["step", "allocations", "bytes", "live at the peak, bytes"], 1, &rows))
 }

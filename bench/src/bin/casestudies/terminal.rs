@@ -61,7 +61,7 @@ fn counts(step: &str, options: &str, arguments: &Arguments) -> Result<[u64; 3], 
         let path = format!("/totals/{name}");
         median(reports.iter().map(|report| number(report, &path) as f64)) as u64
     };
-    Ok(["allocations", "bytes_allocated", "allocator_ns"].map(of))
+    Ok(["allocations", "bytes", "allocator_ns"].map(of))
 }
 
 fn kib(kib: f64) -> String {

@@ -40,7 +40,7 @@ use std::path::PathBuf;
 
 /// Of a report: faults charged to call sites, and all others.
 const ALL_FAULTS: [&str; 4] =
-    ["/totals/page_faults", "/totals/major_faults", "/totals/file_faults", "/totals/other_faults"];
+    ["/totals/minor_faults", "/totals/major_faults", "/totals/file_faults", "/totals/other_faults"];
 
 /// One before the recorded runs, and one after them.
 const PLAIN_RUNS_OF_A_ROUND: usize = 2;
@@ -97,7 +97,7 @@ fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64
     let module = |site: &Value| Some(module_of(site["function"].as_str()?));
     let paid = sites
         .iter()
-        .filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()? + site["file_faults"].as_u64()?)));
+        .filter_map(|site| Some((module(site)?, site["minor_faults"].as_u64()? + site["file_faults"].as_u64()?)));
     // Faults of code without a name are charged to no module.
     let paid = paid.filter(|(module, _)| module != "(no stack)").collect();
     Ok(agreement(&paid, faults, &by_module(command, &common.folder, faults)?))
@@ -154,7 +154,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let sum = |pointers: &[&str]| median(recordings.iter().map(|report| one(report, pointers)));
     let of = |pointer: &str| sum(&[pointer]);
     let kind = |kind: &str| of(&format!("/totals/other_faults_by_kind/{kind}"));
-    let charged = sum(&["/totals/page_faults", "/totals/major_faults", "/totals/file_faults"]);
+    let charged = sum(&["/totals/minor_faults", "/totals/major_faults", "/totals/file_faults"]);
     let paces = paces(&plain);
     let of_rounds = paces.iter().flat_map(|pace| [pace; PLAIN_RUNS_OF_A_ROUND]);
     let cpu: Vec<f64> = plain.iter().zip(of_rounds).map(|(usage, pace)| usage.cpu * 1e3 / pace).collect();
@@ -176,7 +176,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let allocator = whole.sampled(&sampled(|samples| samples.allocator_itself), found);
     // The largest resident set of a process: of several, which one that was is unknown.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
-    let resident = of("/totals/peak_resident_bytes");
+    let resident = of("/totals/resident_peak_bytes");
     let plain_resident = median(plain.iter().map(|usage| usage.peak_rss as f64));
     let own_resident = CommandLine::new(["true"]).measure()?.peak_rss as f64;
     let pages = of("/totals/touched_bytes") / of("/machine/page").max(1.0);
@@ -195,7 +195,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         anonymous: charged + kind("unowned"),
         charged: charged / (charged + kind("unowned")).max(1.0),
         same_place,
-        faults: beside(sum(&["/totals/fault_ns", "/totals/other_fault_ns"]), |samples| samples.faults),
+        faults: beside(sum(&["/totals/fault_time_ns", "/totals/other_fault_time_ns"]), |samples| samples.faults),
         zeroing: Zeroed {
             said: of("/totals/zeroing_ns") / 1e6,
             cached: zeroing_ms(|zeroing| zeroing.cached),

@@ -142,7 +142,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.bytes = Range::exact(0.0);
     draft.saves.peak_bytes = Range::new(-touched * 0.1, 0.0, 0.0);
     let headers = (pattern.heap_bytes as f64 - pattern.bytes as f64) * touched / (pattern.bytes as f64).max(1.0);
-    draft.saves.resident_bytes = Range::new(-(2 << 20) as f64, headers * 0.9, headers * 1.1 + facts.page());
+    draft.saves.resident_peak_bytes = Range::new(-(2 << 20) as f64, headers * 0.9, headers * 1.1 + facts.page());
     draft.assumptions = vec![
         "nothing is freed or resized alone: memory comes back only when the pool goes".to_owned(),
         "destructors of what lies in the pool need not run, or run as before".to_owned(),

@@ -103,7 +103,8 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     draft.saves.allocations = Range::new(0.0, copies.acquired() as f64, copies.acquired() as f64);
     draft.saves.bytes = Range::new(0.0, metrics.bytes_allocated as f64, metrics.bytes_allocated as f64);
     draft.saves.peak_bytes = Range::new(0.0, metrics.peak_bytes as f64, metrics.peak_bytes as f64);
-    draft.saves.resident_bytes = Range::new(0.0, gone.faults.likely * facts.page(), gone.faults.high * facts.page());
+    draft.saves.resident_peak_bytes =
+        Range::new(0.0, gone.faults.likely * facts.page(), gone.faults.high * facts.page());
     draft.assumptions = vec!["the original lives as long as the copy, or is not needed after it".to_owned()];
     draft.at_most = Confidence::Low;
     Some(draft)

@@ -123,7 +123,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes as f64)
         * (1.0 - in_place as f64 / pattern.steps as f64);
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
-    draft.saves.resident_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
+    draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
     draft.assumptions.push(
         "n is the number of elements that will be there, which the program knows before the first is added: a capacity of \
          this run is rounded up, and wrong for the next input"
@@ -206,7 +206,7 @@ mod tests {
         let (moves, stays) = (&drafts("growth", vector(18, 0))[0], &drafts("growth", vector(18, 18))[0]);
         assert!(stays.evidence.text[0].contains("in 18 steps, 18 of them in place,"), "{:?}", stays.evidence);
         assert!(stays.saves.cpu_ns.likely > 0.0 && stays.saves.cpu_ns.likely < moves.saves.cpu_ns.likely);
-        assert_eq!(stays.saves.page_faults.likely, 0.0);
+        assert_eq!(stays.saves.faults.likely, 0.0);
     }
 
     #[test]

@@ -70,8 +70,8 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     draft.saves = Saves {
         cpu_ns: cpu.widened(0.7, 1.1),
         wall_ns: wall(facts, site, cpu.widened(0.7, 1.1)),
-        page_faults: Range::new(faults * 0.8, faults, faults * 1.05),
-        resident_bytes: Range::new(-(peak as f64), 0.0, 0.0),
+        faults: Range::new(faults * 0.8, faults, faults * 1.05),
+        resident_peak_bytes: Range::new(-(peak as f64), 0.0, 0.0),
         ..Saves::default()
     };
     draft.assumptions = vec![

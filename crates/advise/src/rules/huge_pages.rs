@@ -48,7 +48,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::seconds(huge.median / 1e9)
     ));
     draft.evidence.number("touched_bytes", touched as f64);
-    draft.evidence.number("page_faults", metrics.faults as f64);
+    draft.evidence.number("faults", metrics.faults as f64);
     draft.change = "Ask for huge pages".to_owned();
     draft.snippet = match facts.language(site) {
         Language::Cxx => format!(
@@ -64,10 +64,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = Saves {
         cpu_ns: cpu,
         wall_ns: wall(facts, site, cpu),
-        page_faults: Range::new(faults * 0.9, faults, faults),
+        faults: Range::new(faults * 0.9, faults, faults),
         ..Saves::default()
     };
-    draft.saves.resident_bytes = Range::new(-(pieces as f64) * HUGE as f64, 0.0, 0.0);
+    draft.saves.resident_peak_bytes = Range::new(-(pieces as f64) * HUGE as f64, 0.0, 0.0);
     draft.assumptions = vec![
         "the kernel has huge pages to give: after a long time without a restart, memory can be too fragmented"
             .to_owned(),
@@ -90,7 +90,7 @@ mod tests {
     fn large_dense_blocks_get_huge_pages_if_these_pay() {
         let found = drafts("huge-pages", large(512 << 20, 300e6));
         assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 350e6, "{:?}", found[0].saves.cpu_ns);
-        assert!(found[0].saves.resident_bytes.low < 0.0);
+        assert!(found[0].saves.resident_peak_bytes.low < 0.0);
         assert!(drafts("huge-pages", large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
         assert!(drafts("huge-pages", large(8 << 20, 300e6)).is_empty(), "small");
     }

@@ -58,7 +58,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let at_peak = metrics.peak_bytes.min(metrics.live_bytes) as f64;
     draft.saves = Saves {
         peak_bytes: Range::new(0.0, at_peak * 0.9, at_peak),
-        resident_bytes: Range::new(0.0, live * 0.5, live * in_heap),
+        resident_peak_bytes: Range::new(0.0, live * 0.5, live * in_heap),
         ..Saves::default()
     };
     draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
@@ -83,7 +83,7 @@ mod tests {
     fn survivors_that_come_all_along_are_a_leak() {
         let found = drafts("never-freed", leak(800, [100; PARTS]));
         assert_eq!(found.len(), 1);
-        assert!(found[0].saves.resident_bytes.high > 0.0);
+        assert!(found[0].saves.resident_peak_bytes.high > 0.0);
     }
 
     #[test]

@@ -222,7 +222,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.allocations = Range::new((blocks - pieces).max(0.0), blocks, blocks);
     let live = site.metrics().peak_bytes as f64;
     draft.saves.peak_bytes = Range::new(0.0, live * (1.0 - kept), live * 0.7);
-    draft.saves.resident_bytes = gone.faults.scaled(facts.page());
+    draft.saves.resident_peak_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),
         "elements that lie side by side are found and walked faster: without --calibrate that is not counted, and comes on top"

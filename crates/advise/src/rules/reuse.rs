@@ -65,7 +65,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     for (name, value) in [
         ("blocks", pieces),
         ("most_live", most_live),
-        ("page_faults", faults as u64),
+        ("faults", faults as u64),
         ("touched_bytes", touched),
         ("mean_size", site.mean_size()),
     ] {
@@ -94,7 +94,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // Kept between uses, it is there all the time.
     let live = pattern.most_live_bytes as f64;
     draft.saves.peak_bytes = Range::new(-live, 0.0, 0.0);
-    draft.saves.resident_bytes = Range::new(-live, 0.0, 0.0);
+    draft.saves.resident_peak_bytes = Range::new(-live, 0.0, 0.0);
     draft.assumptions = vec![
         format!("{} at most are needed at once on other inputs, too", format::counted(most_live, "block")),
         "the next user of the block does not need it zeroed".to_owned(),

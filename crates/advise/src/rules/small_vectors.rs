@@ -140,7 +140,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
     draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_allocations * inside) as f64);
     let resident = faults.scaled(facts.page());
-    draft.saves.resident_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
+    draft.saves.resident_peak_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
         format!(
             "other inputs need no more than {}: an instance with more pays for its block and for the unused room \
@@ -213,8 +213,8 @@ mod tests {
             ..Made::default()
         };
         let saves = drafts("small-vectors", items)[0].saves;
-        assert!((2140.0..2200.0).contains(&saves.page_faults.high), "{:?}", saves.page_faults);
-        assert!(saves.page_faults.low > 800.0 && saves.page_faults.likely < 2000.0, "{:?}", saves.page_faults);
+        assert!((2140.0..2200.0).contains(&saves.faults.high), "{:?}", saves.faults);
+        assert!(saves.faults.low > 800.0 && saves.faults.likely < 2000.0, "{:?}", saves.faults);
     }
 
     #[test]

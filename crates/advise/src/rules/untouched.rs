@@ -46,7 +46,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     };
     draft.saves = Saves {
         peak_bytes: Range::new(0.0, had as f64 - touched, had as f64),
-        resident_bytes: Range::exact(0.0),
+        resident_peak_bytes: Range::exact(0.0),
         ..Saves::default()
     };
     draft.assumptions = vec![
@@ -93,12 +93,12 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         Language::C => "calloc(n, size) /* instead of malloc and memset */".to_owned(),
     };
     draft.remedy = Some(Remedy::NoFill);
-    let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
+    let faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
     // What is never used afterwards is not even touched then.
     let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);
     draft.own_work = fill;
-    draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), page_faults, ..Saves::default() };
-    draft.saves.resident_bytes = Range::new(0.0, 0.0, touched as f64);
+    draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), faults, ..Saves::default() };
+    draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, touched as f64);
     draft.assumptions = vec![
         "it is filled with zeroes, or overwritten before it is read".to_owned(),
         "all of it is used later: what is not would save its page faults, too".to_owned(),

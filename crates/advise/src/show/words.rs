@@ -12,11 +12,11 @@ type Kind = (&'static str, Unit, fn(&Saves) -> Range);
 const KINDS: [Kind; 7] = [
     ("CPU time", Unit::Time, |saves| saves.cpu_ns),
     ("wall time", Unit::Time, |saves| saves.wall_ns),
-    ("page faults", Unit::Count, |saves| saves.page_faults),
+    ("page faults", Unit::Count, |saves| saves.faults),
     ("allocations", Unit::Count, |saves| saves.allocations),
     ("bytes allocated", Unit::Bytes, |saves| saves.bytes),
     ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
-    ("resident set", Unit::Bytes, |saves| saves.resident_bytes),
+    ("resident set", Unit::Bytes, |saves| saves.resident_peak_bytes),
 ];
 
 fn range(unit: Unit, of: &Range) -> String {
@@ -34,7 +34,7 @@ fn leading(saves: &Saves) -> Kind {
     match () {
         () if saves.cpu_ns.likely >= saves.wall_ns.likely && !saves.cpu_ns.is_nothing() => KINDS[0],
         () if !saves.wall_ns.is_nothing() => KINDS[1],
-        () if !saves.resident_bytes.is_nothing() => KINDS[6],
+        () if !saves.resident_peak_bytes.is_nothing() => KINDS[6],
         () => KINDS[5],
     }
 }
@@ -64,8 +64,8 @@ pub fn verified(of: &Verified) -> String {
     let figures = [
         ("of CPU time", Unit::Time, of.cpu_ns),
         ("of wall time", Unit::Time, of.wall_ns),
-        ("page faults", Unit::Count, of.page_faults),
-        ("of the resident set", Unit::Bytes, of.resident_bytes),
+        ("page faults", Unit::Count, of.faults),
+        ("of the resident set", Unit::Bytes, of.resident_peak_bytes),
     ];
     let told = figures.into_iter().filter_map(|(name, unit, saved)| {
         // What may be nothing is not told.

@@ -7,7 +7,7 @@ const FEWEST: u64 = 1000;
 
 /// Whether most blocks of a line are temporary, and there are many.
 pub fn are_temporary(metrics: &Priced) -> bool {
-    let (temporary, blocks) = (metrics.temporary, Metric::Acquisitions.value(metrics));
+    let (temporary, blocks) = (metrics.temporary, Metric::Allocations.value(metrics));
     temporary >= FEWEST && temporary.saturating_mul(10) >= blocks.saturating_mul(7)
 }
 

@@ -23,7 +23,7 @@ impl Quantity {
     /// The smallest difference that a single pair of recordings resolves: a share of the whole, and a number.
     pub fn resolves(self) -> Option<(f64, f64)> {
         match self {
-            Quantity::Acquisitions | Quantity::Bytes => Some((single::COUNTS, 0.0)),
+            Quantity::Allocations | Quantity::Bytes => Some((single::COUNTS, 0.0)),
             Quantity::Peak => None, // with the bytes, or by chance
             Quantity::Faults => Some(single::FAULTS),
             Quantity::Cost => Some(single::COST),

@@ -27,7 +27,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of the program's processor time.
     const LEAST_TIME: f64 = 0.001;
     let row = facts.largest(|row| row.metrics.temporary).into_iter().find(|row| are_temporary(&row.metrics))?;
-    let (temporary, all) = (row.metrics.temporary, Metric::Acquisitions.value(&facts.sums.total));
+    let (temporary, all) = (row.metrics.temporary, Metric::Allocations.value(&facts.sums.total));
     let allocator_ns = row.metrics.costs().allocator;
     // By the clock, calls take more than processor time.
     let processor = facts.processor().filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
@@ -37,7 +37,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
         Finding::new(
             What::Churn(Churn {
                 temporary,
-                blocks: Metric::Acquisitions.value(&row.metrics),
+                blocks: Metric::Allocations.value(&row.metrics),
                 allocator_ns,
                 allocator_interval: facts.tariff.allocator(&row.metrics).into(),
                 of_processor,

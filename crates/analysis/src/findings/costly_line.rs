@@ -34,13 +34,13 @@ pub struct CostlyLine {
     /// Blocks that were not freed.
     pub never_freed: u64,
     /// Of those that were freed; 0 if none was.
-    pub mean_lifetime_ns: f64,
+    pub lifetime_ns: f64,
     /// All of it.
     pub cost_ns: f64,
     /// The allocator's own work.
     pub allocator_ns: f64,
     /// Page faults, zeroing included.
-    pub fault_ns: f64,
+    pub fault_time_ns: f64,
     /// Zeroing.
     pub zeroing_ns: f64,
     /// Work on mappings.
@@ -111,7 +111,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     let metrics = &row.metrics;
     let costs = metrics.costs();
     CostlyLine {
-        blocks: Metric::Acquisitions.value(metrics),
+        blocks: Metric::Allocations.value(metrics),
         bytes: metrics.bytes_allocated,
         block_size: block_size(metrics),
         elements: elements(row),
@@ -119,10 +119,10 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
         mapped_bytes: metrics.mapped_bytes,
         touched_bytes: metrics.touched_bytes,
         never_freed: metrics.live_allocations,
-        mean_lifetime_ns: metrics.mean_lifetime_ns() as f64,
+        lifetime_ns: metrics.mean_lifetime_ns() as f64,
         cost_ns: costs.total(),
         allocator_ns: costs.allocator,
-        fault_ns: costs.faults,
+        fault_time_ns: costs.faults,
         zeroing_ns: costs.zeroing,
         mapping_ns: costs.mapping,
         waiting_ns: costs.waiting,
@@ -136,7 +136,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
 fn serves_others(row: &Row, faults: f64, cost: f64) -> bool {
     const FEW: u64 = 1000;
     const LARGE: u64 = 256 << 10;
-    let pieces = Metric::Acquisitions.value(&row.metrics) + row.metrics.mappings;
+    let pieces = Metric::Allocations.value(&row.metrics) + row.metrics.mappings;
     let bytes = row.metrics.bytes_allocated + row.metrics.mapped_bytes;
     (1..=FEW).contains(&pieces) && bytes / pieces >= LARGE && faults * 2.0 >= cost
 }

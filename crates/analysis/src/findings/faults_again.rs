@@ -18,7 +18,7 @@ pub struct FaultsAgain {
 
 /// Whether more faulted than a line's blocks have. The headers of small blocks and what lies between them are touched, too.
 pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
-    let blocks = Metric::Acquisitions.value(metrics);
+    let blocks = Metric::Allocations.value(metrics);
     let page = tariff.page();
     let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
     let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));

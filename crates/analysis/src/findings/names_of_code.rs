@@ -6,7 +6,7 @@ use memtoll_model::TextId;
 use rustc_hash::FxHashMap;
 
 fn acquired(row: &Row) -> u64 {
-    Metric::Acquisitions.value(&row.metrics)
+    Metric::Allocations.value(&row.metrics)
 }
 
 /// Sums of allocations by what `key` says of a call site, largest first.

@@ -154,13 +154,13 @@ proptest! {
         let mut whole = Priced::default();
         of_group.iter().for_each(|group| whole.add(group));
         prop_assert_eq!(whole.cost_ns(), priced.iter().map(Priced::cost_ns).sum::<u64>());
-        let parts = [whole.allocator_ns, whole.fault_ns, whole.mapping_ns, whole.waiting_ns, whole.reading_ns];
+        let parts = [whole.allocator_ns, whole.fault_time_ns, whole.mapping_ns, whole.waiting_ns, whole.reading_ns];
         prop_assert_eq!(whole.cost_ns(), parts.iter().sum::<u64>());
         // Nothing is cut: faults and mappings cost all that they do, wherever they were. A nanosecond is rounded at each
         // site.
         let near = |ns: u64, exact: f64| (ns as f64 - exact).abs() <= sites.len() as f64;
         let faults = tariff.per_fault(whole.faults, whole.huge_faults) + tariff.file_faults(&whole);
-        prop_assert!(near(whole.fault_ns, faults), "{} of {faults}", whole.fault_ns);
+        prop_assert!(near(whole.fault_time_ns, faults), "{} of {faults}", whole.fault_time_ns);
         prop_assert!(near(whole.mapping_ns, tariff.ns(whole.mapping_time as f64)));
         // The allocator has all that samples say, and more only where faults or mappings are overdrawn.
         if calls.timed_calls > 0 {

@@ -52,7 +52,7 @@ impl Folded {
                 regex.is_match(qualified_name(texts.function)) || regex.is_match(texts.module_name())
             };
             if *known.entry((frame.function, frame.module)).or_insert_with(is_wrapper) {
-                *functions.entry(frame.function).or_default() += Metric::Acquisitions.value(&site.metrics);
+                *functions.entry(frame.function).or_default() += Metric::Allocations.value(&site.metrics);
             }
         }
         let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();

@@ -1,7 +1,7 @@
 //! `memtoll check --each-test`: a recording for each test.
 
-use super::{Arguments, Format, end};
-use crate::exit;
+use super::{Arguments, Format, code_of};
+use crate::exit::{self, Code, Failure};
 use crate::output::Screen;
 use crate::waiting::Waiting;
 use memtoll_check::budget::Budget;
@@ -10,12 +10,12 @@ use memtoll_check::measured::{Measured, fits, rules};
 use memtoll_check::suite::{Suite, Tested};
 use memtoll_verify::run::last_lines;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Code {
     let suite = match suite(arguments) {
         Ok(suite) => suite,
-        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+        Err(failure) => return failure.say(),
     };
     let screen = Screen::stdout(arguments.color);
     let shown = match arguments.format {
@@ -27,38 +27,42 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     match shown {
         Ok(shown) => {
             let printed = screen.print(&shown);
-            end(suite.verdict(), printed)
+            code_of(suite.verdict()).or(printed)
         }
-        Err(error) => exit::fail(error, exit::CANNOT_SAY),
+        Err(error) => exit::fail(error, Code::Failed),
     }
 }
 
-fn suite(arguments: &Arguments) -> Result<Suite, String> {
+fn cannot(why: String) -> Failure {
+    Code::Failed.because(why)
+}
+
+fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
     if matches!(arguments.format, Format::Sarif | Format::Github) {
-        return Err("--each-test has the formats text, json and junit".to_owned());
+        return Err(Code::Usage.because("--each-test has the formats text, json and junit"));
     }
     // Without a budget, the worst tests are listed.
     let file = arguments.budget_file();
     let budget = match arguments.budget.is_some() || file.exists() {
-        true => Budget::read(file, &rules()).map_err(|error| error.to_string())?.split().0,
+        true => Budget::read(file, &rules()).map_err(|error| Code::Usage.because(error))?.split().0,
         false => Budget::default(),
     };
-    let tests = list(&arguments.command)?;
+    let tests = list(&arguments.command).map_err(cannot)?;
     if tests.is_empty() {
-        return Err("the program has no tests".to_owned());
+        return Err(Code::NotKnown.because("the program has no tests"));
     }
     let is_unused = |name: &str| !tests.iter().any(|test| fits(name, &test.name));
     let unused = budget.entries.iter().filter(|entry| is_unused(&entry.scope.name)).cloned().collect();
-    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let scratch = tempfile::tempdir().map_err(|error| cannot(format!("no temporary folder: {error}")))?;
     let folder = arguments.keep.as_deref().unwrap_or(scratch.path());
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    std::fs::create_dir_all(folder).map_err(|error| cannot(format!("{}: {error}", folder.display())))?;
     let waiting = Waiting::new("recording tests");
     let all = tests.len();
     let mut tested = Vec::with_capacity(tests.len());
     for (index, test) in tests.into_iter().enumerate() {
         waiting.tell(format!("{index} of {all} done: {}", test.name));
         let file = file_of(folder, index, &test.name);
-        let failed = match record(&test, &file)? {
+        let failed = match record(&test, &file).map_err(cannot)? {
             Ended::Skipped => {
                 tested.push(Tested::skipped(test.name));
                 continue;
@@ -76,7 +80,7 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
         };
         tested.push(Tested::new(test.name, &measured, failed, &budget));
         if arguments.keep.is_none() {
-            std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            std::fs::remove_file(&file).map_err(|error| cannot(format!("{}: {error}", file.display())))?;
         }
     }
     drop(waiting);

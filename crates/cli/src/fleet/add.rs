@@ -2,7 +2,7 @@
 
 use super::parse::{now_ns, parse_label, parse_window};
 use super::{StoreArgument, failed};
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use clap::ValueHint;
 use memtoll_fleet::Error;
@@ -10,7 +10,6 @@ use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::store::{Added, Purpose, open};
 use memtoll_quantity::counted;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Add recordings to a store
 ///
@@ -50,11 +49,11 @@ enum Private {
 }
 
 /// Says why files were not added, and what to do then.
-fn not_added(error: &Error) -> ExitCode {
+fn not_added(error: &Error) -> Code {
     match error {
         Error::Away { .. } | Error::Full { .. } => {
             let again = "add the files again: those that are in the store already count once";
-            exit::fail(format!("{error}; {again}"), exit::BAD_INPUT)
+            exit::fail(format!("{error}; {again}"), Code::Failed)
         }
         error => failed(error),
     }
@@ -66,15 +65,20 @@ const AHEAD_NS: i64 = 60_000_000_000;
 const TOGETHER: usize = 32;
 
 impl Add {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(&self) -> Code {
         let mut store = match open(&self.store.store, Purpose::Add) {
             Ok(store) => store,
             Err(error) => return not_added(&error),
         };
-        let (mut new, mut known, mut bad) = (0, 0, 0);
+        let (mut new, mut known, mut bad) = (0, 0, Code::Done);
         for files in self.files.chunks(TOGETHER) {
-            let runs: Vec<Run> = files.iter().filter_map(|file| self.read(file)).collect();
-            bad += files.len() - runs.len();
+            let mut runs: Vec<Run> = Vec::new();
+            for file in files {
+                match self.read(file) {
+                    Ok(run) => runs.push(run),
+                    Err(failure) => bad = bad.or(failure.say()),
+                }
+            }
             match store.add(&runs) {
                 Ok(added) => {
                     new += added.iter().filter(|added| **added == Added::New).count();
@@ -86,28 +90,21 @@ impl Add {
         let already = if known > 0 { format!("; {known} were there already, and count once") } else { String::new() };
         let runs = counted(self.files.len() as u64, "run");
         exit::say(format!("added {new} of {runs} to {}{already}", self.store.store));
-        if bad > 0 { ExitCode::from(exit::BAD_INPUT) } else { ExitCode::SUCCESS }
+        bad
     }
 
-    /// A recording as a run; what is wrong is said.
-    fn read(&self, file: &Path) -> Option<Run> {
+    /// A recording as a run.
+    fn read(&self, file: &Path) -> Result<Run, Failure> {
         let wish = Wish {
             labels: self.label.iter().cloned().collect(),
             window_ns: self.window,
             without_host: self.without.contains(&Private::Host),
             without_paths: self.without.contains(&Private::Paths),
         };
-        let recording = match self.names.open(file) {
-            Ok(recording) => recording,
-            Err(error) => {
-                exit::say(error);
-                return None;
-            }
-        };
+        let recording = self.names.open(file).map_err(|error| Code::Usage.because(error))?;
         let mut run = Run::of(&recording, &wish);
         if let Some(damage) = run.damage.first() {
-            exit::say(format!("{} is not added: {damage}", file.display()));
-            return None;
+            return Err(Code::Damaged.because(format!("{} is not added: {damage}", file.display())));
         }
         let now = now_ns();
         if run.start_ns > now + AHEAD_NS {
@@ -118,6 +115,6 @@ impl Add {
             ));
             run.start_ns = now;
         }
-        Some(run)
+        Ok(run)
     }
 }

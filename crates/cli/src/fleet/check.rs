@@ -1,20 +1,21 @@
 //! `memtoll fleet check`
 
-use super::Asked;
 use super::parse::parse_label;
-use crate::exit;
+use super::{Asked, failed};
+use crate::check::code_of;
+use crate::exit::{self, Code};
 use crate::output::Printing;
 use clap::ValueHint;
 use memtoll_check::budget::Budget;
 use memtoll_check::measured::rules;
-use memtoll_check::verdict::{Verdict, overall};
+use memtoll_check::verdict::overall;
+use memtoll_fleet::Error;
 use memtoll_fleet::selection::Selection;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Hold the runs of a store against a budget
 ///
-/// Limits are for the mean run; how much runs differ decides what is noise. Exit codes are those of memtoll check.
+/// Limits are for the mean run; how much runs differ decides what is noise.
 #[derive(clap::Args)]
 pub struct Check {
     #[command(flatten)]
@@ -46,10 +47,10 @@ enum CheckFormat {
 }
 
 impl Check {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(&self) -> Code {
         let budget = match Budget::read(&self.budget, &rules()) {
             Ok(budget) => budget.split().1, // a store knows nothing of single tests
-            Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+            Err(error) => return exit::fail(error, Code::Usage),
         };
         let selection = self.asked.selection();
         let is_replaced = |name: &str| self.baseline.iter().any(|(other, _)| other == name);
@@ -63,7 +64,8 @@ impl Check {
             .and_then(|mut store| memtoll_fleet::check::check(store.as_mut(), &budget, &selection, baseline));
         let all = match judged {
             Ok(all) => all,
-            Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+            Err(error @ Error::Question(_)) => return exit::fail(error, Code::NotKnown),
+            Err(error) => return failed(&error),
         };
         let (screen, name) = (self.printing.screen(), self.budget.display().to_string());
         let text = match self.printing.format {
@@ -73,12 +75,8 @@ impl Check {
         };
         let printed = match text {
             Ok(text) => screen.print(&text),
-            Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+            Err(error) => return exit::fail(error, Code::Failed),
         };
-        match overall(&all) {
-            Verdict::Broken => ExitCode::from(exit::BUDGET_BROKEN),
-            Verdict::Unknown => ExitCode::from(exit::CANNOT_SAY),
-            Verdict::Kept | Verdict::WithinNoise => printed,
-        }
+        code_of(overall(&all)).or(printed)
     }
 }

@@ -2,13 +2,12 @@
 
 use super::parse::{parse_day, parse_name};
 use super::{StoreArgument, failed};
-use crate::exit;
+use crate::exit::{self, Code};
 use crate::output::{ColorChoice, Screen};
 use memtoll_fleet::cluster::{tables_of, tables_over};
 use memtoll_fleet::rollup::roll_up;
 use memtoll_fleet::store::{Purpose, day, open};
 use memtoll_query::format::counted;
-use std::process::ExitCode;
 
 /// Add up the runs of whole days, so that questions about many runs take less time
 ///
@@ -29,14 +28,14 @@ pub struct RollUp {
 }
 
 impl RollUp {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(&self) -> Code {
         let until = day(self.until);
         let rolled =
             open(&self.store.store, Purpose::Ask).and_then(|mut store| roll_up(store.as_mut(), &until, self.again));
         match rolled {
             Ok(days) => {
                 exit::say(format!("rolled up {} of services before {until}", counted(days, "day")));
-                ExitCode::SUCCESS
+                Code::Done
             }
             Err(error) => failed(&error),
         }
@@ -57,12 +56,12 @@ pub struct Forget {
 }
 
 impl Forget {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(&self) -> Code {
         let until = day(self.until);
         match open(&self.store.store, Purpose::Forget).and_then(|mut store| store.forget(&until)) {
             Ok(runs) => {
                 exit::say(format!("removed {} that began before {until}", counted(runs, "run")));
-                ExitCode::SUCCESS
+                Code::Done
             }
             Err(error) => failed(&error),
         }
@@ -89,7 +88,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(&self) -> Code {
         let statements = match (&self.cluster, &self.of) {
             (Some(cluster), Some(of)) => tables_over(&self.database, cluster, of),
             _ => tables_of(&self.database),

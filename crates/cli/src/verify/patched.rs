@@ -1,8 +1,8 @@
 //! `memtoll verify --patch`: both sides from copies of the sources, one of them with the change.
 
-use super::{Arguments, Problem};
+use super::{Arguments, failed};
 use crate::advise::{advise, finding};
-use crate::exit;
+use crate::exit::{self, Code, Failure};
 use memtoll_advise::{Advice, Root, Wish, json, patch};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sums::sums;
@@ -15,17 +15,17 @@ use std::path::Path;
 
 /// A recording, and all that the advice finds in it: a user who asks for a finding by its id has seen it, however little it
 /// saves.
-pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Problem> {
-    let recording = arguments.names.open(file).map_err(|error| Problem::Patch(error.to_string()))?;
+pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Failure> {
+    let recording = arguments.names.open(file).map_err(|error| Code::Usage.because(error))?;
     let sums = sums(&recording, Selection::default());
     let advice = advise(&recording, &sums, None, &Wish { threshold: 0.0, ..Wish::default() });
     Ok((recording, advice))
 }
 
 /// What a finding promises.
-pub fn predictions(advice: &Advice, id: &str) -> Result<Vec<Prediction>, Problem> {
-    finding(advice, id).map_err(Problem::Patch)?;
-    Ok(prediction::in_text(&json(advice).unwrap_or_default(), "memtoll advise", id)?)
+pub fn predictions(advice: &Advice, id: &str) -> Result<Vec<Prediction>, Failure> {
+    finding(advice, id).map_err(|why| Code::NotFound.because(why))?;
+    prediction::in_text(&json(advice).unwrap_or_default(), "memtoll advise", id).map_err(failed)
 }
 
 /// Both sides, built.
@@ -43,37 +43,38 @@ impl Patched {
     ///
     /// # Errors
     /// The recording has no such finding, the finding has no patch, or a copy cannot be built.
-    pub fn new(arguments: &Arguments, id: &str, file: &Path, build: &str) -> Result<Patched, Problem> {
+    pub fn new(arguments: &Arguments, id: &str, file: &Path, build: &str) -> Result<Patched, Failure> {
         let (recording, advice) = advice(arguments, file)?;
-        let found = finding(&advice, id).map_err(Problem::Patch)?;
+        let found = finding(&advice, id).map_err(|why| Code::NotFound.because(why))?;
         let root = match &arguments.root {
             Some(root) => Root::at(root),
             None => Root::of(&recording, std::slice::from_ref(found)),
         };
         let patch = patch(&recording, found, &root)
-            .map_err(|why| Problem::Patch(format!("there is no patch for {id}: {why}")))?;
+            .map_err(|why| Code::NotFound.because(format!("there is no patch for {id}: {why}")))?;
         let predictions = predictions(&advice, id)?;
         // The recorded command is one of where it was recorded.
         let here = match arguments.command.is_empty() {
             true => recording.about.directory.clone().into(),
-            false => std::env::current_dir()?,
+            false => std::env::current_dir().map_err(failed)?,
         };
-        let copies = [Copied::of(root.folder(), &here)?, Copied::of(root.folder(), &here)?];
-        copies[1].write(&patch.file, &patch.after)?;
+        let [before, after] = [(); 2].map(|()| Copied::of(root.folder(), &here).map_err(failed));
+        let copies = [before?, after?];
+        copies[1].write(&patch.file, &patch.after).map_err(failed)?;
         let recorded: Vec<OsString> = recording.about.command.iter().map(OsString::from).collect();
         let words = if arguments.command.is_empty() { &recorded } else { &arguments.command };
         let mut commands = Vec::new();
         for (copy, side) in copies.iter().zip(["before", "after"]) {
             exit::say(format!("building {side} the change"));
-            copy.build(side, build)?;
-            commands.push(copy.command(words).map_err(Problem::Patch)?);
+            copy.build(side, build).map_err(failed)?;
+            commands.push(copy.command(words).map_err(|why| Code::Failed.because(why))?);
         }
-        if !copies[1].differs(&copies[0], &patch.file)? {
+        if !copies[1].differs(&copies[0], &patch.file).map_err(failed)? {
             let what =
                 format!("the build makes the same program with the patch as without: does it compile {}?", patch.name);
-            return Err(Problem::Patch(what));
+            return Err(Code::Failed.because(what));
         }
-        let commands = commands.try_into().map_err(|_| Problem::Patch("a side is missing".to_owned()))?;
+        let commands = commands.try_into().map_err(|_| Code::Failed.because("a side is missing"))?;
         Ok(Patched { commands, predictions, _copies: copies })
     }
 }

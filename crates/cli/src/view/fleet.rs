@@ -1,18 +1,17 @@
 //! `memtoll view --store`
 
 use super::{Arguments, listen};
-use crate::exit;
+use crate::exit::{self, Code};
 use memtoll_fleet::pages::page;
 use memtoll_fleet::store::{Purpose, open};
 use memtoll_view::serve::pages::Page;
-use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 /// Shows what a store says, until the process ends.
-pub fn show(store: &str, arguments: &Arguments) -> ExitCode {
+pub fn show(store: &str, arguments: &Arguments) -> Code {
     let store = match open(store, Purpose::Ask) {
         Ok(store) => Mutex::new(store),
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, Code::Usage),
     };
     let listening = match listen(arguments) {
         Ok(listening) => listening,
@@ -24,5 +23,5 @@ pub fn show(store: &str, arguments: &Arguments) -> ExitCode {
         let answer = page(store.as_mut(), url);
         Page { status: answer.status, kind: answer.kind, body: answer.body }
     });
-    ExitCode::SUCCESS
+    Code::Done
 }

@@ -226,7 +226,7 @@ impl<R> Column<R> {
 pub fn metrics<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = Column<R>> {
     TABLE.iter().map(move |about| {
         let value = move |row: &R| figures(row).of(about.metric).into();
-        Column::new(Kind::Integer, about.json, about.unit.into(), about.help, value).optional()
+        Column::new(Kind::Integer, about.key, about.unit.into(), about.help, value).optional()
     })
 }
 

@@ -31,7 +31,7 @@ pub struct Process {
     exit_signal: Option<i64>,
     cpu_ns: Option<u64>,
     recorder_ns: Option<u64>,
-    peak_resident_bytes: Option<u64>,
+    resident_peak_bytes: Option<u64>,
     figures: Figures,
 }
 
@@ -55,7 +55,7 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
             exit_signal: exit.and_then(|exit| if let Exit::Signal(number) = exit { Some(number.into()) } else { None }),
             cpu_ns: told.balance.as_ref().and_then(|balance| balance.cpu_ns),
             recorder_ns: told.balance.as_ref().and_then(|balance| balance.recorder_ns),
-            peak_resident_bytes: told.resident.peak_resident_bytes,
+            resident_peak_bytes: told.resident.resident_peak_bytes,
             figures: told.figures.clone(),
         }
     };
@@ -94,8 +94,8 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
             .optional(),
         Column::ns("cpu_ns", "Processor time.", |row: &Process| row.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |row: &Process| row.recorder_ns.into()),
-        Column::bytes("peak_resident_bytes", "The largest resident set.", |row: &Process| {
-            row.peak_resident_bytes.into()
+        Column::bytes("resident_peak_bytes", "The largest resident set.", |row: &Process| {
+            row.resident_peak_bytes.into()
         }),
     ];
     columns.extend(metrics(|row: &Process| &row.figures));

@@ -25,9 +25,9 @@ pub struct Run {
     cpu_ns: Option<u64>,
     recorder_ns: Option<u64>,
     other_faults: Option<u64>,
-    other_fault_ns: Option<u64>,
+    other_fault_time_ns: Option<u64>,
     rest_ns: Option<i64>,
-    peak_resident_bytes: Option<u64>,
+    resident_peak_bytes: Option<u64>,
     missing: Option<String>,
 }
 
@@ -57,9 +57,9 @@ impl Run {
             cpu_ns: totals.balance.cpu_ns,
             recorder_ns: totals.balance.recorder_ns,
             other_faults: totals.balance.other_faults,
-            other_fault_ns: totals.balance.other_fault_ns,
+            other_fault_time_ns: totals.balance.other_fault_time_ns,
             rest_ns: totals.balance.rest_ns,
-            peak_resident_bytes: totals.resident.peak_resident_bytes,
+            resident_peak_bytes: totals.resident.resident_peak_bytes,
             missing: (!missing.is_empty()).then_some(missing),
         }
     }
@@ -101,14 +101,14 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
         Column::ns("cpu_ns", "Processor time of all processes.", |run: &Run| run.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |run: &Run| run.recorder_ns.into()),
         Column::count("other_faults", "Page faults of code, stacks and files.", |run: &Run| run.other_faults.into()),
-        Column::ns("other_fault_ns", "Time of those.", |run: &Run| run.other_fault_ns.into()),
+        Column::ns("other_fault_time_ns", "Time of those.", |run: &Run| run.other_fault_time_ns.into()),
         Column::ns("rest_ns", "Processor time that is left for the program's own work.", |run: &Run| {
             run.rest_ns.into()
         }),
         Column::bytes(
-            "peak_resident_bytes",
+            "resident_peak_bytes",
             "The largest resident set of all processes at one instant.",
-            |run: &Run| run.peak_resident_bytes.into(),
+            |run: &Run| run.resident_peak_bytes.into(),
         ),
         Column::text("missing", "What is missing in the recording; null: nothing.", |run: &Run| {
             run.missing.as_deref().into()

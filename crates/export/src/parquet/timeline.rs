@@ -5,7 +5,7 @@ use super::processes::image;
 use super::runs::run_id;
 use super::source::Source;
 use crate::intervals::{Interval, TIMES, grid, intervals};
-use memtoll_analysis::metric::TABLE;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::tariff::Sees;
 use memtoll_trace::ids::ImageNo;
 use parquet::data_type::ByteArray;
@@ -41,6 +41,7 @@ pub fn rows<'s>(source: &'s Source) -> impl Iterator<Item = Row> + 's {
 pub fn columns(id: &ByteArray) -> Vec<Column<Row>> {
     let begin = "When the interval begins. Those of all processes begin at the same times.";
     let faults = "Page faults of blocks and mappings.";
+    let key = |metric: Metric| metric.about().key;
     let mut columns = vec![
         run_id(id),
         image(|row: &Row| row.image.into()),
@@ -49,16 +50,16 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Row>> {
         Column::bytes("lowest_live_bytes", "The fewest live bytes in it.", |row: &Row| row.interval.lowest.into()),
         Column::bytes("highest_live_bytes", "The most live bytes in it.", |row: &Row| row.interval.highest.into()),
         Column::bytes("live_bytes", "Live bytes at its end.", |row: &Row| row.interval.live.into()),
-        Column::count("acquisitions", "Blocks that the process got, by reallocation or not.", |row: &Row| {
-            row.interval.acquisitions.into()
+        Column::count(key(Metric::Allocations), "Blocks that the process got, by reallocation or not.", |row: &Row| {
+            row.interval.allocations.into()
         }),
-        Column::bytes("bytes_allocated", "Bytes of these.", |row: &Row| row.interval.bytes.into()),
-        Column::count("all_faults", faults, |row: &Row| row.sees.faults.then_some(row.interval.faults).into()),
+        Column::bytes(key(Metric::Bytes), "Bytes of these.", |row: &Row| row.interval.bytes.into()),
+        Column::count(key(Metric::Faults), faults, |row: &Row| row.sees.faults.then_some(row.interval.faults).into()),
     ];
-    for (time, name) in TIMES.into_iter().enumerate() {
-        let Some(about) = TABLE.iter().find(|about| about.json == name) else { continue };
-        let value = move |row: &Row| about.metric.is_known(row.sees).then_some(row.interval.ns[time]).into();
-        columns.push(Column::new(Kind::Integer, name, Unit::Nanoseconds, about.help, value).optional());
+    for (time, metric) in TIMES.into_iter().enumerate() {
+        let about = metric.about();
+        let value = move |row: &Row| metric.is_known(row.sees).then_some(row.interval.ns[time]).into();
+        columns.push(Column::new(Kind::Integer, about.key, Unit::Nanoseconds, about.help, value).optional());
     }
     columns
 }

@@ -8,7 +8,7 @@ use super::packets::Packets;
 use super::waits::{self, Why};
 use crate::intervals::{Interval, TIMES, grid, intervals};
 use memtoll_analysis::lanes::lanes;
-use memtoll_analysis::metric::{About, TABLE};
+use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::runners::thread_name;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Image;
@@ -112,16 +112,15 @@ struct Counted {
 
 /// The counters that go up only. Their last values are the report's.
 fn counted() -> Vec<Counted> {
-    let named = |json: &str| TABLE.iter().find(|about| about.json == json);
     type Value = fn(&Interval) -> u64;
-    let counts: [(&str, Value); 3] = [
-        ("acquisitions", |interval| interval.acquisitions),
-        ("bytes_allocated", |interval| interval.bytes),
-        ("all_faults", |interval| interval.faults),
+    let counts: [(Metric, Value); 3] = [
+        (Metric::Allocations, |interval| interval.allocations),
+        (Metric::Bytes, |interval| interval.bytes),
+        (Metric::Faults, |interval| interval.faults),
     ];
     let times: [Value; TIMES.len()] = [|of| of.ns[0], |of| of.ns[1], |of| of.ns[2], |of| of.ns[3], |of| of.ns[4]];
     let all = counts.into_iter().chain(TIMES.into_iter().zip(times));
-    all.filter_map(|(json, value)| Some(Counted { about: named(json)?, value })).collect()
+    all.map(|(metric, value)| Counted { about: metric.about(), value }).collect()
 }
 
 /// The counters of processes: live bytes, and what was counted and paid so far.
@@ -156,13 +155,13 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
                 memtoll_analysis::metric::Unit::Bytes => UNIT_SIZE_BYTES,
                 memtoll_analysis::metric::Unit::Time => UNIT_TIME_NS,
             };
-            let track = ids.of(Track::Counter(number, about.json), packets, |track| {
+            let track = ids.of(Track::Counter(number, about.key), packets, |track| {
                 track.name = Some(about.title.to_owned());
                 track.description = Some(about.help.to_owned());
                 track.parent_uuid = parent_uuid;
                 track.counter = Some(CounterDescriptor { unit: Some(unit), unit_name: None });
             })?;
-            let sum = so_far.entry((number, about.json)).or_default();
+            let sum = so_far.entry((number, about.key)).or_default();
             // That there was nothing is known, too.
             if let Some(first) = intervals.first() {
                 packets.event(first.begin, counter(track, *sum))?;

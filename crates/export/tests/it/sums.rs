@@ -264,8 +264,8 @@ fn parquet(folder: &[u8], answer: &Answer) -> Sums {
     let adds_up = |together: Together| together == Together::Sum || together == Together::Peak && !several;
     let known = |about: &&About| about.metric.is_known(answer.basis.tariff.sees()) && adds_up(about.together);
     let sum = |about: &About| {
-        assert_eq!(stacks.get(about.json), sites.get(about.json), "{}", about.json);
-        (about.name, stacks.get(about.json).map_or(0, |sum| u64::try_from(*sum).unwrap()))
+        assert_eq!(stacks.get(about.key), sites.get(about.key), "{}", about.key);
+        (about.name, stacks.get(about.key).map_or(0, |sum| u64::try_from(*sum).unwrap()))
     };
     TABLE.iter().filter(known).map(sum).collect()
 }

@@ -30,7 +30,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let metrics: Vec<Metric> = match is_peak {
         true => vec![Metric::Peak],
         false => {
-            let beside = COSTS.into_iter().chain([Metric::Acquisitions, Metric::Bytes]);
+            let beside = COSTS.into_iter().chain([Metric::Allocations, Metric::Bytes]);
             std::iter::once(*metric).chain(beside.filter(|beside| beside != metric)).collect()
         }
     };
@@ -103,7 +103,7 @@ fn left_out(
 ) -> Result<Option<String>, Error> {
     // Counts of calls are known of all runs.
     let whole = Selection { sample: None, ..selection.clone() };
-    let runs = Runs { selection: &whole, metric: Metric::Acquisitions, per: &Per::Run, buckets: None };
+    let runs = Runs { selection: &whole, metric: Metric::Allocations, per: &Per::Run, buckets: None };
     let all = bases(store, &runs)?.into_values().next().unwrap_or_default().base.runs;
     let missing = all - counted_runs;
     let why = "the kernel did not show it there, or they lack what values are divided by";

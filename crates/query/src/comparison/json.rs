@@ -87,7 +87,7 @@ fn total(total: &Total) -> JsonNumber {
 }
 
 fn key(quantity: Quantity) -> &'static str {
-    quantity.metric().about().json
+    quantity.metric().about().key
 }
 
 fn frame<'a>(frames: &'a Frames, row: &Row) -> Option<JsonFrame<'a>> {

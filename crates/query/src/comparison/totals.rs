@@ -3,7 +3,7 @@
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::diff::{Quantity, Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::Unit;
+use memtoll_analysis::metric::{Metric, Unit};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::tariff::{CostEstimates, Sees};
@@ -55,6 +55,11 @@ const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -
     Declared { name, key, unit, of, shown: Shown::Always }
 }
 
+/// A total that is a metric's: with its key and its unit.
+const fn of_metric(name: &'static str, metric: Metric, of: fn(&Run) -> Option<Estimate>) -> Declared {
+    total(name, metric.about().key, metric.about().unit, of)
+}
+
 const fn if_any(declared: Declared) -> Declared {
     Declared { shown: Shown::IfAny, ..declared }
 }
@@ -64,11 +69,11 @@ const fn if_mapped(declared: Declared) -> Declared {
 }
 
 const TOTALS: [Declared; 18] = [
-    total("allocations", "allocations", Unit::Count, |r| count(r, |m| m.allocations)),
-    total("reallocations", "reallocations", Unit::Count, |r| count(r, |m| m.reallocations)),
-    total("bytes allocated", "bytes_allocated", Unit::Bytes, |r| count(r, |m| m.bytes_allocated)),
-    if_any(total("bytes mapped", "mapped_bytes", Unit::Bytes, |r| count(r, |m| m.mapped_bytes))),
-    total("peak", "peak_bytes", Unit::Bytes, |r| count(r, |m| m.peak_bytes)),
+    of_metric("allocations", Metric::Allocations, |r| count(r, Priced::acquisitions)),
+    of_metric("reallocations", Metric::Reallocations, |r| count(r, |m| m.reallocations)),
+    of_metric("bytes allocated", Metric::Bytes, |r| count(r, |m| m.bytes_allocated)),
+    if_any(of_metric("bytes mapped", Metric::Mapped, |r| count(r, |m| m.mapped_bytes))),
+    of_metric("peak", Metric::Peak, |r| count(r, |m| m.peak_bytes)),
     if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
         r.sums.peak_with_mappings().map(|peak| Estimate::exact(peak.bytes() as f64))
     })),
@@ -76,22 +81,22 @@ const TOTALS: [Declared; 18] = [
         let Reserved { bytes, error } = reserved::of_sums(r.recording, r.sums)?;
         Some(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
     })),
-    total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
-    total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
-    total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
-    total("page faults", "all_faults", Unit::Count, |r| {
+    of_metric("live at end", Metric::Live, |r| count(r, |m| m.live_bytes)),
+    of_metric("temporary", Metric::Temporary, |r| count(r, |m| m.temporary)),
+    of_metric("free of null", Metric::NullFrees, |r| count(r, |m| m.free_null_calls)),
+    of_metric("page faults", Metric::Faults, |r| {
         if_seen(r, |sees| sees.faults, Some(Estimate::exact(Quantity::Faults.of(&r.sums.total))))
     }),
-    total("inside the allocator", "allocator_ns", Unit::Time, |r| time(r, |c| c.allocator)),
-    total("page faults' time", "fault_ns", Unit::Time, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),
-    total("mappings", "mapping_ns", Unit::Time, |r| time(r, |c| c.mapping)),
-    if_any(total("waiting in the allocator", "waiting_ns", Unit::Time, |r| {
+    of_metric("inside the allocator", Metric::Allocator, |r| time(r, |c| c.allocator)),
+    of_metric("page faults' time", Metric::FaultTime, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),
+    of_metric("mappings", Metric::Mapping, |r| time(r, |c| c.mapping)),
+    if_any(of_metric("waiting in the allocator", Metric::Waiting, |r| {
         if_seen(r, |sees| sees.switches, time(r, |c| c.waiting))
     })),
-    if_any(total("waiting for the disk", "reading_ns", Unit::Time, |r| {
+    if_any(of_metric("waiting for the disk", Metric::Reading, |r| {
         if_seen(r, |sees| sees.switches, time(r, |c| c.reading))
     })),
-    total("cost of memory", "cost_ns", Unit::Time, |r| time(r, CostEstimates::total)),
+    of_metric("cost of memory", Metric::Cost, |r| time(r, CostEstimates::total)),
     if_any(total("processor time", "processor_ns", Unit::Time, |r| Balance::of_all(r.recording, r.sums).program())),
 ];
 

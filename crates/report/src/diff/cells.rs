@@ -57,7 +57,7 @@ pub(super) fn of_total(total: &Total) -> [String; 5] {
 pub(super) fn headings(of: &Comparison) -> Vec<&'static str> {
     let reallocations = of.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
     let heading = |quantity: Quantity| match quantity {
-        Quantity::Acquisitions => format::acquisitions(reallocations),
+        Quantity::Allocations => format::acquisitions(reallocations),
         other => other.metric().about().title,
     };
     of.quantities().map(heading).collect()

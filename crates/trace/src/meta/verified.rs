@@ -20,9 +20,9 @@ pub struct Verified {
     /// Time from start to end, ns.
     pub wall_ns: Option<Saved>,
     /// Page faults.
-    pub page_faults: Option<Saved>,
+    pub faults: Option<Saved>,
     /// The largest resident set, bytes.
-    pub resident_bytes: Option<Saved>,
+    pub resident_peak_bytes: Option<Saved>,
     /// Whether all of that is as predicted; null: it is not known well enough.
     pub as_predicted: Option<bool>,
 }

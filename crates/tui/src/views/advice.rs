@@ -14,7 +14,7 @@ const KINDS: [Kind; 4] = [
     ("CPU time", Unit::Time, |saves| saves.cpu_ns),
     ("wall time", Unit::Time, |saves| saves.wall_ns),
     ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
-    ("resident set", Unit::Bytes, |saves| saves.resident_bytes),
+    ("resident set", Unit::Bytes, |saves| saves.resident_peak_bytes),
 ];
 
 /// All of it.

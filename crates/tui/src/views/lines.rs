@@ -18,7 +18,7 @@ pub const NUMBER: usize = 11;
 pub const SHARE: usize = 8;
 const BAR_COLUMNS: usize = 8;
 /// Further metrics, if there is room.
-const FURTHER: [Metric; 5] = [Metric::Cost, Metric::Acquisitions, Metric::Bytes, Metric::Peak, Metric::Live];
+const FURTHER: [Metric; 5] = [Metric::Cost, Metric::Allocations, Metric::Bytes, Metric::Peak, Metric::Live];
 /// Columns that names have at least before there are further metrics.
 const NAME: usize = 60;
 

@@ -97,11 +97,11 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
 
 /// What the program did with memory.
 fn memory(answer: &Answer, width: usize) -> Vec<Line<'static>> {
-    use memtoll_analysis::metric::Metric::{Acquisitions, Bytes, Live, Peak, Waiting};
+    use memtoll_analysis::metric::Metric::{Allocations, Bytes, Live, Peak, Waiting};
     let Some(totals) = &answer.totals else { return Vec::new() };
     let number = |metric| totals.figures.of(metric).map(|_| lines::value(&totals.figures, metric));
     let all = [
-        (Acquisitions, "allocations"),
+        (Allocations, "allocations"),
         (Bytes, "asked for"),
         (Peak, "at the peak"),
         (Live, "live at the end"),

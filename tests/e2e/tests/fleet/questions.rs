@@ -19,27 +19,26 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     let rows = store.ask("top", &["--sort", "allocations"]);
     let functions = [("load", 50 + 90), ("draw", 12 + 12), ("(total)", 62 + 102)];
     for (name, allocations) in functions {
-        assert_eq!(row(&rows, name)["acquisitions"], allocations, "{rows:#?}");
+        assert_eq!(row(&rows, name)["allocations"], allocations, "{rows:#?}");
     }
     // All costs add up to the reports' totals.
     let reports = [small.text(&["--format", "json"]), large.text(&["--format", "json"])];
     let reports = reports.map(|text| serde_json::from_str::<Value>(&text).unwrap());
-    for column in ["cost_ns", "allocator_ns", "fault_ns", "zeroing_ns", "mapping_ns", "all_faults", "bytes_allocated"] {
+    for column in ["cost_ns", "allocator_ns", "fault_time_ns", "zeroing_ns", "mapping_ns", "faults", "bytes"] {
         let expected: u64 = reports.iter().map(|report| report["totals"][column].as_u64().unwrap_or(0)).sum();
         assert_eq!(row(&rows, "(total)")[column], expected, "{column}: {rows:#?}");
     }
     // Main calls both functions, and allocates nothing itself.
     let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
-    assert_eq!(row(&rows, "main")["acquisitions"], 164, "{rows:#?}");
+    assert_eq!(row(&rows, "main")["allocations"], 164, "{rows:#?}");
     let rows = store.ask("top", &["--sort", "allocations", "--filter", "^draw$"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 24, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 24, "{rows:#?}");
     let rows = store.ask("top", &["--sort", "allocations", "--where", "version=1.5", "--per", "requests"]);
-    assert_eq!(row(&rows, "load")["acquisitions"], 4.5, "{rows:#?}");
-    assert_eq!(row(&rows, "load")["acquisitions_high"], Value::Null, "one run tells no error: {rows:#?}");
+    assert_eq!(row(&rows, "load")["allocations"], 4.5, "{rows:#?}");
+    assert_eq!(row(&rows, "load")["allocations_high"], Value::Null, "one run tells no error: {rows:#?}");
     // A mean has an error, with and without a sample: Student's t of one degree of freedom is 12.706.
     let interval = |rows: &[Value], name: &str| {
-        ["acquisitions_low", "acquisitions", "acquisitions_high"]
-            .map(|column| row(rows, name)[column].as_f64().unwrap())
+        ["allocations_low", "allocations", "allocations_high"].map(|column| row(rows, name)[column].as_f64().unwrap())
     };
     let rows = store.ask("top", &["--sort", "allocations", "--per", "run"]);
     for (name, mean, error) in [("load", 70.0, 12.706 * 20.0), ("draw", 12.0, 0.0), ("(total)", 82.0, 12.706 * 20.0)] {
@@ -54,9 +53,9 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     assert_eq!(row(&rows, "load")["peak_bytes"], 100, "{rows:#?}");
     for group in ["line", "module", "process", "service", "host"] {
         let rows = store.ask("top", &["--sort", "allocations", "--group", group]);
-        assert_eq!(row(&rows, "(total)")["acquisitions"], 164, "{group}: {rows:#?}");
+        assert_eq!(row(&rows, "(total)")["allocations"], 164, "{group}: {rows:#?}");
         let sum: u64 =
-            rows.iter().filter(|row| row["name"] != "(total)").map(|row| row["acquisitions"].as_u64().unwrap()).sum();
+            rows.iter().filter(|row| row["name"] != "(total)").map(|row| row["allocations"].as_u64().unwrap()).sum();
         assert_eq!(sum, 164, "{group}: {rows:#?}");
     }
     let lines = store.ask("top", &["--sort", "allocations", "--group", "line"]);
@@ -64,7 +63,7 @@ fn answers_are_those_of_the_recordings(store: &Store) {
 
     let rows = store.ask("trend", &["--label", "version", "--sort", "allocations"]);
     let found: Vec<(&Value, &Value, &Value)> =
-        rows.iter().map(|row| (&row["name"], &row["runs"], &row["acquisitions"])).collect();
+        rows.iter().map(|row| (&row["name"], &row["runs"], &row["allocations"])).collect();
     assert_eq!(found, [(&"1.4".into(), &1.into(), &62.into()), (&"1.5".into(), &1.into(), &102.into())]);
     assert_eq!(store.ask("trend", &["--sort", "allocations"]), rows, "there are versions, so it follows them");
     let rows = store.ask("trend", &["--by-day", "--sort", "allocations"]);
@@ -77,12 +76,12 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     // A run that does not tell its requests has no part in a mean of these.
     store.add(&[&recording("70")], &["version=1.3", "service=silent"]);
     let rows = store.ask("top", &["--sort", "bytes", "--per", "requests"]);
-    assert_eq!(row(&rows, "load")["acquisitions"].as_f64(), Some((50.0 + 90.0) / 30.0), "{rows:#?}");
+    assert_eq!(row(&rows, "load")["allocations"].as_f64(), Some((50.0 + 90.0) / 30.0), "{rows:#?}");
     let share = row(&rows, "load")["share"].as_f64().unwrap();
-    let all = row(&rows, "(total)")["bytes_allocated"].as_f64().unwrap();
-    assert!((row(&rows, "load")["bytes_allocated"].as_f64().unwrap() / all - share).abs() < 1e-9, "{rows:#?}");
-    fails(&store.run("top", &["--where", "version=9"]), 1, &["no run", "version=9", "version=1.4"]);
-    fails(&store.run("top", &["--filter", "nobody"]), 1, &["no function or module", "nobody"]);
+    let all = row(&rows, "(total)")["bytes"].as_f64().unwrap();
+    assert!((row(&rows, "load")["bytes"].as_f64().unwrap() / all - share).abs() < 1e-9, "{rows:#?}");
+    fails(&store.run("top", &["--where", "version=9"]), 3, &["no run", "version=9", "version=1.4"]);
+    fails(&store.run("top", &["--filter", "nobody"]), 3, &["no function or module", "nobody"]);
 }
 
 /// What runs have as a whole stands below the rows, and can be limited: memory that is only reserved is apart from what is used.
@@ -100,9 +99,9 @@ fn what_is_only_reserved_is_apart(store: &Store) {
     let budget = folder.path().join("memtoll.toml");
     for (limit, code) in [
         ("reserved = '60 MiB'", 0),
-        ("reserved = '58 MiB'", 1),
+        ("reserved = '58 MiB'", 5),
         ("resident-peak = '40 MiB'", 0),
-        ("resident-peak = '2 MiB'", 1),
+        ("resident-peak = '2 MiB'", 5),
     ] {
         fs::write(&budget, format!("[run]\n{limit}")).unwrap();
         let outcome = store.run("check", &["--budget", budget.to_str().unwrap(), "--where", "version=opens"]);
@@ -163,7 +162,7 @@ fn a_line_is_one_row(store: &Store) {
     let rows = store.ask("top", &["--sort", "allocations", "--group", "line", "--per", "run"]);
     let number = |column: &str| row(&rows, "main")[column].as_f64().unwrap();
     // Student's t of one degree of freedom is 12.706.
-    for (column, expected) in [("acquisitions", 120.0), ("acquisitions_high", 120.0 + 12.706 * 20.0)] {
+    for (column, expected) in [("allocations", 120.0), ("allocations_high", 120.0 + 12.706 * 20.0)] {
         assert!((number(column) - expected).abs() < 0.1, "{column}: {rows:#?}");
     }
 }
@@ -178,20 +177,20 @@ fn hostile_names_are_only_names(store: &Store) {
     store.add(&[&recording("50")], &[&label, &service]);
     store.add(&[&recording("60")], &["version=2"]);
     let rows = store.ask("top", &["--where", &label, "--where", &service, "--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
     let rows = store.ask("trend", &["--label", "ver'sion\\", "--sort", "allocations"]);
     assert_eq!(rows[0]["name"], version);
     let rows = store.ask("top", &["--group", "service", "--sort", "allocations"]);
-    assert_eq!(row(&rows, version)["acquisitions"], 62, "{rows:#?}");
+    assert_eq!(row(&rows, version)["allocations"], 62, "{rows:#?}");
     // The name of a function is what its program makes of it.
     let name = "\"x';DROP/**/TABLE/**/sites;--?\\";
     store.add(&[&Target::new(program("hostile_names.c")).record()], &["version=3"]);
     for group in ["function", "line"] {
         let rows = store.ask("top", &["--where", "version=3", "--sort", "allocations", "--group", group]);
-        assert_eq!(row(&rows, name)["acquisitions"], 1, "{rows:#?}");
+        assert_eq!(row(&rows, name)["allocations"], 1, "{rows:#?}");
     }
     let rows = store.ask("top", &["--filter", "DROP/../TABLE", "--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 1, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 1, "{rows:#?}");
 }
 
 /// Of many runs some are drawn, which are always the same; old runs can be removed.
@@ -205,24 +204,24 @@ fn large_stores_stay_fast(store: &Store) {
     let all = row(&rows, "(total)");
     // The mean of a run: of the three, one with 102 may be there, or none.
     let expected = [62.0, (62.0 + 62.0 + 102.0) / 3.0];
-    let found = all["acquisitions"].as_f64().unwrap();
+    let found = all["allocations"].as_f64().unwrap();
     assert!(expected.iter().any(|value| (value - found).abs() < 1e-9), "{rows:#?}");
-    let [low, high] = ["acquisitions_low", "acquisitions_high"].map(|name| all[name].as_f64().unwrap());
+    let [low, high] = ["allocations_low", "allocations_high"].map(|name| all[name].as_f64().unwrap());
     assert!(low <= found && found <= high && (high > low) == (found > 62.0), "{rows:#?}");
     assert_eq!(store.ask("top", &drawn), rows);
     let rows = store.ask("top", &["--sort", "allocations", "--runs", "100"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"].as_f64(), Some((6 * 62 + 102) as f64 / 7.0), "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"].as_f64(), Some((6 * 62 + 102) as f64 / 7.0), "{rows:#?}");
 
     // Yesterday's are kept, and so are today's.
     let said = store.run("forget", &["--until", "1d"]);
     fails(&said, 0, &["removed 0 runs"]);
     let label = ["--where", "version=1", "--sort", "allocations"];
-    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 6 * 62 + 102);
+    assert_eq!(row(&store.ask("top", &label), "(total)")["allocations"], 6 * 62 + 102);
     let said = store.run("forget", &["--until", "2100-01-01"]);
     fails(&said, 0, &["removed 7 runs that began before 2100-01-01"]);
-    fails(&store.run("top", &[]), 1, &["no run"]);
+    fails(&store.run("top", &[]), 3, &["no run"]);
     store.add(&[&recordings[0]], &["version=1"]);
-    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 62, "it can be added again");
+    assert_eq!(row(&store.ask("top", &label), "(total)")["allocations"], 62, "it can be added again");
 }
 
 #[test]
@@ -264,7 +263,7 @@ fn a_function_counts_once_in_a_stack() {
     let recording = Target::new(program("deep_recursion.c")).record();
     store.add(&[&recording], &[]);
     let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
-    assert_eq!(row(&rows, "down")["acquisitions"], 20_000, "{rows:#?}");
+    assert_eq!(row(&rows, "down")["allocations"], 20_000, "{rows:#?}");
 }
 
 #[test]
@@ -292,7 +291,7 @@ fn every_format_has_the_same_rows() {
     assert!(text("text").contains("1 run, in all, allocations"), "{}", text("text"));
     let csv = text("csv");
     let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(Result::unwrap).collect();
-    assert!(csv.starts_with("acquisitions,share,cost_ns,") && rows[0][0] == *"50", "{csv}");
+    assert!(csv.starts_with("allocations,share,cost_ns,") && rows[0][0] == *"50", "{csv}");
     let markdown = text("markdown");
     assert!(markdown.lines().any(|line| line.starts_with("| 50 | 80.6 % |") && line.contains("load")), "{markdown}");
 }
@@ -306,7 +305,7 @@ fn windows_add_up_to_the_run() {
     let outcome = store.run("add", &[recording.file.to_str().unwrap(), "--window", "50ms"]);
     assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
     let rows = store.ask("top", &["--sort", "allocations"]);
-    for column in ["acquisitions", "bytes_allocated"] {
+    for column in ["allocations", "bytes"] {
         assert_eq!(row(&rows, "(total)")[column], whole["totals"][column], "{column}: {rows:#?}");
     }
 }
@@ -342,20 +341,20 @@ fn budgets_hold_for_the_mean_run() {
     let new = ["--where", "version=1.5", "--baseline", "version=1.4"];
     for (text, code) in [
         ("[run]\nallocations = 92", 0),
-        ("[run]\nallocations = 91", 1),
+        ("[run]\nallocations = 91", 5),
         ("[run]\nallocations = '+30'", 0),
-        ("[run]\nallocations = '+29'", 1),
+        ("[run]\nallocations = '+29'", 5),
         ("[function.load]\nallocations = 80", 0),
-        ("[function.'lo*']\nallocations = 79", 1),
+        ("[function.'lo*']\nallocations = 79", 5),
         ("[function.main]\nallocations = 0", 0),
-        ("[function.main]\nallocations = 91\nwith_callees = true", 1),
+        ("[function.main]\nallocations = 91\nwith_callees = true", 5),
         ("[function.nobody]\nallocations = 0", 0),
         // A name that is gone keeps no limit.
-        ("[function.laod]\nallocations = 80", 2),
+        ("[function.laod]\nallocations = 80", 7),
         // It is unknown whether that is its name.
-        ("[process.bugdet]\nallocations = 0", 2),
-        ("[region.frame]\nallocations = 0", 2),
-        ("[run]\nlive = 0", 2),
+        ("[process.bugdet]\nallocations = 0", 7),
+        ("[region.frame]\nallocations = 0", 7),
+        ("[run]\nlive = 0", 7),
     ] {
         let outcome = check(text, &new);
         assert_eq!(outcome.status.code(), Some(code), "{text}: {outcome:?}");
@@ -365,14 +364,14 @@ fn budgets_hold_for_the_mean_run() {
     let programs = store.ask("top", &["--group", "process", "--sort", "allocations"]);
     let own = programs[0]["name"].as_str().unwrap();
     let of_program = |most: u32| check(&format!("[process.'{own}']\nallocations = {most}"), &new).status.code();
-    assert_eq!((of_program(92), of_program(91)), (Some(0), Some(1)), "{own}");
+    assert_eq!((of_program(92), of_program(91)), (Some(0), Some(5)), "{own}");
     // A baseline takes the place of the label that it has; the others stay.
     store.add(&[&recording("10")], &["version=1.4", "service=other"]);
     let service = ["--where", &format!("service={own}")];
     let grown = |text: &str| check(text, &[&new[..], &service].concat()).status.code();
-    assert_eq!((grown("[run]\nallocations = '+30'"), grown("[run]\nallocations = '+29'")), (Some(0), Some(1)));
+    assert_eq!((grown("[run]\nallocations = '+30'"), grown("[run]\nallocations = '+29'")), (Some(0), Some(5)));
     // Without a baseline, there is nothing to compare with.
-    assert_eq!(check("[run]\nallocations = '+30'", &new[..2]).status.code(), Some(2));
+    assert_eq!(check("[run]\nallocations = '+30'", &new[..2]).status.code(), Some(7));
     let outcome = check("[run]\nallocations = 91", &new);
     assert!(outcome.stdout.contains("92; the budget allows 91"), "{outcome:?}");
 }
@@ -413,7 +412,7 @@ fn two_shards_answer_as_one() {
     let recordings: Vec<Recording> = (0..16).map(|_| recording("50")).collect();
     store.add(&recordings.iter().collect::<Vec<_>>(), &["version=2"]);
     let rows = store.ask("top", &["--sort", "allocations", "--where", "version=2"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 16 * 62, "{rows:#?}");
+    assert_eq!(row(&rows, "(total)")["allocations"], 16 * 62, "{rows:#?}");
     let question = ["--sort", "allocations", "--with-callees"];
     let before = store.ask("top", &question);
     fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up 2 days of services"]);
@@ -423,7 +422,7 @@ fn two_shards_answer_as_one() {
         assert!(answer.ends_with("1\t1\n"), "each shard has a part of the rows: {answer}");
     }
     programs_may_be_renamed(&store);
-    fails(&store.run("forget", &["--until", "90d"]), 2, &["shards of a cluster", "with each of these"]);
+    fails(&store.run("forget", &["--until", "90d"]), 1, &["shards of a cluster", "with each of these"]);
     let shard = servers[1].store(servers[1].port, "part");
     fails(&shard.run("forget", &["--until", "90d"]), 0, &["removed 0 runs"]);
 }
