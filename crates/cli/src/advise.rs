@@ -185,7 +185,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         let function = line.row.frame.map(|frame| qualified_name(Texts::of(frames, frame).function));
         if let Some(function) = function {
             let filter = unnamed::shell_word(&regex::escape(function));
-            text += &format!("  who asks for it: memtoll report {file} --callers --sort cost --filter {filter}\n");
+            text += &format!("  who asks for it: memtoll report {file} --callers --metric cost --filter {filter}\n");
         }
     }
     screen.print(&text)
