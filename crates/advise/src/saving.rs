@@ -143,7 +143,7 @@ pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) 
     Saves {
         cpu_ns: cpu,
         wall_ns: wall(facts, site, cpu),
-        faults: faults,
+        faults,
         allocations: Range::exact((site.acquired() as f64 * share).round()),
         bytes: Range::exact((site.metrics().bytes_allocated as f64 * share).round()),
         ..Saves::default()
