@@ -84,9 +84,9 @@ struct OfStacks {
     #[arg(long, value_name = "NAME")]
     process: Vec<String>,
 
-    /// The metric: allocations, bytes, peak, cost, allocator, faults, fault-time, zeroing, mapping, waiting or reading
+    /// Show this figure, and what has most of it first: allocations, bytes, peak, cost, allocator, faults, fault-time, zeroing, mapping, waiting or reading
     #[arg(long, value_name = "METRIC", default_value = "cost", value_parser = parse_metric)]
-    sort: Metric,
+    metric: Metric,
 
     /// Divide by this: run, cpu (seconds of CPU) or the name of a label that is a number, such as requests
     #[arg(long, value_name = "WHAT", value_parser = parse_per)]
@@ -240,7 +240,7 @@ impl Asking {
         let Asking { asked, stacks, printing } = self;
         let (filter, processes) = (stacks.filter.clone(), stacks.process.clone());
         let selection = Selection { filter, processes, ..asked.selection() };
-        let question = Question { selection, metric: stacks.sort, by, per: stacks.per.clone(), limit: stacks.limit };
+        let question = Question { selection, metric: stacks.metric, by, per: stacks.per.clone(), limit: stacks.limit };
         let table = match asked.open().and_then(|mut store| ask(store.as_mut(), &question)) {
             Ok(table) => table,
             Err(error) => return failed(&error),

@@ -1,6 +1,7 @@
 //! What `--help` and the manual pages say below the options.
 
 use crate::{Cli, exit};
+use clap::builder::Styles;
 use clap::{Command, CommandFactory};
 
 /// Command lines, and what they do.
@@ -10,6 +11,15 @@ pub const EXAMPLES: [(&str, &str); 5] = [
     ("memtoll diff app.memtoll app.2.memtoll", "Show what changed between two recordings"),
     ("memtoll doctor ./app", "Check what is missing on this machine and in ./app"),
     ("memtoll record --help", "Show the options of a command"),
+];
+
+/// All commands, in groups by what they are for. The declaration of the commands has the same order.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Record and look", &["record", "report", "view", "tui", "html", "export", "layout", "symbolize", "calibrate"]),
+    ("Change and prove", &["advise", "diff", "try", "verify", "replay", "compare-allocators"]),
+    ("In CI", &["budget", "check"]),
+    ("Many machines", &["fleet"]),
+    ("This machine", &["doctor", "machine", "completions", "manual"]),
 ];
 
 /// What to know before.
@@ -42,7 +52,27 @@ pub fn long() -> String {
 pub fn command() -> Command {
     let cli = Cli::command();
     let names: Vec<String> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.iter().fold(cli, |cli, name| cli.mut_subcommand(name, |command| with_codes(command, name)))
+    let template = template(&cli);
+    let cli = names.iter().fold(cli, |cli, name| cli.mut_subcommand(name, |command| with_codes(command, name)));
+    cli.help_template(template)
+}
+
+/// The help of memtoll itself, with the commands in their groups: clap knows one list only.
+fn template(cli: &Command) -> String {
+    let header = Styles::default().get_header().to_owned();
+    let name = Styles::default().get_literal().to_owned();
+    let widest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    let line = |command: &&str| {
+        let about = cli.find_subcommand(command).and_then(Command::get_about).map(ToString::to_string);
+        format!("  {name}{command:widest$}{name:#}  {}\n", about.unwrap_or_default())
+    };
+    let group = |(heading, names): &(&str, &[&str])| {
+        format!("{header}{heading}:{header:#}\n{}\n", names.iter().map(line).collect::<String>())
+    };
+    let groups: String = GROUPS.iter().map(group).collect();
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{header}Options:{header:#}\n{{options}}{{after-help}}"
+    )
 }
 
 /// A command whose `--help` has its exit codes, as those of all commands below it.
@@ -53,5 +83,45 @@ fn with_codes(command: Command, name: &str) -> Command {
         false => below.iter().fold(command, |command, below| {
             command.mut_subcommand(below, |command| with_codes(command, &format!("{name} {below}")))
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group_in_the_order_of_the_declaration() {
+        let cli = command();
+        let declared: Vec<&str> = cli.get_subcommands().map(Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(grouped, declared);
+    }
+
+    /// All commands that do something, each with the words that lead to it.
+    fn leaves(command: &Command) -> Vec<&Command> {
+        match command.has_subcommands() {
+            true => command.get_subcommands().flat_map(leaves).collect(),
+            false => vec![command],
+        }
+    }
+
+    #[test]
+    fn an_option_means_the_same_in_each_command() {
+        let same = [("metric", "METRIC"), ("format", "FORMAT"), ("to", "TIME"), ("from", "TIME"), ("limit", "N")];
+        let cli = command();
+        for command in leaves(&cli) {
+            for option in command.get_opts() {
+                let long = option.get_long().expect("a long name");
+                let values = option.get_value_names().unwrap_or_default();
+                for (name, value) in same {
+                    let has_value = values.iter().any(|one| one == value);
+                    let is_only_name = ["METRIC", "FORMAT"].contains(&value);
+                    assert!(long != name || has_value, "{} --{long}", command.get_name());
+                    assert!(!is_only_name || !has_value || long == name, "{} --{long}", command.get_name());
+                }
+                assert_ne!(long, "sort", "{}: the figure is --metric", command.get_name());
+            }
+        }
     }
 }

@@ -33,9 +33,10 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "WHAT")]
     group: Option<Group>,
 
-    /// Sort by this, largest first (implies --flat) [default: allocations; with --at: live]
+    /// Show this figure: rows are in its order, trees and shares are of it (implies --flat) [default: allocations; with
+    /// --at: live]
     #[arg(long, value_name = "METRIC", value_parser = metric_parser())]
-    sort: Option<Metric>,
+    metric: Option<Metric>,
 
     #[command(flatten)]
     selection: SelectionArguments,
@@ -61,7 +62,7 @@ pub struct Arguments {
 
 /// Options that lanes, regions and the recorder know nothing of: better an error than silence.
 const NOT_OVER_TIME: [&str; 10] =
-    ["group", "sort", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
+    ["group", "metric", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
 
 #[derive(clap::Args)]
 #[group(multiple = false)]

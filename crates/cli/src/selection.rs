@@ -45,7 +45,7 @@ pub struct SelectionArguments {
     #[arg(long, value_names = ["NAME", "NAME"], num_args = 2, conflicts_with_all = ["from", "to"])]
     between_marks: Option<Vec<String>>,
 
-    /// Charge costs to the code that paid them, not to the lines that allocated (implies --sort cost)
+    /// Charge costs to the code that paid them, not to the lines that allocated (implies --metric cost)
     #[arg(long)]
     pub paid: bool,
 }

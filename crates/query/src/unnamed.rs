@@ -30,7 +30,7 @@ pub fn module(frames: &Frames, frame: FrameId) -> Option<&str> {
 pub fn callers(recording: &Recording, frame: FrameId) -> String {
     let file = shell_word(&recording.path().display().to_string());
     let function = qualified_name(Texts::of(&recording.frames, frame).function);
-    format!("memtoll report {file} --callers --sort cost --filter {}", shell_word(&regex::escape(function)))
+    format!("memtoll report {file} --callers --metric cost --filter {}", shell_word(&regex::escape(function)))
 }
 
 /// Why no change is looked for in a function that is shown as an address, and what helps.

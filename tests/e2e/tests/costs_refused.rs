@@ -135,7 +135,7 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     assert!(text.contains("that the kernel only counted"), "{text}");
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(in_one_line.contains("by the clock: page faults, mapped blocks and waiting are part of it"), "{text}");
-    let table = recording.text(&["--group", "thread", "--sort", "cost"]);
+    let table = recording.text(&["--group", "thread", "--metric", "cost"]);
     let row = table.lines().find(|line| line.contains("\"frees\"")).unwrap_or_else(|| panic!("{table}"));
     assert!(row.contains(&format!("{} in all", frees["minor_faults"])), "{table}");
     let lanes = recording.text(&["--lanes"]);

@@ -58,7 +58,7 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
 
 #[test]
 fn waiting_for_the_allocators_lock_is_charged_to_the_line() {
-    let Some(report) = CostReport::of(&WAITS, &["--sort", "waiting"]) else { return };
+    let Some(report) = CostReport::of(&WAITS, &["--metric", "waiting"]) else { return };
     let all = report.total().waiting_ns;
     assert!(all > 0, "no thread waited");
     let printed = report.function("asks").waiting_ns;
@@ -88,7 +88,7 @@ fn waiting_is_known_by_thread_with_who_was_in_the_allocator() {
     let waiting = report.total().waiting_ns;
     assert!(sum.abs_diff(waiting) <= 1000 + waiting / 1000, "{sum} by thread, {waiting} by line");
 
-    let text = WAITS.text(&["--group", "thread", "--sort", "waiting"]);
+    let text = WAITS.text(&["--group", "thread", "--metric", "waiting"]);
     assert!(text.contains("Who waited in the allocator for whom"), "{text}");
     assert!(text.contains("was in the allocator"), "{text}");
 }
@@ -248,7 +248,7 @@ fn threads_have_the_kernels_counts() {
     assert!(of("touches")["minor_faults"].is_null(), "{threads:#?}");
     let switches = report["kernel"]["switches"] == true;
     assert_eq!(of("touches")["cpu_ns"].is_u64(), switches, "{threads:#?}");
-    let table = recording.text(&["--group", "thread", "--sort", "cost"]);
+    let table = recording.text(&["--group", "thread", "--metric", "cost"]);
     assert!(table.contains("  processor  cost of it  ") && table.contains("unknown") != switches, "{table}");
 }
 

@@ -35,10 +35,10 @@ static INSTALLED: LazyLock<TempDir> = LazyLock::new(|| {
 /// All commands of `memtoll --help`.
 fn commands() -> Vec<String> {
     let help = successful(memtoll().to_str().unwrap(), &["--help"], INSTALLED.path()).stdout;
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let lines = help.lines().skip_while(|line| *line != "Record and look:").take_while(|line| *line != "Options:");
     let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let names = lines.filter(is_name).filter_map(|line| line.split_whitespace().next());
-    let names: Vec<String> = names.filter(|name| *name != "help").map(str::to_owned).collect();
+    let names: Vec<String> = names.map(str::to_owned).collect();
     assert!(["record", "report", "diff"].iter().all(|name| names.iter().any(|one| one == name)), "{help}");
     names
 }

@@ -40,7 +40,7 @@ fn a_line_says_which_process_ran_it() {
     let pids: Vec<i64> = recording.report().processes.iter().map(|process| process.pid).collect();
     let [_, first, second] = pids.iter().map(i64::to_string).collect::<Vec<_>>().try_into().unwrap();
     let where_of = |options: &[&str]| {
-        let text = recording.text(&[&["--sort", "bytes"], options].concat());
+        let text = recording.text(&[&["--metric", "bytes"], options].concat());
         let line = text.lines().find(|line| line.contains("work (tiny.c:")).map(str::to_owned);
         line.unwrap_or_else(|| panic!("no line of work: {text}"))
     };

@@ -93,7 +93,7 @@ fn every_grouping_order_and_view_prints_something() {
         serde_json::from_str::<Value>(&SIZES.text(&["--group", group, "--format", "json"])).unwrap();
     }
     for order in ORDERS {
-        let text = SIZES.text(&["--flat", "--sort", order]);
+        let text = SIZES.text(&["--flat", "--metric", order]);
         assert!(text.contains("small_ones") || text.contains("large_ones"), "{order}:\n{text}");
     }
     for view in VIEWS {
@@ -109,7 +109,7 @@ fn every_grouping_order_and_view_prints_something() {
 #[test]
 fn orders_put_the_right_site_first() {
     let first = |order: &str| {
-        let text = SIZES.text(&["--flat", "--sort", order]);
+        let text = SIZES.text(&["--flat", "--metric", order]);
         let names = ["small_ones", "middle_ones", "large_ones"];
         let found = names.iter().filter_map(|name| text.find(name).map(|at| (at, *name))).min();
         found.unwrap_or_else(|| panic!("{text}")).1

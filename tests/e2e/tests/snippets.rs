@@ -31,6 +31,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("README.md", "memtoll report", What::Commands),
     ("README.md", "memtoll view", What::Commands),
     ("README.md", "memtoll advise", What::Commands),
+    ("README.md", "memtoll budget", What::Commands),
     ("README.md", "memtoll fleet", What::Commands),
     ("README.md", "memtoll try", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),

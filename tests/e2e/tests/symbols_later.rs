@@ -321,7 +321,7 @@ fn symbolized_recordings_are_as_if_names_had_been_there() {
     assert_eq!(mode & 0o777, 0o640);
 
     for options in
-        [&[][..], &["--unfold"], &["--group", "path"], &["--group", "function"], &["--paid", "--sort", "allocations"]]
+        [&[][..], &["--unfold"], &["--group", "path"], &["--group", "function"], &["--paid", "--metric", "allocations"]]
     {
         let (outcome, json) = copy.report("", options);
         assert_eq!(outcome.stderr, "");

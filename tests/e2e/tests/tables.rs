@@ -63,7 +63,7 @@ fn check(recording: &Recording) -> Value {
         export(&recording.file, &to, &[&["--format", "parquet"], options].concat());
     }
     let found = answers(folder.path());
-    let all = report(&recording.file, &["--sort", "cost"]);
+    let all = report(&recording.file, &["--metric", "cost"]);
     let totals = &all["totals"];
 
     let cost = &found["Which lines cost most?"][0];
@@ -77,7 +77,7 @@ fn check(recording: &Recording) -> Value {
         .collect();
     assert_eq!(of_sql, costs[..of_sql.len()]);
 
-    let functions = report(&recording.file, &["--group", "function", "--sort", "faults"]);
+    let functions = report(&recording.file, &["--group", "function", "--metric", "faults"]);
     if let Some(faults) = totals["faults"].as_i64() {
         let by_function = &found["Which functions pay for page faults?"][0];
         assert_eq!(sum(by_function, "faults"), faults);

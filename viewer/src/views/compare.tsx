@@ -55,7 +55,7 @@ export function Compare() {
     useEffect(() => {
         if (!found || isGraph) return;
         setCopy(() => ({
-            heads: ["call site", "type", ...found.metrics.flatMap((one) => [`${one.title} before`, "after", "difference"])],
+            heads: ["call site", "type", ...found.metrics.flatMap((one) => [`${one.name} before`, "after", "difference"])],
             rows: rows.map((row) => [
                 row.name,
                 row.type,

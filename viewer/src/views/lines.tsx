@@ -90,7 +90,7 @@ export function Lines() {
 
     useEffect(() => {
         setCopy(() => ({
-            heads: [group, "type", ...columns.map((one) => one.title)],
+            heads: [group, "type", ...columns.map((one) => one.name)],
             rows: rows.map((row) => [row.name, row.site?.type ?? "", ...columns.map((one) => {
                 const value = valueOf(row.numbers, one, row.at);
                 return value === null ? "not known" : exact(value, one.unit);

@@ -205,7 +205,7 @@ export function Overview() {
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     useEffect(() => {
         setCopy(() => ({
-            heads: ["line", "type", metric.title, "share", "allocations"],
+            heads: ["line", "type", metric.name, "share", "allocations"],
             rows: worst.map((site) => {
                 const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
                 return [siteName(site), site.type, number(value, metric.unit), percent(value, total ?? 0), count(valueOf(profile.siteNumbers, allocations, site.index) ?? 0)];

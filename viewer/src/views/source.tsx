@@ -103,7 +103,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     useEffect(() => {
         if (!found) return;
         setCopy(() => ({
-            heads: ["line", "text", metric.title, `${metric.title} with what it calls`],
+            heads: ["line", "text", metric.name, `${metric.name} with what it calls`],
             rows: lines.filter((line) => own(line) !== null || through(line) !== null).map((line) => [`${file}:${line}`, textOf(line).trim(), number(own(line) ?? 0, metric.unit), number(through(line) ?? 0, metric.unit)]),
         }));
         return () => setCopy(null);

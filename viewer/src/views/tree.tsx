@@ -144,7 +144,7 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
 
     useEffect(() => {
         setCopy(() => ({
-            heads: ["call tree", ...columns.map((one) => one.title)],
+            heads: ["call tree", ...columns.map((one) => one.name)],
             rows: lines.map(({ item, depth }) => [
                 "  ".repeat(depth) + labelOf(item),
                 ...columns.map((one) => {

@@ -245,7 +245,7 @@ for (const where of ["server", "page"]) test(`call trees by module and by type a
         await page.keyboard.press("ArrowLeft");
         await tree.locator('[role="row"][aria-level="2"]').first().waitFor({ state: "detached" });
         const shown = await rows.evaluateAll((all) => all.map((row) => [row.querySelector("b.name")?.title, Number(row.children[1].title.split(/[ ,](?!\d{3})/)[0].replaceAll(",", ""))]));
-        const expected = report(recordings.python, "--callers", "--group", by, "--sort", "allocations", "--min-percent", "0.02").tree;
+        const expected = report(recordings.python, "--callers", "--group", by, "--metric", "allocations", "--min-percent", "0.02").tree;
         const large = expected.children.filter((child) => child.allocations + child.reallocations > 0).map((child) => [child.label, child.allocations + child.reallocations]);
         assert.ok(large.length > 0);
         // A page leaves small call paths out, of all modules together.

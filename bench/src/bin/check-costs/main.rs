@@ -90,7 +90,7 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
 /// Compares the last recording, whose program had `faults` faults, with what perf says of a run of its own.
 fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64, String> {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
-    let options = ["report", "--paid", "--group", "module", "--sort", "faults", "--format", "json"];
+    let options = ["report", "--paid", "--group", "module", "--metric", "faults", "--format", "json"];
     let words = [memtoll].into_iter().chain(options.map(AsRef::as_ref)).chain([file.as_os_str()]);
     let report = CommandLine::new(words).json()?;
     let sites = report["sites"].as_array().ok_or("the report has no sites")?;

@@ -22,7 +22,7 @@ impl Arguments {
             findings: of_sums && (is_all || matches!(view, View::Totals)),
             patterns: is_all,
             details: of_sums && is_all,
-            ..self.selection.query(view, self.sort)
+            ..self.selection.query(view, self.metric)
         })
     }
 
@@ -39,7 +39,7 @@ impl Arguments {
             let whole = TreeQuery::whole(direction);
             Ok(View::Tree(TreeQuery { min_percent: self.min_percent, by: by?, ..whole }))
         };
-        let is_table = shape.flat || self.group.is_some() || self.sort.is_some() || self.selection.paid;
+        let is_table = shape.flat || self.group.is_some() || self.metric.is_some() || self.selection.paid;
         if shape.tree {
             return tree(Direction::Callees);
         }

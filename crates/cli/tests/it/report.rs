@@ -92,7 +92,7 @@ fn all_forms_tell_the_same_sums() {
             assert!(cost <= total && total <= cost + rows, "{file} by {group}: {cost} of {total}");
         }
         for (order, name) in [("allocations", "events"), ("bytes", "bytes"), ("cost", "cost_ns")] {
-            let collapsed = text(&["report", file, "--format", "collapsed", "--sort", order]);
+            let collapsed = text(&["report", file, "--format", "collapsed", "--metric", order]);
             let found: u64 =
                 collapsed.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
             let expected = match order {
@@ -124,10 +124,10 @@ fn a_share_stands_beside_what_it_is_a_share_of() {
         ("temporary", "temporary"),
         ("cost", "cost"),
     ] {
-        let table = text(&["report", "costs.memtoll", "--flat", "--sort", sort]);
+        let table = text(&["report", "costs.memtoll", "--flat", "--metric", sort]);
         let header: Vec<&str> =
             table.lines().next().unwrap().split_whitespace().filter(|w| *w != "at" && *w != "end").collect();
-        assert_eq!(header[..2], [column, "share"], "--sort {sort}: {header:?}");
+        assert_eq!(header[..2], [column, "share"], "--metric {sort}: {header:?}");
         assert_eq!(header.iter().filter(|name| **name == "share").count(), 1, "{header:?}");
     }
 }
@@ -146,7 +146,7 @@ fn a_tree_says_what_it_counts() {
     let some = heading(&["--callers", "--filter", "small_blocks"]);
     let expected = "Callers, from the allocations outwards: 4,000 allocations in stacks that match, 99.7 % of all";
     assert_eq!(some, expected);
-    assert!(heading(&["--tree", "--sort", "peak"]).ends_with(" in blocks at their peak"));
+    assert!(heading(&["--tree", "--metric", "peak"]).ends_with(" in blocks at their peak"));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_filter_says_what_it_lets_through() {
 
 #[test]
 fn an_empty_table_says_why() {
-    let sorted = |file: &str, by: &str| text(&["report", file, "--sort", by]);
+    let sorted = |file: &str, by: &str| text(&["report", file, "--metric", by]);
     assert_eq!(sorted("costs.memtoll", "waiting"), "No thread waited in the allocator.\n");
     assert_eq!(sorted("tiny.memtoll", "faults"), "Page faults are unknown: the kernel did not show them.\n");
     let before = text(&["report", "costs.memtoll", "--at", "0s", "--tree"]);
@@ -230,7 +230,7 @@ fn functions_can_be_folded_like_those_of_a_library() {
 fn options_without_effect_are_errors() {
     for words in [
         &["--tree", "--group", "thread"][..],
-        &["--lanes", "--sort", "cost"],
+        &["--lanes", "--metric", "cost"],
         &["--regions", "--min-size", "1"],
         &["--recorder", "--from", "1ms"],
         &["--format", "collapsed", "--group", "module"],
@@ -285,7 +285,7 @@ fn a_difference_says_what_is_compared_and_what_is_unknown() {
 
 #[test]
 fn a_difference_names_call_sites_as_the_report_does() {
-    let flat = text(&["report", "costs.memtoll", "--flat"]) + &text(&["report", "costs.memtoll", "--sort", "cost"]);
+    let flat = text(&["report", "costs.memtoll", "--flat"]) + &text(&["report", "costs.memtoll", "--metric", "cost"]);
     let changes = json(&["diff", "tiny.memtoll", "costs.memtoll"])["changes"].clone();
     let changes = changes.as_array().unwrap();
     let shown: Vec<&Value> = changes.iter().filter(|change| change["fate"] != "gone").collect();
@@ -383,8 +383,8 @@ fn on_terminal(columns: usize, words: &[&str]) -> String {
 fn nothing_is_wider_than_the_screen() {
     let views: [&[&str]; 9] = [
         &[],
-        &["--flat", "--sort", "lifetime"],
-        &["--sort", "cost"],
+        &["--flat", "--metric", "lifetime"],
+        &["--metric", "cost"],
         &["--tree"],
         &["--callers"],
         &["--lanes"],
@@ -401,7 +401,7 @@ fn nothing_is_wider_than_the_screen() {
                 assert!(line.chars().count() <= columns, "{columns}: {file} {view:?}: {line}\n{text}");
             }
         }
-        let table = on_terminal(columns, &["report", "costs.memtoll", "--flat", "--sort", "lifetime"]);
+        let table = on_terminal(columns, &["report", "costs.memtoll", "--flat", "--metric", "lifetime"]);
         assert!(table.contains("buffer (costs.c:13)"), "{table}");
         assert!(table.lines().next().unwrap().contains("lifetime"), "the order is by it: {table}");
     }

@@ -59,7 +59,7 @@ fn a_full_disk_leaves_the_store_as_it_was() {
     command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
     let outcome = run(command);
     fails(&outcome, 1, &["has no room left", "make room"]);
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
     store.add(&[&recording], &[]);
 }
@@ -79,10 +79,10 @@ fn a_file_counts_a_run_once_though_adding_was_killed() {
     command.arg(memtoll()).args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
     assert_eq!(run(command).status.signal(), Some(libc::SIGXFSZ));
     assert!(folder.path().join("fleet.db-journal").exists(), "it was in the middle of it");
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
     store.add(&[&recording], &[]);
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 62 + allocations, "{rows:#?}");
 }
 
@@ -91,7 +91,7 @@ const ROLL_UP_ON_A_FULL_DISK: &str = "set -eu
     mount -t tmpfs -o size=8m tmpfs \"$1\"
     cd \"$1\" && shift
     fleet() { command=$1; shift; \"$MEMTOLL\" fleet \"$command\" --store fleet.db \"$@\"; }
-    top() { for more in '' --with-callees; do fleet top $more --sort allocations --format json; done; }
+    top() { for more in '' --with-callees; do fleet top $more --metric allocations --format json; done; }
     fleet add \"$@\" --label version=1
     expected=$(top)
     full=0 room=0
@@ -149,12 +149,12 @@ fn clocks_differ(store: &Store) {
     fails(&outcome, 0, &["added 2 of 2 runs"]);
     // By this clock, one of them is of another day: it is the same run.
     fails(&add(false), 0, &["added 0 of 2 runs", "2 were there already"]);
-    let days = store.ask("trend", &["--by-day", "--sort", "allocations"]);
+    let days = store.ask("trend", &["--by-day", "--metric", "allocations"]);
     assert_eq!(days.len(), 1, "{days:#?}");
     store.add(&[&recording("70")], &["version=1"]);
-    let days = store.ask("trend", &["--by-day", "--sort", "allocations"]);
+    let days = store.ask("trend", &["--by-day", "--metric", "allocations"]);
     assert!(days.len() == 2 && days[0]["name"].as_str() < days[1]["name"].as_str(), "{days:#?}");
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 62 + 72 + 82, "{rows:#?}");
 }
 
@@ -183,7 +183,7 @@ fn several_processes_add_at_the_same_time() {
         })
         .collect();
     adding.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 4 * 62, "{rows:#?}");
 }
 
@@ -203,7 +203,7 @@ impl Server<'_> {
 
     #[track_caller]
     fn has(&self, allocations: u64, when: &dyn std::fmt::Debug) {
-        let rows = self.store(self.port).ask("top", &["--sort", "allocations"]);
+        let rows = self.store(self.port).ask("top", &["--metric", "allocations"]);
         assert_eq!(row(&rows, "(total)")["allocations"], allocations, "{when:?}: {rows:#?}");
     }
 }
@@ -322,7 +322,7 @@ fn clickhouse_counts_a_run_once_though_the_server_was_killed() {
         let again = store.add(&[&recording], &["version=1"]);
         assert!(again.contains("added 1 of 1"), "{table}: {again}");
         allocations += 62;
-        let rows = store.ask("top", &["--sort", "allocations"]);
+        let rows = store.ask("top", &["--metric", "allocations"]);
         assert_eq!(row(&rows, "(total)")["allocations"], allocations, "{table}: {rows:#?}");
     }
 }

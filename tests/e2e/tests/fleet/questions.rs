@@ -16,7 +16,7 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     let said = store.add(&[&large], &["version=1.6"]);
     assert!(said.contains("added 0 of 1 run ") && said.contains("1 were there already"), "{said}");
 
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     let functions = [("load", 50 + 90), ("draw", 12 + 12), ("(total)", 62 + 102)];
     for (name, allocations) in functions {
         assert_eq!(row(&rows, name)["allocations"], allocations, "{rows:#?}");
@@ -29,53 +29,53 @@ fn answers_are_those_of_the_recordings(store: &Store) {
         assert_eq!(row(&rows, "(total)")[column], expected, "{column}: {rows:#?}");
     }
     // Main calls both functions, and allocates nothing itself.
-    let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--with-callees"]);
     assert_eq!(row(&rows, "main")["allocations"], 164, "{rows:#?}");
-    let rows = store.ask("top", &["--sort", "allocations", "--filter", "^draw$"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--filter", "^draw$"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 24, "{rows:#?}");
-    let rows = store.ask("top", &["--sort", "allocations", "--where", "version=1.5", "--per", "requests"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--where", "version=1.5", "--per", "requests"]);
     assert_eq!(row(&rows, "load")["allocations"], 4.5, "{rows:#?}");
     assert_eq!(row(&rows, "load")["allocations_high"], Value::Null, "one run tells no error: {rows:#?}");
     // A mean has an error, with and without a sample: Student's t of one degree of freedom is 12.706.
     let interval = |rows: &[Value], name: &str| {
         ["allocations_low", "allocations", "allocations_high"].map(|column| row(rows, name)[column].as_f64().unwrap())
     };
-    let rows = store.ask("top", &["--sort", "allocations", "--per", "run"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--per", "run"]);
     for (name, mean, error) in [("load", 70.0, 12.706 * 20.0), ("draw", 12.0, 0.0), ("(total)", 82.0, 12.706 * 20.0)] {
         let found = interval(&rows, name);
         let expected = [mean - error, mean, mean + error];
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.1), "{name}: {found:?}, {expected:?}");
     }
-    assert_eq!(store.ask("top", &["--sort", "allocations", "--runs", "100"]), rows);
-    let text = store.run("top", &["--sort", "allocations", "--per", "run"]).stdout;
+    assert_eq!(store.ask("top", &["--metric", "allocations", "--runs", "100"]), rows);
+    let text = store.run("top", &["--metric", "allocations", "--per", "run"]).stdout;
     assert!(text.contains("70 ± 254") && text.contains("from how much runs differ"), "{text}");
-    let rows = store.ask("top", &["--sort", "peak", "--where", "version=1.5"]);
+    let rows = store.ask("top", &["--metric", "peak", "--where", "version=1.5"]);
     assert_eq!(row(&rows, "load")["peak_bytes"], 100, "{rows:#?}");
     for group in ["line", "module", "process", "service", "host"] {
-        let rows = store.ask("top", &["--sort", "allocations", "--group", group]);
+        let rows = store.ask("top", &["--metric", "allocations", "--group", group]);
         assert_eq!(row(&rows, "(total)")["allocations"], 164, "{group}: {rows:#?}");
         let sum: u64 =
             rows.iter().filter(|row| row["name"] != "(total)").map(|row| row["allocations"].as_u64().unwrap()).sum();
         assert_eq!(sum, 164, "{group}: {rows:#?}");
     }
-    let lines = store.ask("top", &["--sort", "allocations", "--group", "line"]);
+    let lines = store.ask("top", &["--metric", "allocations", "--group", "line"]);
     assert!(row(&lines, "load")["name"].as_str().unwrap().contains("budget.c:10"), "{lines:#?}");
 
-    let rows = store.ask("trend", &["--label", "version", "--sort", "allocations"]);
+    let rows = store.ask("trend", &["--label", "version", "--metric", "allocations"]);
     let found: Vec<(&Value, &Value, &Value)> =
         rows.iter().map(|row| (&row["name"], &row["runs"], &row["allocations"])).collect();
     assert_eq!(found, [(&"1.4".into(), &1.into(), &62.into()), (&"1.5".into(), &1.into(), &102.into())]);
-    assert_eq!(store.ask("trend", &["--sort", "allocations"]), rows, "there are versions, so it follows them");
-    let rows = store.ask("trend", &["--by-day", "--sort", "allocations"]);
+    assert_eq!(store.ask("trend", &["--metric", "allocations"]), rows, "there are versions, so it follows them");
+    let rows = store.ask("trend", &["--by-day", "--metric", "allocations"]);
     assert_eq!(rows.iter().map(|row| row["runs"].as_u64().unwrap()).sum::<u64>(), 2, "by day: {rows:#?}");
 
-    let rows = store.ask("compare", &["--before", "version=1.4", "--after", "version=1.5", "--sort", "allocations"]);
+    let rows = store.ask("compare", &["--before", "version=1.4", "--after", "version=1.5", "--metric", "allocations"]);
     assert_eq!((&row(&rows, "load")["difference"], &row(&rows, "(total)")["difference"]), (&40.into(), &40.into()));
     assert_eq!(row(&rows, "draw")["difference"], 0);
 
     // A run that does not tell its requests has no part in a mean of these.
     store.add(&[&recording("70")], &["version=1.3", "service=silent"]);
-    let rows = store.ask("top", &["--sort", "bytes", "--per", "requests"]);
+    let rows = store.ask("top", &["--metric", "bytes", "--per", "requests"]);
     assert_eq!(row(&rows, "load")["allocations"].as_f64(), Some((50.0 + 90.0) / 30.0), "{rows:#?}");
     let share = row(&rows, "load")["share"].as_f64().unwrap();
     let all = row(&rows, "(total)")["bytes"].as_f64().unwrap();
@@ -89,7 +89,7 @@ fn what_is_only_reserved_is_apart(store: &Store) {
     let record = |what: &str| Target::new(program("own_mappings.c")).arg(what).record();
     store.add(&[&record("protected"), &record("protected")], &["version=opens"]);
     store.add(&[&record("beside")], &["version=uses"]);
-    let top = |version: &str| store.run("top", &["--where", &format!("version={version}"), "--sort", "peak"]).stdout;
+    let top = |version: &str| store.run("top", &["--where", &format!("version={version}"), "--metric", "peak"]).stdout;
     let opens = top("opens");
     assert!(opens.contains("A run's memory that is only reserved: 59.0 MiB, the mean of 2 runs."), "{opens}");
     assert!(opens.contains("A run's largest resident set: ") && opens.contains("MiB, the mean of 2 runs."), "{opens}");
@@ -134,7 +134,7 @@ fn programs_may_be_renamed(store: &Store) {
     };
     for round in ["run by run", "rolled up"] {
         let compare = |more: &[&str]| {
-            store.ask("compare", &[&["--sort", "allocations", "--where", "service=app"], more].concat())
+            store.ask("compare", &[&["--metric", "allocations", "--where", "service=app"], more].concat())
         };
         let rows = compare(&["--before", "version=1.4", "--after", "version=1.5"]);
         // Student's t of one degree of freedom is 12.706.
@@ -149,7 +149,7 @@ fn programs_may_be_renamed(store: &Store) {
         let rows = compare(&["--before", "version=1.4", "--after", "version=1.5", "--group", "line"]);
         near(of(&rows, "load  "), (55.0, 85.0, 85.0 + 12.706 * 5.0));
         // Which file a function is in is said where there is only one.
-        let rows = store.ask("top", &["--sort", "allocations", "--where", "service=app", "--where", "version=1.6"]);
+        let rows = store.ask("top", &["--metric", "allocations", "--where", "service=app", "--where", "version=1.6"]);
         assert!(row(&rows, "load")["name"].as_str().unwrap().ends_with("1600]"), "{round}: {rows:#?}");
         fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up"]);
     }
@@ -159,7 +159,7 @@ fn programs_may_be_renamed(store: &Store) {
 fn a_line_is_one_row(store: &Store) {
     let [few, many] = ["50", "70"].map(|blocks| Target::new(program("one_line.c")).args([blocks]).record());
     store.add(&[&few, &many], &[]);
-    let rows = store.ask("top", &["--sort", "allocations", "--group", "line", "--per", "run"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--group", "line", "--per", "run"]);
     let number = |column: &str| row(&rows, "main")[column].as_f64().unwrap();
     // Student's t of one degree of freedom is 12.706.
     for (column, expected) in [("allocations", 120.0), ("allocations_high", 120.0 + 12.706 * 20.0)] {
@@ -176,20 +176,20 @@ fn hostile_names_are_only_names(store: &Store) {
     let service = format!("service={version}");
     store.add(&[&recording("50")], &[&label, &service]);
     store.add(&[&recording("60")], &["version=2"]);
-    let rows = store.ask("top", &["--where", &label, "--where", &service, "--sort", "allocations"]);
+    let rows = store.ask("top", &["--where", &label, "--where", &service, "--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 62, "{rows:#?}");
-    let rows = store.ask("trend", &["--label", "ver'sion\\", "--sort", "allocations"]);
+    let rows = store.ask("trend", &["--label", "ver'sion\\", "--metric", "allocations"]);
     assert_eq!(rows[0]["name"], version);
-    let rows = store.ask("top", &["--group", "service", "--sort", "allocations"]);
+    let rows = store.ask("top", &["--group", "service", "--metric", "allocations"]);
     assert_eq!(row(&rows, version)["allocations"], 62, "{rows:#?}");
     // The name of a function is what its program makes of it.
     let name = "\"x';DROP/**/TABLE/**/sites;--?\\";
     store.add(&[&Target::new(program("hostile_names.c")).record()], &["version=3"]);
     for group in ["function", "line"] {
-        let rows = store.ask("top", &["--where", "version=3", "--sort", "allocations", "--group", group]);
+        let rows = store.ask("top", &["--where", "version=3", "--metric", "allocations", "--group", group]);
         assert_eq!(row(&rows, name)["allocations"], 1, "{rows:#?}");
     }
-    let rows = store.ask("top", &["--filter", "DROP/../TABLE", "--sort", "allocations"]);
+    let rows = store.ask("top", &["--filter", "DROP/../TABLE", "--metric", "allocations"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 1, "{rows:#?}");
 }
 
@@ -197,7 +197,7 @@ fn hostile_names_are_only_names(store: &Store) {
 fn large_stores_stay_fast(store: &Store) {
     let recordings: Vec<Recording> = (0..6).map(|_| recording("50")).chain([recording("90")]).collect();
     store.add(&recordings.iter().collect::<Vec<_>>(), &["version=1"]);
-    let drawn = ["--sort", "allocations", "--runs", "3"];
+    let drawn = ["--metric", "allocations", "--runs", "3"];
     let outcome = store.run("top", &drawn);
     assert!(outcome.stdout.contains("3 of 7 runs") && outcome.stdout.contains("drawn by chance"), "{outcome:?}");
     let rows = store.ask("top", &drawn);
@@ -209,13 +209,13 @@ fn large_stores_stay_fast(store: &Store) {
     let [low, high] = ["allocations_low", "allocations_high"].map(|name| all[name].as_f64().unwrap());
     assert!(low <= found && found <= high && (high > low) == (found > 62.0), "{rows:#?}");
     assert_eq!(store.ask("top", &drawn), rows);
-    let rows = store.ask("top", &["--sort", "allocations", "--runs", "100"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--runs", "100"]);
     assert_eq!(row(&rows, "(total)")["allocations"].as_f64(), Some((6 * 62 + 102) as f64 / 7.0), "{rows:#?}");
 
     // Yesterday's are kept, and so are today's.
     let said = store.run("forget", &["--until", "1d"]);
     fails(&said, 0, &["removed 0 runs"]);
-    let label = ["--where", "version=1", "--sort", "allocations"];
+    let label = ["--where", "version=1", "--metric", "allocations"];
     assert_eq!(row(&store.ask("top", &label), "(total)")["allocations"], 6 * 62 + 102);
     let said = store.run("forget", &["--until", "2100-01-01"]);
     fails(&said, 0, &["removed 7 runs that began before 2100-01-01"]);
@@ -262,7 +262,7 @@ fn a_function_counts_once_in_a_stack() {
     let store = Store::in_folder(&folder);
     let recording = Target::new(program("deep_recursion.c")).record();
     store.add(&[&recording], &[]);
-    let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--with-callees"]);
     assert_eq!(row(&rows, "down")["allocations"], 20_000, "{rows:#?}");
 }
 
@@ -273,11 +273,11 @@ fn functions_without_names_say_how_they_get_them() {
     let stripped = Target::new(program_with("budget.c", &["-O2", "-s"])).args(["50"]).record();
     store.add(&[&stripped], &["version=1"]);
     store.add(&[&recording("60")], &["version=2"]);
-    let top = |version: &str| store.run("top", &["--sort", "allocations", "--where", version]).stdout;
+    let top = |version: &str| store.run("top", &["--metric", "allocations", "--where", version]).stdout;
     let says = |text: &str| text.contains("shown as addresses") && text.contains("memtoll symbolize");
     assert!(says(&top("version=1")), "{}", top("version=1"));
     assert!(!says(&top("version=2")), "{}", top("version=2"));
-    let compared = ["--sort", "allocations", "--before", "version=1", "--after", "version=2"];
+    let compared = ["--metric", "allocations", "--before", "version=1", "--after", "version=2"];
     let compared = store.run("compare", &compared).stdout;
     assert!(says(&compared), "{compared}");
 }
@@ -287,7 +287,7 @@ fn every_format_has_the_same_rows() {
     let folder = scratch();
     let store = Store::in_folder(&folder);
     store.add(&[&recording("50")], &[]);
-    let text = |format: &str| store.run("top", &["--sort", "allocations", "--format", format]).stdout;
+    let text = |format: &str| store.run("top", &["--metric", "allocations", "--format", format]).stdout;
     assert!(text("text").contains("1 run, in all, allocations"), "{}", text("text"));
     let csv = text("csv");
     let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(Result::unwrap).collect();
@@ -304,7 +304,7 @@ fn windows_add_up_to_the_run() {
     let whole: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let outcome = store.run("add", &[recording.file.to_str().unwrap(), "--window", "50ms"]);
     assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
-    let rows = store.ask("top", &["--sort", "allocations"]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
     for column in ["allocations", "bytes"] {
         assert_eq!(row(&rows, "(total)")[column], whole["totals"][column], "{column}: {rows:#?}");
     }
@@ -361,7 +361,7 @@ fn budgets_hold_for_the_mean_run() {
     }
     let outcome = check("[function.nobody]\nallocations = 0", &[&new[..], &["-v"]].concat());
     assert!(outcome.stdout.contains("no call site of a function nobody"), "{outcome:?}");
-    let programs = store.ask("top", &["--group", "process", "--sort", "allocations"]);
+    let programs = store.ask("top", &["--group", "process", "--metric", "allocations"]);
     let own = programs[0]["name"].as_str().unwrap();
     let of_program = |most: u32| check(&format!("[process.'{own}']\nallocations = {most}"), &new).status.code();
     assert_eq!((of_program(92), of_program(91)), (Some(0), Some(5)), "{own}");
@@ -411,9 +411,9 @@ fn two_shards_answer_as_one() {
     answers_are_those_of_the_recordings(&store);
     let recordings: Vec<Recording> = (0..16).map(|_| recording("50")).collect();
     store.add(&recordings.iter().collect::<Vec<_>>(), &["version=2"]);
-    let rows = store.ask("top", &["--sort", "allocations", "--where", "version=2"]);
+    let rows = store.ask("top", &["--metric", "allocations", "--where", "version=2"]);
     assert_eq!(row(&rows, "(total)")["allocations"], 16 * 62, "{rows:#?}");
-    let question = ["--sort", "allocations", "--with-callees"];
+    let question = ["--metric", "allocations", "--with-callees"];
     let before = store.ask("top", &question);
     fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up 2 days of services"]);
     assert_eq!(store.ask("top", &question), before, "from roll-ups");

@@ -11,40 +11,40 @@ use std::process::Command;
 /// Questions that roll-ups can answer.
 const ROLLED: [&[&str]; 22] = [
     &["top"],
-    &["top", "--sort", "allocations"],
-    &["top", "--sort", "bytes", "--per", "run"],
-    &["top", "--sort", "allocator", "--per", "cpu"],
-    &["top", "--sort", "peak"],
-    &["top", "--sort", "peak", "--per", "run"],
-    &["top", "--sort", "faults", "--per", "run", "--where", "version=1.5"],
-    &["top", "--with-callees", "--sort", "allocations", "--per", "run"],
-    &["top", "--with-callees", "--sort", "bytes"],
-    &["top", "--sort", "allocations", "--where", "service=other"],
-    &["top", "--sort", "allocations", "--where", "service=other", "--where", "version=1.5"],
-    &["top", "--sort", "allocations", "--group", "service", "--per", "run"],
-    &["top", "--sort", "allocations", "-n", "1"],
-    &["trend", "--by-day", "--sort", "allocations"],
-    &["trend", "--sort", "bytes", "--per", "cpu"],
-    &["trend", "--sort", "peak", "--label", "version"],
-    &["trend", "--sort", "faults", "--label", "service"],
-    &["trend", "--sort", "allocations", "--label", "version", "--where", "service=other"],
-    &["compare", "--sort", "allocations", "--before", "version=1.4", "--after", "version=1.5"],
-    &["compare", "--sort", "cost", "--before", "version=1.4", "--after", "version=1.5", "--per", "cpu"],
-    &["compare", "--sort", "bytes", "--with-callees", "--before", "service=other", "--after", "version=1.4"],
-    &["top", "--sort", "allocations", "--since", "2026-01-01", "--until", "2100-01-01"],
+    &["top", "--metric", "allocations"],
+    &["top", "--metric", "bytes", "--per", "run"],
+    &["top", "--metric", "allocator", "--per", "cpu"],
+    &["top", "--metric", "peak"],
+    &["top", "--metric", "peak", "--per", "run"],
+    &["top", "--metric", "faults", "--per", "run", "--where", "version=1.5"],
+    &["top", "--with-callees", "--metric", "allocations", "--per", "run"],
+    &["top", "--with-callees", "--metric", "bytes"],
+    &["top", "--metric", "allocations", "--where", "service=other"],
+    &["top", "--metric", "allocations", "--where", "service=other", "--where", "version=1.5"],
+    &["top", "--metric", "allocations", "--group", "service", "--per", "run"],
+    &["top", "--metric", "allocations", "-n", "1"],
+    &["trend", "--by-day", "--metric", "allocations"],
+    &["trend", "--metric", "bytes", "--per", "cpu"],
+    &["trend", "--metric", "peak", "--label", "version"],
+    &["trend", "--metric", "faults", "--label", "service"],
+    &["trend", "--metric", "allocations", "--label", "version", "--where", "service=other"],
+    &["compare", "--metric", "allocations", "--before", "version=1.4", "--after", "version=1.5"],
+    &["compare", "--metric", "cost", "--before", "version=1.4", "--after", "version=1.5", "--per", "cpu"],
+    &["compare", "--metric", "bytes", "--with-callees", "--before", "service=other", "--after", "version=1.4"],
+    &["top", "--metric", "allocations", "--since", "2026-01-01", "--until", "2100-01-01"],
 ];
 
 /// Questions that need the runs.
 const PLAIN: [&[&str]; 8] = [
-    &["top", "--sort", "allocations", "--group", "line"],
-    &["top", "--sort", "allocations", "--group", "process"],
-    &["top", "--sort", "allocations", "--filter", "^load$"],
-    &["top", "--sort", "allocations", "--runs", "3"],
-    &["top", "--sort", "allocations", "--per", "requests"],
-    &["top", "--sort", "allocations", "--where", "requests=10"],
-    &["trend", "--sort", "allocations", "--label", "requests"],
+    &["top", "--metric", "allocations", "--group", "line"],
+    &["top", "--metric", "allocations", "--group", "process"],
+    &["top", "--metric", "allocations", "--filter", "^load$"],
+    &["top", "--metric", "allocations", "--runs", "3"],
+    &["top", "--metric", "allocations", "--per", "requests"],
+    &["top", "--metric", "allocations", "--where", "requests=10"],
+    &["trend", "--metric", "allocations", "--label", "requests"],
     // Begins in the middle of a day.
-    &["top", "--sort", "allocations", "--since", "23h"],
+    &["top", "--metric", "allocations", "--since", "23h"],
 ];
 
 fn answers(store: &Store, questions: &[&[&str]]) -> Vec<Vec<Value>> {
@@ -110,9 +110,9 @@ fn answers_are_the_same(store: &Store, lose: &dyn Fn()) {
     all_same(&PLAIN, &plain, &answers(store, &PLAIN));
     // A run that comes later counts at once; the other service's roll-up still does.
     let total = |rows: &[Value]| row(rows, "(total)")["allocations"].as_u64().unwrap();
-    let before = total(&store.ask("top", &["--sort", "allocations"]));
+    let before = total(&store.ask("top", &["--metric", "allocations"]));
     store.add(&[&recording("50")], &["version=1.5"]);
-    assert_eq!(total(&store.ask("top", &["--sort", "allocations"])), before + 62);
+    assert_eq!(total(&store.ask("top", &["--metric", "allocations"])), before + 62);
     let [rolled, plain] = [&ROLLED[..], &PLAIN].map(|questions| answers(store, questions));
     roll_up(&[], "rolled up 1 day");
     all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
@@ -156,7 +156,7 @@ fn clickhouse_answers_the_same_from_roll_ups() {
     // What is left of a roll-up that broke off counts nowhere.
     let store = server.store(server.port, "broken");
     store.add(&[&recording("50")], &["version=1"]);
-    let expected = store.ask("top", &["--sort", "allocations"]);
+    let expected = store.ask("top", &["--metric", "allocations"]);
     for (words, how, left) in [
         ("INSERT INTO rolled_sums", Broken::Before, 1),
         ("INSERT INTO rolled_sums", Broken::After, 1),
@@ -166,7 +166,7 @@ fn clickhouse_answers_the_same_from_roll_ups() {
         let between = Breaking::start(server.port, words, how);
         let outcome = server.store(between.port, "broken").run("roll-up", &["--until", "2100-01-01"]);
         fails(&outcome, 1, &["cannot reach the store"]);
-        assert_eq!(store.ask("top", &["--sort", "allocations"]), expected, "{words}, {how:?}");
+        assert_eq!(store.ask("top", &["--metric", "allocations"]), expected, "{words}, {how:?}");
         if left == 0 {
             fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up 0 days"]);
         }
