@@ -7,7 +7,7 @@ use crate::stacks::Texts;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_trace::path::last_part;
 
-/// Functions whose blocks are their result: whoever calls them owns the block.
+/// Functions that return a block to their caller, who owns it.
 const MAKERS: [&str; 14] = [
     "strdup",
     "strndup",

@@ -185,7 +185,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         );
         text += &format::wrapped("  ", &all, screen.width);
         if let Some(frame) = line.row.frame {
-            text += &format!("  who asks for it: {}\n", unnamed::callers(recording, frame));
+            text += &format!("  its callers: {}\n", unnamed::callers(recording, frame));
         }
     }
     screen.print(&text)

@@ -96,7 +96,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     Ok(Ok(Value { estimate, note }))
 }
 
-/// The mean of so many runs; one run tells by how much others may differ if the metric does.
+/// The mean of `runs`. A single run has the spread that is usual for the metric.
 fn of_runs(entry: &Entry, runs: f64, mean: Estimate) -> Estimate {
     if runs > 1.0 { mean } else { of_one_run(entry, mean.value) }
 }

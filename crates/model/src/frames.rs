@@ -19,7 +19,7 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The loaded file that holds the code.
     pub module: TextId,
-    /// Whether its caller is of more interest, as that of a library function.
+    /// Whether reports name its caller instead, as for a library function.
     pub is_implicit: bool,
     /// Of a function without a name, the address in that file.
     pub address: Option<u64>,

@@ -33,7 +33,7 @@ pub fn callers(recording: &Recording, frame: FrameId) -> String {
     format!("memtoll report {file} --callers --metric cost --filter {}", shell_word(&regex::escape(function)))
 }
 
-/// Why no change is looked for in a function that is shown as an address, and what helps.
+/// Why there is no advice for a function without a name, and what helps.
 pub fn no_advice(recording: &Recording, path: &str) -> String {
     let help = first_loaded(recording, &[path.to_owned()]).map(|file| help(recording, file).0).unwrap_or_default();
     format!("the function has no name, so its source is not known{help}")

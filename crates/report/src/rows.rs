@@ -80,7 +80,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         };
         lead(&mut cells, leading);
         if let Some(times) = &times {
-            // Where it is not seen whose pages they were, the kernel still counts them.
+            // Without records of page faults, the kernel still counts them for each thread or process.
             if let Some(faults) = row.of.and_then(|of| times.faults(of)).filter(|_| !tariff.sees().faults) {
                 cells[costs::FAULTS_COLUMN] = format!("{} in all", format::count(faults));
             }

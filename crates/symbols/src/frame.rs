@@ -14,8 +14,8 @@ pub struct Frame {
     pub file: Option<String>,
     /// Line in `file`, counted from 1. For a function that others were inlined into it is the line of the call.
     pub line: Option<u32>,
-    /// Whether its caller is of more interest, as that of a library function: a copy constructor or destructor that no
-    /// programmer wrote, Rust's `clone`.
+    /// Whether reports name its caller instead, as for a library function: a copy constructor or destructor that the compiler
+    /// wrote, Rust's `clone`.
     pub is_implicit: bool,
 }
 

@@ -12,8 +12,8 @@ use memtoll_model::StackId;
 use memtoll_report::format;
 use rustc_hash::FxHashSet;
 
-/// What a call takes in the caller and on the way from it, a jump through a table and back, ns: 2 to 3 in loops that do little else.
-const MOST_AROUND: Range = Range { low: 0.5, likely: 1.5, high: 4.0 };
+/// What a call takes in the caller and on the way from it, ns.
+const MOST_AROUND: Range = Range { low: 0.5, likely: 1.0, high: 2.0 };
 
 /// Lines of one file that have one cause, even where it is not known.
 const LEAST_OF_FILE: usize = 3;

@@ -13,8 +13,7 @@ use memtoll_verify::prediction::{self, Prediction};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A recording, and all that the advice finds in it: a user who asks for a finding by its id has seen it, however little it
-/// saves.
+/// A recording and all its findings, those with small savings included: the user asks for one of them by its id.
 pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Failure> {
     let recording = arguments.names.open(file).map_err(|error| Code::Usage.because(error))?;
     let sums = sums(&recording, Selection::default());

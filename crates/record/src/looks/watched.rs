@@ -1,4 +1,4 @@
-//! A process that is looked at, and what looks say of it when it is over.
+//! A process under observation, and its figures when it has ended.
 
 use super::{BytesRange, Recent};
 use crate::arena::Arena;

@@ -55,7 +55,7 @@ mod tests {
         assert!(word.holds(None, Some(longer)), "its memory was taken away");
         assert!(!word.holds(Some(&look(11, more)), None));
         assert!(!word.holds(Some(&look(11, longer)), None));
-        assert!(!word.holds(None, Some(more)), "nobody saw it go on, but the kernel counted");
+        assert!(!word.holds(None, Some(more)), "the kernel counted more, though no look saw it");
         assert!(Word { is_over: true, ..word }.holds(Some(&look(11, more)), Some(more)), "these are another program's");
     }
 }

@@ -7,7 +7,7 @@
 use super::Kept;
 use std::collections::VecDeque;
 
-/// More threads than this are not stuck at a time; blocks whose release is not seen come here, too.
+/// Blocks that are kept at a time. There are fewer threads in the middle of a release; blocks whose release is missing come on top.
 const MOST: usize = 4096;
 
 /// The blocks, the last one at the end.
