@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 /// elfutils' `debuginfod`. It ends with this value.
@@ -53,10 +53,19 @@ impl Drop for Debuginfod {
     }
 }
 
-/// A port on which no server listens at the moment.
+/// A port on which no server listens, and which nobody else gets: it lies below those that the kernel hands out for connections
+/// and for port 0, and no other test of this process has had it.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on the loopback");
-    listener.local_addr().expect("its number").port()
+    const FIRST: u32 = 10_000;
+    const LAST: u32 = 30_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    (0..LAST - FIRST)
+        .map(|_| {
+            let number = std::process::id().wrapping_mul(97).wrapping_add(NEXT.fetch_add(1, SeqCst));
+            (FIRST + number % (LAST - FIRST)) as u16
+        })
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a port on the loopback")
 }
 
 /// What a server that is of no use answers.

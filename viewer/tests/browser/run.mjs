@@ -66,7 +66,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     const facts = await page.locator(".facts-of div").evaluateAll((all) => all.map((one) => [one.firstChild.firstChild.textContent, one.lastChild.title]));
     const known = Object.fromEntries(facts);
     const totals = expected.totals;
-    assert.equal(known["allocations"], (totals.allocations + totals.reallocations).toLocaleString("en-US"));
+    assert.equal(known["allocations"], totals.allocations.toLocaleString("en-US"));
     assert.equal(known["bytes"], `${totals.bytes.toLocaleString("en-US")} bytes`);
     assert.equal(known["never freed"], `${totals.live_bytes.toLocaleString("en-US")} bytes`);
     const title = await page.locator(".cost h2").innerText();
@@ -246,7 +246,7 @@ for (const where of ["server", "page"]) test(`call trees by module and by type a
         await tree.locator('[role="row"][aria-level="2"]').first().waitFor({ state: "detached" });
         const shown = await rows.evaluateAll((all) => all.map((row) => [row.querySelector("b.name")?.title, Number(row.children[1].title.split(/[ ,](?!\d{3})/)[0].replaceAll(",", ""))]));
         const expected = report(recordings.python, "--callers", "--group", by, "--metric", "allocations", "--min-percent", "0.02").tree;
-        const large = expected.children.filter((child) => child.allocations + child.reallocations > 0).map((child) => [child.label, child.allocations + child.reallocations]);
+        const large = expected.children.filter((child) => child.allocations > 0).map((child) => [child.label, child.allocations]);
         assert.ok(large.length > 0);
         // A page leaves small call paths out, of all modules together.
         if (where === "server") assert.deepEqual(shown.filter(([label]) => label), large, by);
@@ -382,7 +382,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
         return { allocations: sums["activity.allocations"].reduce((a, b) => a + b, 0), live: Math.max(...sums["activity.live"]), begin: sums["regions.begin"], end: sums["regions.end"], names: head.regions, marks: head.marks };
     });
     const totals = report(recordings.marked).totals;
-    assert.equal(all.allocations, totals.allocations + totals.reallocations);
+    assert.equal(all.allocations, totals.allocations);
     assert.equal(all.live, totals.peak_live_bytes ?? totals.peak_bytes);
     const runs = expected.regions[0].runs;
     assert.deepEqual(all.names, runs.map(() => "frame"));
@@ -1080,7 +1080,7 @@ test("wrappers of the allocator are folded away as in the report, and come back"
     assert.ok(functions.length > 0);
     const same = async (page, { sites }) => {
         const found = await largestLines(page);
-        const told = sites.map((site) => [site.function, site.allocations + site.reallocations]).sort((a, b) => b[1] - a[1]);
+        const told = sites.map((site) => [site.function, site.allocations]).sort((a, b) => b[1] - a[1]);
         assert.ok(certain(found).rows.length >= 5, found.rows.join());
         assert.deepEqual(certain(found), certain({ rows: told.slice(0, found.rows.length), count: sites.length }));
         return found.rows.map(([name]) => name);

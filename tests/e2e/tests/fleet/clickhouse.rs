@@ -5,6 +5,7 @@ use memtoll_e2e::{free_port, scratch, target_directory, wait_until, workspace};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command};
 use tempfile::TempDir;
 
@@ -38,8 +39,8 @@ impl ClickHouse {
         words.push(folder.path().into());
         words.extend(ports.iter().chain(shards).map(|port| OsString::from(port.to_string())));
         let [port, ..] = ports;
-        let started = ClickHouse { server: spawn(&words), port, folder, words };
-        wait_until("the server answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let mut started = ClickHouse { server: spawn(&words), port, folder, words };
+        wait_for(&mut started.server, port, started.folder.path());
         started
     }
 
@@ -52,7 +53,7 @@ impl ClickHouse {
     /// Starts it again with the files that it had.
     pub fn start_again(&mut self) {
         self.server = spawn(&self.words);
-        wait_until("the server answers again", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        wait_for(&mut self.server, self.port, self.folder.path());
     }
 
     /// A database of it, perhaps behind another port.
@@ -68,6 +69,19 @@ impl ClickHouse {
 
 fn spawn(words: &[OsString]) -> Child {
     Command::new(&words[0]).args(&words[1..]).spawn().unwrap()
+}
+
+/// Waits until it answers. A server that ended instead says why in `folder`.
+#[track_caller]
+fn wait_for(server: &mut Child, port: u16, folder: &Path) {
+    wait_until("the server answers", || {
+        if let Some(status) = server.try_wait().unwrap() {
+            let [output, errors] =
+                ["output", "errors"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap_or_default());
+            panic!("the server on port {port} ended with {status}:\n{output}\n{errors}");
+        }
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
 }
 
 fn answer(port: u16, text: &str) -> String {
@@ -112,8 +126,8 @@ impl Current {
             words.push(folder.path().into());
         }
         words.extend([python.into(), script.into(), folder.path().into(), port.to_string().into()]);
-        let server = spawn(&words);
-        wait_until("the engine answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let mut server = spawn(&words);
+        wait_for(&mut server, port, folder.path());
         Current { server, port, folder }
     }
 
