@@ -121,7 +121,7 @@ impl Source {
 }
 
 fn unknown(function: &str) -> String {
-    format!("it is not known where {function} is in the source: build with -g")
+    format!("cannot find the source of {function}: build with -g")
 }
 
 /// The text with a remedy in the statement of this line, or in `main` around it.
@@ -130,7 +130,7 @@ fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<
     let at = code.line(line).ok_or_else(|| format!("the file has no line {line} with code"))?;
     let mut edits = match remedy {
         Remedy::Reserve => reserve::edits(&code, at)?,
-        Remedy::Move => return Err("who needs the original later, only you know".to_owned()),
+        Remedy::Move => return Err("only you know whether the original is needed later".to_owned()),
         Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".to_owned()),
         Remedy::Keep => keep::edits(&code, at)?,
         Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,

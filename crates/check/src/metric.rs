@@ -184,7 +184,7 @@ impl Metric {
                 Ok(Estimate::exact(resident.program as f64).give_or_take(resident.error as f64))
             }
             Metric::Reserved => {
-                let Reserved { bytes, error } = reserved.ok_or("it is known of one process only")?;
+                let Reserved { bytes, error } = reserved.ok_or("known for single processes only")?;
                 Ok(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
             }
         }

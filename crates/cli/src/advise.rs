@@ -19,7 +19,7 @@ use memtoll_report::{format, names};
 use regex::Regex;
 use std::path::PathBuf;
 
-/// Say what to change, on which line, and what that saves
+/// Suggest what to change, on which line, and predict the saving
 ///
 /// Looks for patterns that have a remedy, such as vectors that grow, strings that die together, or buffers that fault each
 /// time. Each finding names the line, shows its evidence and a snippet, and predicts the saving as a range. memtoll verify
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "RULE", value_parser = rules())]
     rule: Vec<String>,
 
-    /// Leave out what saves less of the program's CPU time, in percent; memory has to save ten times that of the peak
+    /// Hide findings that save less than this percentage of CPU time (or, for memory, ten times this percentage of the peak)
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     threshold: f64,
 

@@ -10,7 +10,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Write a first budget for memtoll check
+/// Write a first budget, for memtoll check
 ///
 /// Its limits leave room above what the recording has; comments say how much that was.
 #[derive(clap::Args)]

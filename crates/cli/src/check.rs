@@ -13,12 +13,12 @@ use memtoll_check::{annotations, json, junit, sarif, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Hold recordings against a budget
+/// Check recordings against a memory budget
 ///
 /// Says which limits are broken, which lines broke them, and what changed since the baseline. Give several recordings of
 /// the same program to tell changes of its times from noise.
 ///
-/// With --each-test, runs each test of a test program alone, records it, lists the tests that allocate most, and holds them
+/// With --each-test, runs each test of a test program alone, records it, lists the tests that allocate most, and checks them
 /// against the limits that the budget has for tests.
 #[derive(clap::Args)]
 #[command(override_usage = "memtoll check [OPTIONS] FILE...\n       \

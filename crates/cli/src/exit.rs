@@ -52,7 +52,7 @@ pub const TABLE: [About; 11] = [
     About { code: Code::Usage, meaning: "Wrong usage, or a file that cannot be read", ends: Ends::All },
     About {
         code: Code::NotFound,
-        meaning: "Nothing recorded is what was asked for",
+        meaning: "The recording has nothing that matches the question",
         ends: Ends::Only(&[
             "report",
             "diff",

@@ -21,7 +21,7 @@ use memtoll_fleet::table::Table;
 use parse::{parse_day, parse_label, parse_metric, parse_per};
 use regex::Regex;
 
-/// Ask many recordings at once: of all machines, services and versions
+/// Query many recordings at once: of all machines, services and versions
 ///
 /// Add recordings to a store, which is a file or a ClickHouse database. Then ask it what costs most, how that changed from
 /// version to version, and what the last release changed.
@@ -68,7 +68,7 @@ struct Asked {
     #[arg(long, value_name = "DAY|AGE", value_parser = parse_day)]
     until: Option<i64>,
 
-    /// Count at most N runs, drawn by chance: an answer in time from a large store, with an interval
+    /// Use a random sample of at most N runs; results carry an interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     runs: Option<u32>,
 }
@@ -84,7 +84,7 @@ struct OfStacks {
     #[arg(long, value_name = "NAME")]
     process: Vec<String>,
 
-    /// Show this figure, and what has most of it first: allocations, bytes, peak, cost, allocator, faults, fault-time, zeroing, mapping, waiting or reading
+    /// Show this figure, largest first: allocations, bytes, peak, cost, allocator, faults, fault-time, zeroing, mapping, waiting or reading
     #[arg(long, value_name = "METRIC", default_value = "cost", value_parser = parse_metric)]
     metric: Metric,
 
@@ -126,7 +126,7 @@ struct Grouping {
     #[arg(long, value_enum, default_value = "function", value_name = "WHAT")]
     group: Group,
 
-    /// Count what a function calls, too, once in a stack
+    /// Include what a function calls (counted once per stack)
     #[arg(long, conflicts_with = "group")]
     with_callees: bool,
 }
@@ -141,7 +141,7 @@ struct Top {
     grouping: Grouping,
 }
 
-/// Show how a metric went, from version to version or from day to day
+/// Show how a metric changes from version to version or from day to day
 #[derive(clap::Args)]
 struct Trend {
     #[command(flatten)]

@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 /// 64 KiB; for the first time, or again; in one thread, or in several. Ends with advice. Takes less than a minute.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Take this much memory at a time [default: 300M; with --quick: 16M]
+    /// Use blocks of this size [default: 300M; with --quick: 16M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
 

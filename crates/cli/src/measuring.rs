@@ -13,19 +13,19 @@ use std::time::Duration;
 /// How many runs there are, and how they are made.
 #[derive(clap::Args)]
 pub struct Pace {
-    /// Run this before every run, unmeasured
+    /// Run this command before every run; its time does not count
     #[arg(long, value_name = "CMD")]
     prepare: Option<String>,
 
-    /// Unmeasured runs first
+    /// Warm up with this many runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     warmup: usize,
 
-    /// Rounds, at least
+    /// Measure at least this many rounds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(3..))]
     min_rounds: u16,
 
-    /// Rounds, at most
+    /// Measure at most this many rounds
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(3..))]
     max_rounds: u16,
 
@@ -33,15 +33,15 @@ pub struct Pace {
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::selection::parse_time)]
     max_time: f64,
 
-    /// Confidence of the intervals, percent
+    /// Compute intervals at this confidence, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0, value_parser = parse_confidence)]
     confidence: f64,
 
-    /// Exit code that every run must have
+    /// Require this exit code of every run
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     exit_code: i32,
 
-    /// Do not compare what runs print on standard output
+    /// Do not compare the runs' standard output
     #[arg(long)]
     ignore_output: bool,
 }

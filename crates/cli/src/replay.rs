@@ -32,7 +32,7 @@ pub struct Playing {
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
 
-    /// Let N times the recorded time pass between calls (1: as recorded) [default: none passes]
+    /// Scale the recorded pauses between calls by N [default: no pauses]
     #[arg(long, value_name = "N", value_parser = parse_pace)]
     pace: Option<f64>,
 
@@ -82,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SITE")]
     reuse: Vec<Regex>,
 
-    /// Keep the player and its scripts in this folder, and do not play
+    /// Write the player and its scripts into this folder instead of playing
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     keep: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 
 /// Try settings of malloc and other allocators, without changing the program
 ///
-/// Runs the program as it is and with each setting in turn, without the recorder. What cannot win drops out. Prints what
+/// Runs the program as it is and with each setting in turn, without the recorder. Settings that cannot win drop out. Prints what
 /// each saves, and the winner's line to paste.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -26,7 +26,7 @@ pub struct Arguments {
     #[command(flatten)]
     pace: Pace,
 
-    /// The figure that decides who wins
+    /// Choose the winner by this figure
     #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
     metric: DecidedBy,
 

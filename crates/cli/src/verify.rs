@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// peak resident set of both, and what is saved, with intervals. Both must print the same on standard output.
 ///
 /// With --patch, both sides are built from copies of the sources, one of them with the change that memtoll advise --patch
-/// prints, and the saving is held against the prediction.
+/// prints, and the saving is compared with the prediction.
 ///
 /// With a recording, the saving is written into it: memtoll advise and the viewers show it beside what was predicted.
 #[derive(clap::Args)]
@@ -88,11 +88,11 @@ pub struct Arguments {
     #[command(flatten)]
     pace: Pace,
 
-    /// The figure that decides when enough is known
+    /// Measure until this figure is known well enough
     #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
     metric: DecidedBy,
 
-    /// Stop when the saving is known to this share of a run, percent
+    /// Stop when the saving is known to within this percentage of a run
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     precision: f64,
 
@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Code {
         None | Some(Verdict::Inside) => printed,
         Some(Verdict::Outside) => exit::fail("the prediction did not come true", Code::PredictionWrong),
         Some(Verdict::CannotSay | Verdict::NotMeasured) => {
-            exit::fail("it is not known well enough whether the prediction came true", Code::NotKnown)
+            exit::fail("the measurement cannot tell whether the prediction came true", Code::NotKnown)
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct Arguments {
     #[command(flatten)]
     shown: ShownArguments,
 
-    /// Show a store of memtoll fleet: a file, or clickhouse://[USER@]HOST[:PORT]/DATABASE
+    /// Show this store of memtoll fleet: a file, or clickhouse://[USER@]HOST[:PORT]/DATABASE
     #[arg(long, value_name = "URL", value_hint = ValueHint::FilePath, conflicts_with_all = ["sources", "editor"])]
     store: Option<String>,
 
@@ -41,15 +41,15 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_open")]
     open: bool,
 
-    /// Only print the link
+    /// Print the link and open no browser
     #[arg(long)]
     no_open: bool,
 
-    /// Show the text of source files that the recording names, where they are on this machine
+    /// Serve the source files that the recording names and this machine has
     #[arg(long)]
     sources: bool,
 
-    /// What opens a line: a link with {file} and {line}, such as idea://open?file={file}&line={line}, or none
+    /// Open source lines with this link, such as idea://open?file={file}&line={line}, or none
     #[arg(long, value_name = "LINK", default_value_t)]
     editor: Editor,
 

@@ -58,7 +58,9 @@ fn compilers(binary: &Binary) -> Option<Outcome> {
         Language::Cxx => "C++",
         Language::C => "C",
         Language::Go => {
-            return Some(Outcome::note("Go, whose runtime has an allocator of its own: only calls from C are seen"));
+            return Some(Outcome::note(
+                "Go: its runtime has an allocator of its own, so memtoll records only calls from C",
+            ));
         }
     };
     let compilers = match &binary.compilers[..] {
@@ -163,6 +165,6 @@ fn allocator(binary: &Binary) -> Option<Outcome> {
         None if binary.imported.is_empty() && binary.language != Language::Go => {
             Outcome::note("it calls no allocation function itself; its libraries may")
         }
-        None => Outcome::ok("that of its libraries, which is recorded"),
+        None => Outcome::ok("the libraries' allocator, which memtoll records"),
     })
 }

@@ -87,7 +87,7 @@ impl Format for Heaptrack {
             lacks.push(before.to_owned());
         }
         if answer.basis.view.filter.is_some() || sums.are_parts() {
-            lacks.push("its peak is that of what is selected, not the share in the process's peak".to_owned());
+            lacks.push("its peak is the selection's own, not its share of the process's peak".to_owned());
         }
         if sums.counted().any(|(index, _)| !answer.basis.recording.images[index].pools.is_empty()) {
             lacks.push("it has the blocks that the program's own pools take, and none that they hand out".to_owned());

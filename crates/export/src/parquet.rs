@@ -77,7 +77,7 @@ impl Format for Parquet {
             (has_pools, "the program's own pools have no table: memtoll report --format json has them"),
             (
                 answer.basis.view.filter.is_some(),
-                "the filter is that of sites, stacks, threads, events and costs; the other tables have all",
+                "the filter applies to sites, stacks, threads, events and costs; the other tables are complete",
             ),
             (!answer.basis.selection.is_of_all_sizes(), "the table timeline has blocks of all sizes"),
         ];

@@ -143,7 +143,7 @@ pub(crate) const TOTAL: &str = "(total)";
 /// The row before it: what is not shown.
 pub(crate) const OTHERS: &str = "(all others)";
 
-const DRAWN: &str = "The runs were drawn by chance; ± holds what that may change.";
+const DRAWN: &str = "The runs are a random sample; ± contains the sampling error.";
 
 /// How many runs count, and of how many they were drawn.
 struct Drawn {

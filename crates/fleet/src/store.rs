@@ -97,7 +97,7 @@ pub fn open(store: &str, purpose: Purpose) -> Result<Box<dyn Store>, Error> {
     match store.split_once("://") {
         Some(("clickhouse" | "clickhouses", _)) => Ok(Box::new(ClickHouse::open(store, purpose)?)),
         Some(("file", path)) => Ok(Box::new(Sqlite::open(Path::new(path), purpose)?)),
-        Some((scheme, _)) => Err(wrong(&format!("nothing is known of {scheme}://"))),
+        Some((scheme, _)) => Err(wrong(&format!("unknown kind of store: {scheme}://"))),
         None if store.is_empty() => Err(wrong("it is empty")),
         None => Ok(Box::new(Sqlite::open(Path::new(store), purpose)?)),
     }

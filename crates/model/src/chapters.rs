@@ -163,5 +163,5 @@ impl Chapters<'_> {
 
 /// What was packed here comes back.
 fn unpack_scanned<T>(payload: &[u8], decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, String> {
-    decode(payload).map_err(|damage| format!("what was read of the file is damaged: {damage}"))
+    decode(payload).map_err(|damage| format!("the file is damaged: {damage}"))
 }

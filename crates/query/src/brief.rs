@@ -81,9 +81,9 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::WaitingForDisk => "of waiting for the disk",
         Whole::Allocations => "of allocations",
         Whole::Peak => "of the peak",
-        Whole::NeverFreed => "of what is never freed",
-        Whole::TakenFromSystem => "of what is taken",
-        Whole::AskedFor => "of what is asked for",
+        Whole::NeverFreed => "of all never freed",
+        Whole::TakenFromSystem => "of the memory taken from the system",
+        Whole::AskedFor => "of all bytes asked for",
         Whole::NullFrees => "of such calls",
     };
     let text = match &finding.what {

@@ -73,7 +73,7 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
             format::counted(*blocks, "block")
         ),
         What::NeverFreed(NeverFreed { blocks, bytes }) => format!(
-            "{} of {place} {} never freed: {}, {} of all that the program never frees",
+            "{} of {place} {} never freed: {}, {} of everything the program never frees",
             format::counted(*blocks, "block"),
             if *blocks == 1 { "is" } else { "are" },
             format::bytes(*bytes),

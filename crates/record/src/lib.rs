@@ -410,8 +410,11 @@ fn abandon(run: &Run) {
 fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: Usage) {
     let Some((calibration, plain_exit)) = &options.calibration else { return };
     if *plain_exit != exit {
-        let text =
-            format!("not calibrated: without the recorder the program ended otherwise, {plain_exit:?}, not {exit:?}");
+        let text = format!(
+            "calibration skipped: without the recorder the program {}, with it {}",
+            plain_exit.how(),
+            exit.how()
+        );
         run.note(Note { time: 0, text, missing: false });
         return;
     }

@@ -94,7 +94,7 @@ impl Listener {
                     Err(Errno::MFILE | Errno::NFILE) => {
                         if short_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE_OF_TARGETS {
                             self.note(format!(
-                                "a process is not recorded: memtoll gets no more descriptors; {MORE_FILES}"
+                                "cannot record a process: memtoll has no more file descriptors; {MORE_FILES}"
                             ));
                         }
                         thread::sleep(Duration::from_millis(1));
@@ -125,7 +125,7 @@ impl Listener {
             Some(Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
             Some(Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
             Some(Errno::MFILE | Errno::NFILE) => format!("Too many open files in memtoll; {MORE_FILES}"),
-            Some(Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
+            Some(Errno::NOMEM) => "memtoll cannot get more memory; raise ulimit -v".to_owned(),
             _ => error.to_string(),
         };
         self.note(format!("{process} is not recorded: {error}"));

@@ -47,8 +47,8 @@ fn is_executable(path: &Path) -> io::Result<()> {
     let data = fs::metadata(path)?;
     let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     match data.permissions().mode() & 0o111 {
-        _ if !data.is_file() => refused("it is not a file; expected a program"),
-        0 => refused("it is not executable; a program needs chmod +x, a script can be given to its interpreter"),
+        _ if !data.is_file() => refused("not a regular file; expected a program"),
+        0 => refused("not executable; run chmod +x on a program, or give a script to its interpreter"),
         _ => Ok(()),
     }
 }
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(why("no-such-program-anywhere"), "no such program in PATH");
         assert_eq!(why("Cargo.toml"), "no such program in PATH; the file in this directory is ./Cargo.toml");
         assert!(why("/no/such/program").contains("No such file"));
-        assert!(why("/").starts_with("it is not a file"));
-        assert!(why("./Cargo.toml").starts_with("it is not executable"));
+        assert!(why("/").starts_with("not a regular file"));
+        assert!(why("./Cargo.toml").starts_with("not executable"));
         assert!(why("").starts_with("an empty name"));
         assert!(why("sh -c true").contains("words of their own"));
     }

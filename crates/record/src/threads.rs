@@ -18,7 +18,7 @@ pub const MORE: &str = "raise ulimit -u or -v, or pids.max of the control group"
 
 /// Says that a thread was refused, and what helps.
 pub fn refused(error: &io::Error) -> String {
-    format!("memtoll gets no more threads ({error}); {MORE}")
+    format!("cannot create a thread ({error}); {MORE}")
 }
 
 /// Starts a thread.

@@ -65,10 +65,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         _ => {}
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
-        lines.beside(
-            format::estimate(recorder),
-            "of processor time besides, which the recorder took: no part of the above",
-        );
+        lines.beside(format::estimate(recorder), "recorder overhead, in CPU time (not included above)");
     }
     if costs.waiting > 0.0 {
         lines.beside(

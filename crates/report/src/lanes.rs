@@ -31,7 +31,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         text += &format::wrapped("note: ", &format!("{waited}; it is shown {shown}"), width);
     }
     if !switches {
-        let what = "it was not seen when threads lost the processor: what is shown as running may have waited";
+        let what = "memtoll could not see when threads lost the processor: a thread shown as running may have waited";
         text += &format::wrapped("note: ", what, width);
     }
     let legend = format!(

@@ -11,7 +11,7 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let then = if sums.selection.to < u64::MAX { "then" } else { "at the end" };
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
-        Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to show who had the processor.",
+        Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",
         Metric::Allocations | Metric::Bytes => "Nothing was allocated.",
         Metric::Peak => "Nothing was live at the peak.",
         Metric::Live => return format!("Nothing was live {then}.\n"),

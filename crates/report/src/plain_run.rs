@@ -92,7 +92,7 @@ pub(crate) fn of_waiting(recording: &Recording) -> String {
         Some((without?, with?))
     });
     match switches {
-        None => "as recorded: the recorder spreads calls, which changes who meets whom".to_owned(),
+        None => "as recorded: the recorder spaces calls out, which changes which threads collide".to_owned(),
         Some((without, with)) => format!(
             "as recorded: threads waited {} times then, and {} times without the recorder",
             show(Figure::Voluntary, with.mean),

@@ -50,42 +50,16 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
 /// How a process ended, if that was not well.
 pub(crate) fn bad_end(exit: Option<Exit>) -> String {
     match exit {
-        Some(Exit::Code(code)) if code != 0 => format!(", exit code {code}"),
-        Some(Exit::Signal(_)) => format!(", ended by {}", exit_text(exit)),
+        Some(exit @ Exit::Code(code)) if code != 0 => format!(", {exit}"),
+        Some(exit @ Exit::Signal(_)) => format!(", {}", exit.how()),
         _ => String::new(),
     }
 }
 
-/// How a process ended.
+/// How a process ended, for a column `exit`.
 pub(crate) fn exit_text(exit: Option<Exit>) -> String {
-    match exit {
-        Some(Exit::Code(code)) => code.to_string(),
-        Some(Exit::Signal(signal)) => signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),
-        Some(Exit::Exec) => "exec".into(),
-        Some(Exit::Running) => "running".into(),
-        Some(Exit::Unknown) | None => "unknown".into(),
+    match exit.unwrap_or(Exit::Unknown) {
+        Exit::Code(code) => code.to_string(),
+        exit => exit.to_string(),
     }
-}
-
-/// Names of the signals that end programs, as Linux numbers them on most processors.
-fn signal_name(signal: i32) -> Option<&'static str> {
-    let names = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (5, "SIGTRAP"),
-        (6, "SIGABRT"),
-        (7, "SIGBUS"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (13, "SIGPIPE"),
-        (14, "SIGALRM"),
-        (15, "SIGTERM"),
-        (24, "SIGXCPU"),
-        (25, "SIGXFSZ"),
-        (31, "SIGSYS"),
-    ];
-    names.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
 }

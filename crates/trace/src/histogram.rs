@@ -169,7 +169,7 @@ pub(crate) fn decode(bytes: &mut Bytes, count: usize) -> Result<Vec<Histogram>, 
             let distance = bytes.varint()?;
             let next = u64::from(before.unwrap_or(0)).saturating_add(distance);
             if next >= u64::from(BUCKETS) || before.is_some() && distance == 0 {
-                return Err(Damage::Value("a histogram whose buckets are in no order"));
+                return Err(Damage::Value("a histogram with unsorted buckets"));
             }
             *bucket = next as u16;
             before = Some(*bucket);

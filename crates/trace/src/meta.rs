@@ -17,6 +17,7 @@ pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Runni
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 pub use verified::{Saved, Verified};
 
 /// The recording as a whole.
@@ -130,6 +131,54 @@ pub enum Exit {
     /// It ended, but nothing told how.
     Unknown,
 }
+
+impl Exit {
+    /// For a sentence: `ended with exit code 1`, `ended by SIGSEGV`.
+    pub fn how(self) -> String {
+        match self {
+            Exit::Code(_) => format!("ended with {self}"),
+            Exit::Signal(_) => format!("ended by {self}"),
+            Exit::Exec => "executed another program".to_owned(),
+            Exit::Running => "still ran".to_owned(),
+            Exit::Unknown => "ended in an unknown way".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(signal) => match SIGNALS.iter().find(|(number, _)| number == signal) {
+                Some((_, name)) => f.write_str(name),
+                None => write!(f, "signal {signal}"),
+            },
+            Exit::Exec => f.write_str("exec"),
+            Exit::Running => f.write_str("running"),
+            Exit::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// Signals that end programs, as Linux numbers them on most processors.
+const SIGNALS: [(i32, &str); 16] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (31, "SIGSYS"),
+];
 
 /// The end of an image.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

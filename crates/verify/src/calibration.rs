@@ -1,7 +1,7 @@
 //! `memtoll calibrate`: what the program of a recording takes without the recorder, in turn with recorded runs of it.
 
 use crate::command::CommandLine;
-use crate::run::{Ran, how};
+use crate::run::Ran;
 use crate::sampled::{PERIOD, Sampler};
 use memtoll_trace::meta::{Calibration, Exit, PlainRun};
 use rustix::fs::{FileType, fstat};
@@ -176,7 +176,7 @@ pub fn calibrate(
     };
     let differs = |other: Exit, stderr: String| match other == exit {
         true => Ok(()),
-        false => Err(Error::Differs { command: shown(), one: how(exit), other: how(other), stderr }),
+        false => Err(Error::Differs { command: shown(), one: exit.how(), other: other.how(), stderr }),
     };
     for (done, kind) in plan.order().into_iter().enumerate() {
         progress(done + 1, all);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How well a saving has to be known.
 #[derive(Clone, Debug)]
 pub struct Aim {
-    /// Rounds, at least and at most.
+    /// Measure at least this many rounds and at most.
     pub rounds: RangeInclusive<usize>,
     /// No new round begins after this time, once there are the least.
     pub time: Duration,

@@ -95,19 +95,10 @@ pub fn run(
         exit => Err(Error::Failed {
             side: expected.side.to_owned(),
             command: command.shown().to_owned(),
-            how: how(exit),
+            how: exit.how(),
             expected: expected.exit_code,
             stderr: last_lines(&mut ran.errors),
         }),
-    }
-}
-
-/// How a program ended, in words.
-pub fn how(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("ended with exit code {code}"),
-        Exit::Signal(signal) => format!("was ended by signal {signal}"),
-        _ => "ended in an unknown way".to_owned(),
     }
 }
 
@@ -265,7 +256,7 @@ mod tests {
             said("echo one >&2; exit 3"),
             "before: \"echo one >&2; exit 3\" ended with exit code 3; expected exit code 0\n    one"
         );
-        assert!(said("kill -9 $$").contains("was ended by signal 9"));
+        assert!(said("kill -9 $$").contains("ended by SIGKILL"));
         assert!(said("/no/such/program").starts_with("before: cannot run \"/no/such/program\": No such file"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the documents show: code compiles, commands are understood. A snippet that nothing is known of fails.
+//! What the documents show: code compiles, commands are understood. An unlisted snippet fails.
 //!
 //! A snippet is an indented block, or a fenced one that names its language; fenced ones without a language are output.
 //! Each is found by its document and the beginning of its first line: C and C++ in the files of `snippets/`, which say what

@@ -67,7 +67,7 @@ pub fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration)
         }
     };
     let found = declaration(code, &name, before, line.end, &code.blocks(line.start)?)?;
-    let found = found.ok_or_else(|| format!("it is not seen where \"{name}\" is made"))?;
+    let found = found.ok_or_else(|| format!("cannot find where `{name}` is constructed"))?;
     Ok((name, found))
 }
 

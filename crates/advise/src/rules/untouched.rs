@@ -26,15 +26,15 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let touched = metrics.touched_bytes as f64;
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
-        "{} live at the peak, of which {} were ever touched",
+        "{} live at the peak, {} ever touched",
         format::bytes(had),
         format::bytes(touched as u64)
     ));
     draft.evidence.number("peak_bytes", had as f64);
     draft.evidence.number("touched_bytes", touched);
-    draft.change = "Ask for what is needed, and grow".to_owned();
+    draft.change = "Ask for less, and grow".to_owned();
     draft.snippet = match facts.language(site) {
-        Language::Rust => "Vec::with_capacity(n) // what is used; it grows beyond that".to_owned(),
+        Language::Rust => "Vec::with_capacity(n) // n: what the run uses; the vector grows beyond that".to_owned(),
         Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\n\
             memtoll::reserved_vector<T> items(most);"
             .to_owned(),
@@ -101,7 +101,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, touched as f64);
     draft.assumptions = vec![
         "it is filled with zeroes, or overwritten before it is read".to_owned(),
-        "all of it is used later: what is not would save its page faults, too".to_owned(),
+        "the program uses all of it later; memory it never uses would save its page faults, too".to_owned(),
     ];
     draft.at_most = Confidence::Low;
     Some(draft)

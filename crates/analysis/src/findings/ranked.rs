@@ -6,7 +6,7 @@ use crate::sites::Row;
 
 /// What a share of the peak counts for beside the same share of the processor time.
 const MEMORY: f64 = 0.1;
-/// The same of what is never freed: it grows with the run.
+/// The same of all never freed: it grows with the run.
 const KEPT: f64 = 0.3;
 
 /// The findings, those that matter most first. What is found at one line is one finding; how cheap memory is as a whole is

@@ -52,7 +52,7 @@ enum Private {
 fn not_added(error: &Error) -> Code {
     match error {
         Error::Away { .. } | Error::Full { .. } => {
-            let again = "add the files again: those that are in the store already count once";
+            let again = "add the files again: runs that the store already has count once";
             exit::fail(format!("{error}; {again}"), Code::Failed)
         }
         error => failed(error),

@@ -13,7 +13,7 @@ use memtoll_fleet::Error;
 use memtoll_fleet::selection::Selection;
 use std::path::PathBuf;
 
-/// Hold the runs of a store against a budget
+/// Check the runs of a store against a memory budget
 ///
 /// Limits are for the mean run; how much runs differ decides what is noise.
 #[derive(clap::Args)]

@@ -22,7 +22,7 @@ pub struct RollUp {
     #[arg(long, value_name = "DAY|AGE", default_value = "0d", value_parser = parse_day)]
     until: i64,
 
-    /// Roll up all of them anew, with the names of functions that were found since
+    /// Roll up all days again, with function names found since then
     #[arg(long)]
     again: bool,
 }

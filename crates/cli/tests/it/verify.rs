@@ -63,7 +63,7 @@ fn predictions_come_true_or_not() {
     assert!(String::from_utf8_lossy(&both.stdout).contains(": not measured"));
     let unknown = predicts(resident);
     assert_eq!(unknown.status.code(), Some(7));
-    assert!(said(&unknown).contains("not known well enough whether the prediction came true"), "{}", said(&unknown));
+    assert!(said(&unknown).contains("measurement cannot tell whether the prediction came true"), "{}", said(&unknown));
     let missing = verify(&["--prediction", file.to_str().unwrap(), "--finding", "arena-1"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(said(&missing).contains("there is no finding \"arena-1\"; it has: reuse-1"));

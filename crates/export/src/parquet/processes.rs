@@ -88,8 +88,10 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
         }),
         Column::ns("began_ns", "When it began.", |row: &Process| row.began_ns.into()),
         Column::ns("ended_ns", "When it ended; null: unknown.", |row: &Process| row.ended_ns.into()),
-        Column::id("exit_code", "Its exit code; null: it ended otherwise.", |row: &Process| row.exit_code.into())
-            .optional(),
+        Column::id("exit_code", "Its exit code; null if a signal ended it or it is unknown.", |row: &Process| {
+            row.exit_code.into()
+        })
+        .optional(),
         Column::id("exit_signal", "The signal that ended it; null: none did.", |row: &Process| row.exit_signal.into())
             .optional(),
         Column::ns("cpu_ns", "Processor time.", |row: &Process| row.cpu_ns.into()),

@@ -89,7 +89,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     notes.extend(left_out(store, selection, *metric, drawn.of)?);
     notes.extend(unnamed(&shown));
     if *by == By::FunctionWithCallees {
-        notes.push("Each function counts with all that it calls, once in a stack: rows do not add up.".to_owned());
+        notes.push("Each function includes what it calls, once per stack: rows do not add up to the total.".to_owned());
     }
     Ok(Table { title, columns, rows: shown, notes })
 }

@@ -90,7 +90,7 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
         let took = format::estimate(recorder);
-        text.push(Line::styled(format!("The recorder took {took} besides."), SOFT));
+        text.push(Line::styled(format!("Recorder overhead: {took} (not included above)."), SOFT));
     }
     text
 }
