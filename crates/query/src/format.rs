@@ -4,16 +4,6 @@ use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 pub use memtoll_quantity::*;
 
-/// What a column is called that counts allocations and reallocations together, which `reallocations` there are.
-pub fn acquisitions(reallocations: u64) -> &'static str {
-    if reallocations == 0 { "allocations" } else { "(re)allocations" }
-}
-
-/// The same of one call.
-pub fn acquisition(reallocations: u64) -> &'static str {
-    if reallocations == 0 { "allocation" } else { "(re)allocation" }
-}
-
 /// A time in ns with what is known of its error: `12 ± 3 ms`.
 pub fn estimate(ns: Estimate) -> String {
     memtoll_quantity::estimate(Unit::Time, ns.value, ns.low, ns.high)

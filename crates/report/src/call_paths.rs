@@ -48,10 +48,9 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
     if rest > 0 {
         let shown: u64 = largest.iter().map(|row| by.value(&row.metrics)).sum();
         text += &format!(
-            "{:>14} {}  {FAINT}… {} on {}{FAINT:#}\n",
+            "{:>14} {}  {FAINT}… allocations on {}{FAINT:#}\n",
             format::count(all - shown),
             share(all - shown, &sums.total),
-            format::acquisitions(sums.total.reallocations),
             format::counted(rest as u64, "more path")
         );
     }

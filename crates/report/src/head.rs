@@ -119,13 +119,13 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
 /// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
-    let mut lines: Vec<(String, String)> = vec![(
-        format::count(total.allocations),
-        format!("allocation{} of {} together", s(total.allocations), format::bytes(total.bytes_allocated)),
-    )];
-    if total.reallocations > 0 {
-        lines.push((format::count(total.reallocations), format!("reallocation{}", s(total.reallocations))));
-    }
+    let all = total.acquisitions();
+    let resized = match total.reallocations {
+        0 => String::new(),
+        n => format!(", {} of them reallocation{}", format::count(n), s(n)),
+    };
+    let of = format!("allocation{} of {} together{resized}", s(all), format::bytes(total.bytes_allocated));
+    let mut lines: Vec<(String, String)> = vec![(format::count(all), of)];
     let null = match total.free_null_calls {
         0 => String::new(),
         n => format!(", and {} of a null pointer", format::count(n)),
@@ -228,12 +228,14 @@ pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(Strin
     let peak = sums.peak_with_mappings()?;
     let Reserved { bytes, error } = reserved::of_sums(recording, sums)?;
     let is_worth_it = bytes > 0 && bytes.saturating_mul(100) >= peak.bytes();
-    let perhaps = match error.saturating_mul(100) < bytes {
-        true => String::new(),
-        false => format!(", or up to {} less", format::bytes(error)),
+    let is_sure = error.saturating_mul(100) < bytes;
+    let (at_most, perhaps) = match () {
+        () if is_sure => ("", String::new()),
+        () if error >= bytes => ("up to ", String::new()),
+        () => ("", format!(" (or up to {} less)", format::bytes(error))),
     };
-    let what = format!("only reserved then{perhaps}: own mappings that the program has not touched, or cannot access");
-    is_worth_it.then(|| (format::bytes(bytes), what))
+    let what = format!("reserved at that time{perhaps}: own mappings that the program has not touched, or cannot access");
+    is_worth_it.then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
 }
 
 /// Whether the program's own mappings are a part of its peak that is worth telling: a thread's signal stack is not.
@@ -303,7 +305,7 @@ fn filtered(matching: &Priced, total: &Priced) -> String {
         0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
         _ => format!(
             "stacks that match the filter: {} ({}) of {} together; totals are those of all stacks",
-            format::counted(acquired, format::acquisition(total.reallocations)),
+            format::counted(acquired, "allocation"),
             share(acquired, total),
             format::bytes(matching.bytes_allocated)
         ),

@@ -103,8 +103,7 @@ fn functions_with_sites(
     }
     let text = title("Functions that allocate most");
     let peak = if sums.are_of_several() { OWN_PEAKS } else { "peak" };
-    let acquisitions = format::acquisitions(sums.total.reallocations);
-    let mut rows = Table::new(&[acquisitions, "share", "bytes", peak, "where"]);
+    let mut rows = Table::new(&["allocations", "share", "bytes", peak, "where"]);
     for function in functions.iter().take(limits.rows) {
         let Some(frame) = function.frame else {
             add(&mut rows, &function.metrics, &sums.total, function.label.clone());

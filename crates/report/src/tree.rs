@@ -30,7 +30,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     shown.text + &remarks::folded(answer, width)
 }
 
-/// `Callers: 1,500,000 (re)allocations from the allocations outwards; 38.3 % of all match the filter`.
+/// `Callers: 1,500,000 allocations from the allocations outwards; 38.3 % of all match the filter`.
 fn heading(
     recording: &Recording,
     sums: &Sums,
@@ -42,7 +42,7 @@ fn heading(
     let value = format::value(sort.value(&root.metrics), sort);
     let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
     let what = match sort {
-        Metric::Allocations => counted(format::acquisition(sums.total.reallocations)),
+        Metric::Allocations => counted("allocation"),
         Metric::Bytes => format!("{value} asked for"),
         Metric::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
         Metric::Peak => format!("{value} in blocks at their peak"),

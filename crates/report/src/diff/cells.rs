@@ -55,12 +55,7 @@ pub(super) fn of_total(total: &Total) -> [String; 5] {
 
 /// The headings of the rows' columns.
 pub(super) fn headings(of: &Comparison) -> Vec<&'static str> {
-    let reallocations = of.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
-    let heading = |quantity: Quantity| match quantity {
-        Quantity::Allocations => format::acquisitions(reallocations),
-        other => other.metric().about().title,
-    };
-    of.quantities().map(heading).collect()
+    of.quantities().map(|quantity| quantity.metric().about().title).collect()
 }
 
 /// The rows, and what is left: all of them add up to the last one.
