@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 /// Names of functions that allocate for others: `xmalloc`, `zrealloc_usable`, `g_strdup`, `os::malloc`.
-const BY_NAME: &str = r"(?i)^(?:[a-z0-9_]+::)*_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st|internal|raw))?$|^(g_|_?py(mem|object)_(raw)?)(new0?|malloc0?_n|realloc_n|resize)$|^AllocateHeap$|^([a-z]|g_|git_)?strn?dup0?$";
+const BY_NAME: &str = r"(?i)^(?:[a-z0-9_]+::)*_*[a-z0-9_]*([cmz]|re|mem_?)alloc(_?(usable|array|n|f|z|0|st|internal|raw))?$|^(g_|_?py(mem|object)_(raw)?)(new0?|malloc0?_n|realloc_n|resize)$|^AllocateHeap$|^([a-z]|g_|git_)?strn?dup0?$";
 /// Libraries whose state belongs to who begins and ends it.
 const LIBRARIES: &str = r"^lib(z|z-ng|bz2|lzma|zstd)\.so";
 /// Places that call a function with such a name, at least: one that is called from a single line allocates for itself.
@@ -136,6 +136,8 @@ mod tests {
             "g_malloc_n",
             "os::malloc",
             "AllocateHeap",
+            "jv_mem_alloc",
+            "ucp_memalloc",
             "xstrdup",
             "strndup",
         ] {
@@ -145,6 +147,7 @@ mod tests {
             "allocate_pixels",
             "Pool::make",
             "alloc_table",
+            "member_alloc",
             "main",
             "libtcmalloc.so.4",
             "libzip.so.4",
