@@ -45,6 +45,8 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             let touched = format::bytes(memory.touched_bytes);
             (format::bytes(memory.bytes), format!("asked for, {touched} of it touched"))
         }
+        // Blocks may be many and cheap.
+        What::Churn(churn) if churn.of_processor.is_some_and(|part| part < LEAST) => return None,
         What::Churn(churn) => {
             let blocks = format::counted(churn.temporary, "block");
             let cost = match churn.of_processor {

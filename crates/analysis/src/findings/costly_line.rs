@@ -93,7 +93,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
             found.push(Finding::new(what, Some(row), share));
         }
     }
-    if found.is_empty() && processor.is_some() {
+    if found.is_empty() && processor.is_some() && costs.total() > 0.0 {
         let cheap = CheapMemory {
             cost_ns: costs.processor(),
             cost_interval: facts.tariff.estimates(&facts.sums.total).processor().into(),
