@@ -1,6 +1,6 @@
 #include "modules.hpp"
 
-#include "dynamic.hpp"
+#include "dynamic_section.hpp"
 #include "kernel.hpp"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 #include "session.hpp"
 
 #include "clock.hpp"
-#include "dynamic.hpp"
+#include "dynamic_section.hpp"
 #include "footprint.hpp"
 #include "kernel.hpp"
 

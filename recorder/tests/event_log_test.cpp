@@ -4,7 +4,7 @@
 #include "kernel.hpp"
 #include "program_break.hpp"
 #include "threads/gate.hpp"
-#include "usage.hpp"
+#include "resource_usage.hpp"
 
 #include <chrono>
 #include <cerrno>

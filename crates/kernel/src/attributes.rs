@@ -1,6 +1,6 @@
 //! The kinds of perf event that are opened, as the kernel wants them described.
 
-use crate::timeline::Clock;
+use crate::clock_conversion::Clock;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
     PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,

@@ -42,7 +42,7 @@ pub use processor::{counter, prefetch};
 /// Whether the processor's counter goes on at the same rate in all states of all cores.
 pub fn has_steady_counter() -> bool {
     let Some(wanted) = processor::COUNTER_FLAGS else { return false };
-    let info = crate::process::first_processors();
+    let info = crate::proc_files::first_processors();
     let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     wanted.iter().all(|wanted| flags.split_whitespace().any(|flag| flag == *wanted))
 }

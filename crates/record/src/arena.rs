@@ -4,7 +4,7 @@
 //! addresses, and a broken arena ends in an error, not in a crash.
 
 use crate::arch;
-use crate::looks::BytesRange;
+use crate::process_polling::BytesRange;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::ids::{ImageNo, NodeId};
 use memtoll_trace::nodes::Node;
@@ -22,7 +22,7 @@ use std::time::Duration;
 const MAX_SLOTS: u64 = 1 << 16;
 const MAX_CHUNKS: u64 = MAX_SLOTS + 64;
 const MAX_NODES: u64 = 64 << 20;
-/// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (growth.rs).
+/// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (chunk_quota.rs).
 pub const ENOUGH_CHUNKS: u32 = 256;
 const CHUNKS_PER_THREAD: u32 = 4;
 

@@ -84,7 +84,7 @@ fn defined_versions<'data, R: ReadRef<'data>>(file: R) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::private::RECORDER;
+    use crate::private_directory::RECORDER;
 
     const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 

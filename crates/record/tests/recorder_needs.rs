@@ -31,7 +31,7 @@ fn glibc(version: &str) -> (u32, u32, u32) {
     (next(), next(), next())
 }
 
-/// Functions of later versions are looked for at run time (`recorder/src/dynamic.hpp`). A weak symbol is no way out: the
+/// Functions of later versions are looked for at run time (`recorder/src/dynamic_section.hpp`). A weak symbol is no way out: the
 /// loader refuses a file that needs a version that the library lacks, even if nothing uses it.
 #[test]
 fn glibc_2_17_has_all_that_the_recorder_needs() {

@@ -1,7 +1,7 @@
 // Memory mapped and unmapped through the C library's functions, by the program or by an allocator that is not the C
 // library's own (whose mappings do not pass through these symbols).
 #include "../unwind/stack_mappings.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "scope.hpp"
 
 #include <cstdarg>

@@ -8,7 +8,7 @@
 #include "../check/unwind_check.hpp"
 #include "../event_log.hpp"
 #include "../program_break.hpp"
-#include "../switches.hpp"
+#include "../build_switches.hpp"
 #include "../threads/gate.hpp"
 #include "next.hpp"
 
@@ -16,7 +16,7 @@
 
 // Defines the hook NAME, whose body follows and forwards to `next.NAME`, twice. Under its own name it goes on to the next
 // definition. As memtoll_overridden_NAME it goes to the executable's, where that defines NAME itself: the tables of
-// libraries are then given this one (imports.cpp), while the executable's definition may go on to the first.
+// libraries are then given this one (import_patching.cpp), while the executable's definition may go on to the first.
 #define MEMTOLL_EVENT_HOOK(RESULT, NAME, PARAMETERS, ARGUMENTS)                                                         \
     MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, noexcept)
 #define MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, EXCEPTIONS)                                          \
@@ -73,7 +73,7 @@ public:
     [[gnu::always_inline]] explicit operator bool() const { return state_ != nullptr; }
 
     // Before the real call: what the stack may be, so that memory can answer meanwhile; then the stamp. Of an event that is
-    // timed it is taken twice (overlap.hpp).
+    // timed it is taken twice (stamp_overlap.hpp).
     [[gnu::always_inline]] void begin_call() {
         guess_ = guess();
         begin_ = now();

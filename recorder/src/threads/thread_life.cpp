@@ -1,8 +1,8 @@
 #include "thread_life.hpp"
 
-#include "../dynamic.hpp"
+#include "../dynamic_section.hpp"
 #include "../kernel.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "state_pool.hpp"
 #include "thread_id.hpp"
 

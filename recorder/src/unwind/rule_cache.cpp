@@ -1,7 +1,7 @@
 #include "rule_cache.hpp"
 
 #include "../footprint.hpp"
-#include "../switches.hpp"
+#include "../build_switches.hpp"
 #include "cfi_scratch.hpp"
 
 namespace memtoll::unwind {

@@ -2,8 +2,8 @@
 // stamp is taken: with the recorder's look for the stack, or the program's own waiting for memory. It runs many
 // instructions at once, and a stamp waits for none of them.
 //
-// Of each event that is timed (own_cost.hpp) the first stamp is taken twice, which lets the processor catch up. The call
-// is compared with the one before, of which it was taken once. On average, the difference is the overlap.
+// Of each event that is timed (recorder_overhead.hpp) the first stamp is taken twice, which lets the processor catch up.
+// The call is compared with the one before, of which it was taken once. On average, the difference is the overlap.
 #pragma once
 
 #include "clock.hpp"

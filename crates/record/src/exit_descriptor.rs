@@ -1,7 +1,7 @@
 //! A descriptor that is ready when a process has ended.
 
-use crate::process;
-use crate::threads::{self, Stack};
+use crate::proc_files;
+use crate::thread_spawning::{self, Stack};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -22,11 +22,11 @@ pub fn watch(pid: Pid) -> io::Result<OwnedFd> {
 
 /// Before Linux 5.3 (RHEL 8 has 4.18), no descriptor stands for a process: this one is a pipe's, which a thread closes.
 fn watch_proc(pid: u32) -> io::Result<OwnedFd> {
-    let started = process::start_time(pid);
+    let started = proc_files::start_time(pid);
     let (watched, held) = pipe_with(PipeFlags::CLOEXEC)?;
-    threads::start("end", Stack::Small, move || {
+    thread_spawning::start("end", Stack::Small, move || {
         // Another process may get the number.
-        while process::exists(pid) && process::start_time(pid) == started {
+        while proc_files::exists(pid) && proc_files::start_time(pid) == started {
             std::thread::sleep(PAUSE);
         }
         drop(held);

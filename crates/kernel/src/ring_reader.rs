@@ -4,9 +4,9 @@
 //! the collector decodes the copies later. Where that thread still comes late, because other programs keep all
 //! processors busy, a ring is found half full: then only one fault in [`crate::sampling::COARSE`] is sampled from there on.
 
+use crate::clock_conversion::Clock;
 use crate::perf::PerfEvent;
 use crate::ring::Ring;
-use crate::timeline::Clock;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of records that wait to be decoded, at most: 5 million faults. Beyond, records stay in the rings, and those that do

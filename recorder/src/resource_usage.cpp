@@ -1,4 +1,4 @@
-#include "usage.hpp"
+#include "resource_usage.hpp"
 
 #include "footprint.hpp"
 #include "kernel.hpp"

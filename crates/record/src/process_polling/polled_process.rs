@@ -3,7 +3,7 @@
 use super::{BytesRange, Recent};
 use crate::arena::Arena;
 use crate::identity::Identity;
-use crate::process::{self, Memory};
+use crate::proc_files::{self, Memory};
 use memtoll_trace::meta::{Resident, Usage};
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Watched {
         if self.ended.is_some() {
             return None;
         }
-        let memory = process::memory(self.pid)?;
+        let memory = proc_files::memory(self.pid)?;
         if self.last.is_some_and(|last| memory.largest < last.memory.largest) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Watched {
             self.title = self.identity.title_of(self.pid).or(self.title.take());
         }
         let own = self.arena.own_memory();
-        let before = self.last.replace(Look { at, memory, usage: process::counted(self.pid), own });
+        let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
         let last = self.last?;
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
         if has_grown {

@@ -166,7 +166,7 @@ fn become_the_program() -> ! {
     if let Some(program) = PROGRAM.get() {
         say("memtoll: nothing is recorded: memtoll has not enough memory\n");
         program.limits.restore();
-        crate::closed::close_again();
+        crate::closed_descriptors::close_again();
         // SAFETY: the array ends with a null pointer, and it and the strings are never freed. Rust's runtime ignores SIGPIPE.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);

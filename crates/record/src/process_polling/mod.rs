@@ -5,29 +5,29 @@
 //! faults since. And only looks at all processes at once say what they had together.
 
 mod bytes_range;
-mod highest_sum;
-mod recent;
-mod watched;
-mod word;
+mod final_figures;
+mod peak_of_all_processes;
+mod polled_process;
+mod recent_changes;
 
 use crate::arena::Arena;
 use crate::identity::Identity;
-use crate::process;
-use crate::surroundings::Surroundings;
-use crate::threads::{self, Stack};
-use crate::urgency;
+use crate::machine_facts::Surroundings;
+use crate::proc_files;
+use crate::thread_priority;
+use crate::thread_spawning::{self, Stack};
 pub use bytes_range::BytesRange;
-use highest_sum::HighestSum;
+pub use final_figures::Word;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Resident;
-pub use recent::{Happened, Recent};
+use peak_of_all_processes::HighestSum;
+pub use polled_process::Known;
+use polled_process::{Others, Watched};
+pub use recent_changes::{Happened, Recent};
 use rustc_hash::FxHashMap;
 use std::ops::Add;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-pub use watched::Known;
-use watched::{Others, Watched};
-pub use word::Word;
 
 /// Time between two looks when the run begins, and later: in between, a part of the time that the run has taken.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -86,7 +86,7 @@ impl State {
     fn ends(&mut self, image: ImageNo, at: u64) {
         let Some(watched) = self.watched.get_mut(&image).filter(|watched| watched.ended.is_none()) else { return };
         watched.ended = Some(at);
-        watched.counted = process::counted(watched.pid);
+        watched.counted = proc_files::counted(watched.pid);
         let others = self.look_if_affordable(at).then(|| {
             let mut others = Others::default();
             for watched in self.watched.values() {
@@ -145,11 +145,11 @@ impl Looks {
     /// There are no more threads.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
         let looks = self.clone();
-        threads::start("looks", Stack::Small, move || looks.go_on()).map(|_| ())
+        thread_spawning::start("looks", Stack::Small, move || looks.go_on()).map(|_| ())
     }
 
     fn go_on(&self) {
-        urgency::ahead();
+        thread_priority::ahead();
         let began = Instant::now();
         let mut pause = SHORTEST_PAUSE;
         let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-#include "imports.hpp"
+#include "import_patching.hpp"
 
 #include "../kernel.hpp"
-#include "../dynamic.hpp"
+#include "../dynamic_section.hpp"
 #include "scope.hpp"
 
 #include <cstring>

@@ -4,7 +4,7 @@
 //! ask for it: a block costs nothing unless it was live at the fork of a child that lives.
 
 use super::{Kept, Sink};
-use crate::family::{Family, Fork};
+use crate::fork_family::{Family, Fork};
 use crate::join::{self, AddressSpace, Answer};
 use memtoll_trace::ids::{Bytes, NodeId, Ticks, Units};
 use memtoll_trace::inherited::Inherited;

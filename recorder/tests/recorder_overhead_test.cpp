@@ -1,5 +1,5 @@
 // The recorder's estimate of its own cost, with made-up times.
-#include "own_cost.hpp"
+#include "recorder_overhead.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "dynamic.hpp"
+#include "dynamic_section.hpp"
 
 #include "kernel.hpp"
 

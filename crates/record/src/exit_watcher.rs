@@ -1,10 +1,10 @@
 //! Ends of processes: one thread hears of all, and tells their workers.
 
 use crate::arena::Arena;
-use crate::looks::Looks;
-use crate::process;
+use crate::proc_files;
+use crate::process_polling::Looks;
 use crate::run::Signals;
-use crate::threads::{self, Stack};
+use crate::thread_spawning::{self, Stack};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
@@ -35,7 +35,7 @@ impl Ends {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let ends = Arc::new(Ends { epoll, listeners: Mutex::default(), looks });
         let waiting = ends.clone();
-        threads::start("ends", Stack::Small, move || waiting.listen())?;
+        thread_spawning::start("ends", Stack::Small, move || waiting.listen())?;
         Ok(ends)
     }
 
@@ -86,7 +86,7 @@ impl Ends {
 /// between the two, ask again.
 pub fn exit_of(process: &OwnedFd, pid: u32) -> Option<Exit> {
     const TRIES: u32 = 20;
-    let ask = || process::exit_of_descriptor(process).or_else(|| process::exit_of_zombie(pid));
+    let ask = || proc_files::exit_of_descriptor(process).or_else(|| proc_files::exit_of_zombie(pid));
     // The process may have been waited for between the two questions.
     if let Some(exit) = ask().or_else(ask) {
         return Some(exit);

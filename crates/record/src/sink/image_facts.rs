@@ -3,8 +3,8 @@
 
 use super::threads::ThreadList;
 use crate::join::CodePlace;
-use crate::looks::Word;
-use crate::process::MapLine;
+use crate::proc_files::MapLine;
+use crate::process_polling::Word;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::{GiveOrTake, Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};

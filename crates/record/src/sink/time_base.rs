@@ -1,7 +1,7 @@
 //! Times of one image's events, as the file has them: they never decrease.
 
 use crate::clock::UNIT_TICKS_LOG2;
-use crate::surroundings::Surroundings;
+use crate::machine_facts::Surroundings;
 use memtoll_trace::ids::{Ticks, Units};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 // nothing of the target's is changed.
 #include "../kernel.hpp"
 #include "../threads/thread_life.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "scope.hpp"
 
 #include <alloca.h>

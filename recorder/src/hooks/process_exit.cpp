@@ -1,10 +1,10 @@
 // The last words of a process: what the kernel has counted for it, and its resident set. Every way to end that passes through
 // a function comes by here. A signal leaves no time for words; then the supervisor says what it saw last.
-#include "ends.hpp"
+#include "process_exit.hpp"
 
 #include "../kernel.hpp"
 #include "../threads/thread_life.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "scope.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // Where the recorder starts, and the marks that it writes down for memtoll.h.
-#include "ends.hpp"
-#include "imports.hpp"
+#include "process_exit.hpp"
+#include "import_patching.hpp"
 #include "../recording.hpp"
 #include "scope.hpp"
 

@@ -1,4 +1,4 @@
-#include "tables_read.hpp"
+#include "resident_tables.hpp"
 
 #include <atomic>
 

@@ -4,10 +4,10 @@
 //! exec, so events are kept by process and by the number of its execs.
 
 use crate::clock::Clock;
-use crate::family::{Estate, Family, Fork};
+use crate::fork_family::{Estate, Family, Fork};
 use crate::sink::Silent;
-use crate::threads::{self, Stack};
-use crate::urgency;
+use crate::thread_priority;
+use crate::thread_spawning::{self, Stack};
 use memtoll_kernel::{Collector, Doorbell, Intake, KernelEvent, Totals, View, What};
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
@@ -227,7 +227,7 @@ impl Kernel {
             over: AtomicBool::new(false),
         });
         let listener = kernel.clone();
-        let decoding = threads::start("kernel", Stack::Large, move || {
+        let decoding = thread_spawning::start("kernel", Stack::Large, move || {
             while !listener.over.load(Relaxed) {
                 std::thread::park_timeout(LONGEST_SLEEP);
                 listener.locked().drain();
@@ -235,7 +235,7 @@ impl Kernel {
             }
         })?;
         let watched = kernel.clone();
-        threads::start("rings", Stack::Small, move || {
+        thread_spawning::start("rings", Stack::Small, move || {
             empty_rings(&watched, &intake, doorbell.ok(), decoding.thread())
         })?;
         Ok(kernel)
@@ -308,7 +308,7 @@ impl Kernel {
 /// Copies the kernel's records out of its rings until the collection ends, and wakes the thread that decodes them. It runs
 /// before others: what does not fit into a ring is lost.
 fn empty_rings(kernel: &Kernel, intake: &Intake, mut doorbell: Option<Doorbell>, decoding: &Thread) {
-    urgency::ahead();
+    thread_priority::ahead();
     let mut is_urgent = false;
     while !kernel.over.load(Relaxed) {
         let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
@@ -317,7 +317,7 @@ fn empty_rings(kernel: &Kernel, intake: &Intake, mut doorbell: Option<Doorbell>,
             std::thread::sleep(NAP);
         }
         if intake.empty() && !is_urgent {
-            urgency::at_once();
+            thread_priority::at_once();
             is_urgent = true;
         }
         decoding.unpark();

@@ -2,9 +2,9 @@
 //! inherit are written as images of their own when they are over.
 
 use super::Sink;
-use super::facts::Facts;
-use super::heirs::Adopted;
-use super::writing::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
+use super::fork_inheritance::Adopted;
+use super::image_facts::Facts;
+use super::write_order::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
 use crate::join::Join;
 use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_kernel::KernelEvent;

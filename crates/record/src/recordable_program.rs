@@ -1,6 +1,6 @@
 //! Whether the recorder can go along into a program, told from its file.
 
-use crate::{c_library, private};
+use crate::{c_library, private_directory};
 use object::LittleEndian;
 use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
@@ -55,7 +55,7 @@ fn is_executable(path: &Path) -> io::Result<()> {
 
 /// Inspects the program at `path`, following the interpreters of scripts.
 pub fn inspect(path: &Path) -> Verdict {
-    inspect_for(path, private::RECORDER)
+    inspect_for(path, private_directory::RECORDER)
 }
 
 /// The same for another recorder, whose file has this content.
@@ -145,7 +145,7 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
     ))
 }
 
-/// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/programs.cpp` has the same list.
+/// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/started_programs.cpp` has the same list.
 const SANITIZERS: &[&str] = &["libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"];
 
 /// The names behind a tag in the dynamic section of the file at `path`, such as the libraries that it needs; empty where

@@ -1,12 +1,12 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
-use super::facts::Facts;
-use super::heirs::Adopted;
+use super::fork_inheritance::Adopted;
+use super::image_facts::Facts;
 use crate::arena::Arena;
 use crate::join::Join;
-use crate::looks::Word;
 use crate::output::Output;
+use crate::process_polling::Word;
 use crate::run::Run;
 use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};

@@ -1,6 +1,6 @@
 //! Threads that do one job after the other: short processes come too fast to start a thread for each.
 
-use crate::threads::{self, Stack};
+use crate::thread_spawning::{self, Stack};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ impl Crew {
             state.free -= 1;
         } else {
             let crew = self.clone();
-            threads::start("worker", Stack::Large, move || crew.work())?;
+            thread_spawning::start("worker", Stack::Large, move || crew.work())?;
         }
         Ok(Worker { crew: self })
     }

@@ -1,12 +1,12 @@
 //! What looking at a program costs it, and what is not seen of its page faults.
 
 use crate::attributes::{self, Common};
+use crate::clock_conversion::Clock;
 use crate::decode::{Decoder, Meaning};
 use crate::event::What;
+use crate::fault_durations::Beginnings;
 use crate::perf::PerfEvent;
 use crate::ring::{self, Ring};
-use crate::timed::Beginnings;
-use crate::timeline::Clock;
 use perf_event_open_sys::bindings::perf_event_attr;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::time::{ClockId, clock_gettime};

@@ -1,4 +1,4 @@
-#include "own_cost.hpp"
+#include "recorder_overhead.hpp"
 
 #include "clock.hpp"
 

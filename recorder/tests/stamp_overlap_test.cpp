@@ -1,5 +1,5 @@
 // By how much calls look longer than they are, with made-up times.
-#include "overlap.hpp"
+#include "stamp_overlap.hpp"
 
 #include <gtest/gtest.h>
 

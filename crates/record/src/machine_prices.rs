@@ -10,7 +10,7 @@
 //! The file is only used and written where it is the user's own: prices from others would be lies about this user's
 //! programs. Whatever is wrong with it, the costs are measured.
 
-use crate::own_folder;
+use crate::cache_folder;
 use memtoll_kernel::Look;
 use memtoll_trace::meta::{Looking, Machine, Prices, TimedFaults};
 use rustix::fs::{Mode, OFlags};
@@ -175,7 +175,12 @@ struct Known {
 
 impl Known {
     fn here() -> Known {
-        Known { folder: own_folder::path(|name| std::env::var_os(name)), boot: boot(), build: Build::own(), now: now() }
+        Known {
+            folder: cache_folder::path(|name| std::env::var_os(name)),
+            boot: boot(),
+            build: Build::own(),
+            now: now(),
+        }
     }
 
     fn kept(&self, machine: &Machine, version: &str) -> KeptCosts {
@@ -188,7 +193,7 @@ impl Known {
                 let left = decides.map(|oldest| oldest.at + KEPT_FOR.as_secs() - self.now);
                 KeptCosts::Measured { file, times, age: self.now - last.at, left }
             }
-            None if file.parent().is_some_and(own_folder::may_make) => KeptCosts::Nothing { file },
+            None if file.parent().is_some_and(cache_folder::may_make) => KeptCosts::Nothing { file },
             None => KeptCosts::Nowhere,
         }
     }
@@ -240,7 +245,7 @@ impl Known {
     fn read_file(&self) -> Option<Kept> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(self.file()?, flags, Mode::empty()).ok()?);
-        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && own_folder::is_own(metadata))?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && cache_folder::is_own(metadata))?;
         let mut text = String::new();
         file.take(LONGEST.min(metadata.len())).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
@@ -254,7 +259,7 @@ impl Known {
         let replace = || {
             let path = self.file()?;
             let folder = path.parent()?;
-            own_folder::make(folder)?;
+            cache_folder::make(folder)?;
             let mut file = tempfile::Builder::new().prefix(".machine-").tempfile_in(folder).ok()?;
             file.write_all(&serde_json::to_vec(&kept).ok()?).ok()?;
             file.persist(&path).ok()

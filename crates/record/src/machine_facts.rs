@@ -1,7 +1,7 @@
 //! What is the same for all processes of a run: the clock, and facts about the machine.
 
 use crate::clock::{Clock, UNIT_TICKS_LOG2};
-use crate::{kernel, process};
+use crate::{kernel_events, proc_files};
 use memtoll_trace::ids::{Ticks, Units};
 use memtoll_trace::meta::Machine;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ pub struct Surroundings {
 impl Surroundings {
     /// Looks at the machine. `clock` says when the run began.
     pub fn look(clock: Clock) -> Surroundings {
-        let machine = process::machine();
+        let machine = proc_files::machine();
         Surroundings {
             ticks_per_microsecond: clock.ticks_per_microsecond(),
             processors: machine.processors as usize,
-            fault: Ticks(kernel::rough_fault_ticks(&clock)),
-            always_huge: process::always_huge_pages(),
+            fault: Ticks(kernel_events::rough_fault_ticks(&clock)),
+            always_huge: proc_files::always_huge_pages(),
             recorder: OnceLock::new(),
             machine,
             clock,

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use crate::arena::Arena;
-use crate::process;
+use crate::proc_files;
 use crate::wire::kind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
 
@@ -23,7 +23,7 @@ impl Sink {
     /// A thread has been in a call for long: looks whether that is because it is stopped.
     pub fn is_perhaps_stopped(&mut self, number: ThreadNo) {
         if let Some(tid) = self.facts.threads.tid(number)
-            && process::is_stopped(self.facts.pid, tid)
+            && proc_files::is_stopped(self.facts.pid, tid)
         {
             self.join.is_stopped(number, self.time.now());
         }

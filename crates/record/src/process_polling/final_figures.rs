@@ -1,13 +1,13 @@
 //! A process's last word.
 
-use super::watched::Look;
+use super::polled_process::Look;
 use memtoll_trace::meta::{Resident, Usage};
 
 /// A process whose kernel counted no more than this after its word did nothing but end: page faults, and processor time, ns.
 const FAULTS_OF_AN_END: u64 = 32;
 const TIME_OF_AN_END: u64 = 5_000_000;
 
-/// What a process said of itself before it ended or executed another program (`recorder/src/hooks/ends.cpp`).
+/// What a process said of itself before it ended or executed another program (`recorder/src/hooks/process_exit.cpp`).
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// When, ticks.
@@ -34,8 +34,8 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::looks::BytesRange;
-    use crate::process::Memory;
+    use crate::proc_files::Memory;
+    use crate::process_polling::BytesRange;
 
     fn counted(minor_faults: u64, user_ns: u64) -> Usage {
         Usage { minor_faults, user_ns, ..Usage::default() }
