@@ -11,12 +11,12 @@ constexpr int kAddressSpace = 9; // RLIMIT_AS
 constexpr int kData = 2;         // RLIMIT_DATA, which comprises private memory
 
 // In a forked child, the arena is its own from here on: later there may be no room for one.
-[[gnu::noinline]] void expect_arena(uintptr_t frame) {
+[[gnu::noinline]] void expect_arena(arch::HookFrame frame) {
     HookScope scope(frame);
     if (scope) scope.no_call();
 }
 
-[[gnu::noinline]] void give_back_addresses(uintptr_t frame) {
+[[gnu::noinline]] void give_back_addresses(arch::HookFrame frame) {
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call();
@@ -25,7 +25,7 @@ constexpr int kData = 2;         // RLIMIT_DATA, which comprises private memory
 
 // Makes the call `set` for a limit: the soft and the hard one. One that fails changes nothing.
 template <class Set>
-[[gnu::always_inline]] inline int limit_by(uintptr_t frame, int resource, const uint64_t* limit, Set set) {
+[[gnu::always_inline]] inline int limit_by(arch::HookFrame frame, int resource, const uint64_t* limit, Set set) {
     need_next();
     const bool is_of_memory = (resource == kAddressSpace || resource == kData) && limit && *limit != UINT64_MAX;
     if (is_of_memory) expect_arena(frame);
@@ -35,7 +35,7 @@ template <class Set>
 }
 
 template <class Set>
-[[gnu::always_inline]] inline int limit_by(uintptr_t frame, pid_t pid, int resource, const uint64_t* limit, Set set) {
+[[gnu::always_inline]] inline int limit_by(arch::HookFrame frame, pid_t pid, int resource, const uint64_t* limit, Set set) {
     const bool own = pid == 0 || static_cast<uint32_t>(pid) == session.process_id();
     return limit_by(frame, resource, own ? limit : nullptr, set);
 }

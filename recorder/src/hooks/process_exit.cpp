@@ -43,7 +43,7 @@ bool is_recorded_process() {
 }
 
 // By a function that runs no handlers of exit(). `status` is null where a signal ends the process.
-[[gnu::noinline]] void record_sudden_end(uintptr_t frame, const int* status) {
+[[gnu::noinline]] void record_sudden_end(arch::HookFrame frame, const int* status) {
     if (!is_recorded_process()) return;
     HookScope scope(frame);
     if (!scope) return;

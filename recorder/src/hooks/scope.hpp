@@ -53,16 +53,13 @@ constexpr uint64_t guard_bits(HookKind kind) {
     return counts_at_end ? uint64_t{wire::kCountsAtEnd} : 0;
 }
 
-// The frame address of the hook, whose caller is the event's call site. Must stand in the hook itself or in a function
-// that is always inlined into it.
-#define MEMTOLL_FRAME() reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
-
 // A hook at work, from its first instruction to its last. False where it is only to forward: then nothing else may be
 // asked of it. An exception that passes through the hook leaves the guard behind, and the gate finds out.
 class HookScope {
 public:
-    // `frame` is the hook's; `bits` of wire::GuardBits describe the real call.
-    [[gnu::always_inline]] explicit HookScope(uintptr_t frame, uint64_t bits = 0)
+    // `frame` is the hook's, whose caller is the event's call site (MEMTOLL_FRAME); `bits` of wire::GuardBits describe the
+    // real call.
+    [[gnu::always_inline]] explicit HookScope(arch::HookFrame frame, uint64_t bits = 0)
         : state_(enter(frame, need_next, bits)), frame_(frame) {}
     [[gnu::always_inline]] ~HookScope() {
         if (state_) leave(state_);
@@ -123,13 +120,11 @@ public:
     [[gnu::always_inline]] ThreadState* state() { return state_; }
 
 private:
-    [[gnu::always_inline]] arch::CallerFrame caller() const {
-        return arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame_));
-    }
+    [[gnu::always_inline]] arch::CallerFrame caller() const { return arch::caller_frame(frame_); }
     [[gnu::always_inline]] unwind::Prediction::Guess guess() const { return state_->stacks.guess(caller()); }
 
     ThreadState* const state_;
-    const uintptr_t frame_;
+    const arch::HookFrame frame_;
     unwind::Prediction::Guess guess_ = unwind::Prediction::kNoLeaf;
     uint64_t begin_ = 0;
     uint64_t end_ = 0;

@@ -218,7 +218,7 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 
 // -- both ------------------------------------------------------------------------------------------------------------
 
-[[gnu::noinline]] void record_exec(uintptr_t frame, const char* path, Reason reason) {
+[[gnu::noinline]] void record_exec(arch::HookFrame frame, const char* path, Reason reason) {
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call();
@@ -227,11 +227,11 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 }
 
 // The call before which `record_exec` or `record_usage` spoke has failed.
-[[gnu::noinline]] void record_failure(uintptr_t frame, const char* path) { record_exec(frame, path, Reason::kNotStarted); }
+[[gnu::noinline]] void record_failure(arch::HookFrame frame, const char* path) { record_exec(frame, path, Reason::kNotStarted); }
 
 // The kernel goes on counting for the program that takes this one's place, so its supervisor must know what to take off.
 // A forked child that has recorded nothing yet does not begin with this.
-[[gnu::noinline]] void record_usage(uintptr_t frame) {
+[[gnu::noinline]] void record_usage(arch::HookFrame frame) {
     if (thread_state->how() == ThreadState::kNone) return;
     if (kernel::process_id() != session.process_id()) return;
     HookScope scope(frame);
@@ -243,7 +243,7 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 }
 
 // Whether the recorder should go along into the program; says why not, to the supervisor.
-bool goes_along(uintptr_t frame, const char* path, Reason reason) {
+bool goes_along(arch::HookFrame frame, const char* path, Reason reason) {
     if (reason != Reason::kForeignClass && reason != Reason::kForeignLibc && reason != Reason::kSanitizer) {
         char file[512];
         if (strlen(session.directory()) + sizeof kFile > sizeof file) return false;
@@ -260,7 +260,7 @@ enum class Place { kThisProcess, kNewProcess };
 
 // Calls `start` with the environment that the program at `path` is to get.
 template <Place place, class Start>
-[[gnu::always_inline]] inline int with_environment(uintptr_t frame, const char* path, Reason reason,
+[[gnu::always_inline]] inline int with_environment(arch::HookFrame frame, const char* path, Reason reason,
                                                    char* const* environment, Start start) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return start(environment);
     // Then nothing can be found out about the program; in most environments the recorder stands already.
