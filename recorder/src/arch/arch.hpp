@@ -31,8 +31,6 @@
 //   MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE)
 //                             the same, but jumps to what BEFORE returns
 //
-// A second header, zeroing.hpp, provides zero_as_the_kernel() for the measuring programs (machine/).
-//
 // The unwinder takes it that stacks grow downwards, words have 8 bytes, and a function that calls another one has saved its
 // return address in memory. Sizes of pages are asked of the kernel (kernel::page_bytes()), times are in ns (clock.hpp).
 #pragma once
