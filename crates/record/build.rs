@@ -26,8 +26,7 @@ const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs"
 
 /// The recorder's units of translation, compiled side by side: each is all files of these folders. File by file, most of the
 /// time would go into reading the same headers again. Other folders hold what only tests and checks need.
-const UNITS: &[(&str, &[&str])] =
-    &[("core", &["src", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
+const UNITS: &[(&str, &[&str])] = &[("core", &["src", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
 
 /// The C++ files in a folder, without its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {

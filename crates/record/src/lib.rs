@@ -6,7 +6,6 @@
 //! * [`record`]: one run, from start to end
 //! * `private_directory`, `listener`: where the recorder lies and how it says hello
 //! * `wire`, `arena`, `chunk_cursor`: the shared memory
-//! * `arch`: what depends on the processor
 //! * `chunk_quota`, `backlog`, `spare_memory`: where full chunks wait while a program writes faster than events are packed
 //! * `run`, `recorded_images`: what all parts share, and who is being recorded
 //! * `job_threads`, `exit_watcher`: threads for the process images that are recorded, and who tells them that theirs is over
@@ -24,7 +23,6 @@
 //! * `output`: the file; `live_recording`: what tells of it while it is written
 
 mod abort_handler;
-mod arch;
 mod arena;
 mod backlog;
 mod c_library;
@@ -80,8 +78,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-pub use arch::has_steady_counter;
 pub use cache_folder::is_first_time;
+pub use clock::has_steady_counter;
 pub use live_recording::Live;
 pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;

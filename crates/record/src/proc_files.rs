@@ -245,6 +245,11 @@ pub fn first_processors() -> String {
     String::from_utf8_lossy(&start[..read]).into_owned()
 }
 
+/// Bytes of a page.
+pub fn page() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 /// The machine that this runs on.
 pub fn machine() -> Machine {
     let names = rustix::system::uname();
@@ -258,10 +263,10 @@ pub fn machine() -> Machine {
     Machine {
         host: names.nodename().to_string_lossy().into_owned(),
         kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
-        processor: field(&first_processors(), "model name").unwrap_or_default(),
+        processor: field(&first_processors(), memtoll_processor::HERE.description.model).unwrap_or_default(),
         processors,
         memory: kib * 1024,
-        page: rustix::param::page_size() as u32,
+        page: page() as u32,
         system: memtoll_symbols::System::here().names,
     }
 }

@@ -1,8 +1,9 @@
 //! Whether the recorder can go along into a program, told from its file.
 
 use crate::{c_library, private_directory};
+use memtoll_processor::HERE;
 use object::LittleEndian;
-use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
+use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use std::fs::{self, File};
@@ -96,12 +97,13 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
     }
     let foreign = || {
         Verdict::Disturbed(format!(
-            "{} is not a 64-bit x86-64 program; this version of memtoll records only those",
-            path.display()
+            "{} is not a 64-bit {} program; this version of memtoll records only those",
+            path.display(),
+            HERE.name
         ))
     };
     let Ok(header) = FileHeader64::<LittleEndian>::parse(start) else { return foreign() };
-    if header.e_machine(LittleEndian) != EM_X86_64 {
+    if header.e_machine(LittleEndian) != HERE.elf_machine {
         return foreign();
     }
     let Ok(segments) = header.program_headers(LittleEndian, start) else { return Verdict::Recordable };
@@ -111,7 +113,7 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
         }
         let loader = segment.data(LittleEndian, start).unwrap_or_default();
         let loader = String::from_utf8_lossy(loader).trim_end_matches('\0').to_owned();
-        if !loader.is_empty() && !loader.ends_with("/ld-linux-x86-64.so.2") {
+        if !loader.is_empty() && Path::new(&loader).file_name() != Some(HERE.loader_name().as_ref()) {
             return Verdict::Disturbed(format!(
                 "{} is loaded by {loader}, not by glibc's loader: another C library, which memtoll does not record",
                 path.display()
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_loader_itself_is_not_a_static_program() {
-        let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+        let loader = Path::new(HERE.loader);
         assert_eq!(inspect(loader), Verdict::Recordable);
     }
 

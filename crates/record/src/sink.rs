@@ -20,7 +20,6 @@ mod time_base;
 mod touched_pages;
 mod write_order;
 
-use crate::arch;
 use crate::arena::Arena;
 use crate::fork_family::Family;
 use crate::join::{self, Call, Join, Owner};
@@ -35,6 +34,7 @@ use image_facts::Facts;
 use ledger::{Awaited, Kept, Ledger, Released};
 use memtoll_analysis::aggregate::TimelineBuilder;
 use memtoll_kernel::{KernelEvent, What};
+use memtoll_processor::HERE;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::Image;
@@ -72,7 +72,7 @@ pub struct Sink {
 /// itself, and Valgrind's tools.
 fn loads_another(executable: &str) -> bool {
     let name = last_part(executable);
-    name.starts_with("ld") && name.contains(".so") || name.ends_with("-amd64-linux")
+    name.starts_with("ld") && name.contains(".so") || name.ends_with(HERE.valgrind)
 }
 
 impl Sink {
@@ -114,7 +114,7 @@ impl Sink {
     pub fn expect(&self, record: &Record) {
         self.ledger.live.prefetch(record.address);
         if let Some(place) = self.ledger.tally.place_of_node(record.node()) {
-            place.into_iter().for_each(arch::prefetch);
+            place.into_iter().for_each(memtoll_processor::prefetch);
         }
     }
 
@@ -126,7 +126,7 @@ impl Sink {
         }
         let place = |kept: &Kept| self.ledger.tally.place_of_block(&kept.block);
         if let Some(place) = self.ledger.live.glance(record.address).and_then(place) {
-            place.into_iter().for_each(arch::prefetch);
+            place.into_iter().for_each(memtoll_processor::prefetch);
         }
     }
 
@@ -296,7 +296,7 @@ impl Sink {
         let at = Ticks(event.ticks);
         match event.what {
             What::Fault { weight, page, .. } => {
-                let bytes = page.unwrap_or_else(arch::page).saturating_mul(weight.into());
+                let bytes = page.unwrap_or_else(proc_files::page).saturating_mul(weight.into());
                 self.recent.add(event.ticks, Happened { came: bytes, ..Happened::default() });
                 self.may_touch(event);
             }

@@ -47,7 +47,7 @@ impl Tests {
 
 #[test]
 fn google_test_and_its_budget() {
-    let program = program_with("tested_gtest.cpp", &["-O2", "/usr/lib/x86_64-linux-gnu/libgtest.a"]);
+    let program = program_with("tested_gtest.cpp", &["-O2", "-l:libgtest.a"]);
     let program = program.to_str().unwrap();
     let folder = scratch();
     // Without a budget, nothing is broken.
@@ -133,7 +133,7 @@ fn rust_and_a_test_that_fails() {
 #[test]
 fn ctest() {
     let folder = scratch();
-    let program = program_with("tested_gtest.cpp", &["-O2", "/usr/lib/x86_64-linux-gnu/libgtest.a"]);
+    let program = program_with("tested_gtest.cpp", &["-O2", "-l:libgtest.a"]);
     let program = program.display();
     let tests = format!(
         "add_test(many \"{program}\" \"--gtest_filter=Loop.MakesMany\")\n\

@@ -158,5 +158,5 @@ impl Watched {
 
 /// Bytes of the pages that came between two counts of page faults, if each was one page.
 fn pages_between(before: Option<Usage>, then: Option<Usage>) -> Option<u64> {
-    Some(then?.faults().saturating_sub(before?.faults()).saturating_mul(crate::arch::page()))
+    Some(then?.faults().saturating_sub(before?.faults()).saturating_mul(crate::proc_files::page()))
 }

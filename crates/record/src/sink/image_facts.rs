@@ -142,7 +142,7 @@ impl Facts {
         let why = match blob.reason {
             reason::NOT_STARTED => return self.was_not_started(&path, in_this_process),
             reason::STATIC => "it is statically linked",
-            reason::FOREIGN_CLASS => "it is not a 64-bit x86-64 program",
+            reason::FOREIGN_CLASS => &format!("it is not a 64-bit {} program", memtoll_processor::HERE.name),
             reason::FOREIGN_LIBC => "it uses another C library than glibc",
             reason::SETUID => "it is set-user-id or set-group-id",
             reason::NO_PRELOAD => {

@@ -4,9 +4,9 @@
 //! Faults come before the next call that follows them, so what is touched until then is one event for each run of pages.
 
 use super::Sink;
-use crate::arch;
 use crate::arena::Arena;
 use crate::join::OwnMapping;
+use crate::proc_files;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{NodeId, ThreadNo, Ticks};
@@ -32,7 +32,7 @@ impl Sink {
     pub(super) fn may_touch(&mut self, event: &KernelEvent) {
         let What::Fault { address, weight, page, .. } = event.what else { return };
         let Some(OwnMapping { start, end, node }) = self.join.own_mapping_at(address) else { return };
-        let page = page.unwrap_or_else(arch::page);
+        let page = page.unwrap_or_else(proc_files::page);
         let first = address & !(page - 1);
         let (from, to) = (first.max(start), first.saturating_add(page.saturating_mul(weight.into())).min(end));
         let thread = self.facts.threads.of_tid(event.tid).unwrap_or(ThreadNo::FIRST);
@@ -64,7 +64,7 @@ impl Sink {
     /// A call has mapped or opened memory, and the kernel does not tell what is touched: all of it counts.
     #[cold]
     pub(super) fn takes_all(&mut self, arena: &Arena, call: &Event, at: Ticks) {
-        let bytes = call.size.next_multiple_of(arch::page());
+        let bytes = call.size.next_multiple_of(proc_files::page());
         self.touched(arena, at, call.address, bytes, call.node, call.thread, false);
     }
 
