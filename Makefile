@@ -105,6 +105,7 @@ lint-text: # all of lint that needs no Rust compiler
 	@tools/need $(LINT_NEEDS)
 	cargo fmt --all --check
 	tools/lint-recorder
+	tools/lint-processor
 	for file in $(filter-out %.txt,$(wildcard tools/*)) casestudies/dictionary/fetch; do sh -n "$$file" || exit 1; done
 	bash -n .ci/run
 

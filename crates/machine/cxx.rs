@@ -19,10 +19,10 @@ pub const FLAGS: &[&str] = &[
 /// What the linker needs on Linux.
 pub const LINK_LINUX: &[&str] = &["-s", "-nodefaultlibs", "-lc", "-lgcc", "-lpthread"];
 
-/// The folders of the program `name`: its own, and what the programs have in common.
-pub fn folders(name: &str) -> [PathBuf; 2] {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machine");
-    [root.join("common"), root.join(name)]
+/// The folders of the program `name`: its own, what the programs have in common, and what depends on the processor.
+pub fn folders(name: &str) -> [PathBuf; 3] {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    [root.join("machine/common"), root.join("machine").join(name), root.join("recorder/src/arch")]
 }
 
 /// The C++ files of the program `name`, less those for the other system.

@@ -26,8 +26,7 @@ const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs"
 
 /// The recorder's units of translation, compiled side by side: each is all files of these folders. File by file, most of the
 /// time would go into reading the same headers again. Other folders hold what only tests and checks need.
-const UNITS: &[(&str, &[&str])] =
-    &[("core", &["src", "src/arch", "src/arch/x86_64", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
+const UNITS: &[(&str, &[&str])] = &[("core", &["src", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
 
 /// The C++ files in a folder, without its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -65,6 +64,7 @@ fn main() {
     let with_debug_information = variable("DEBUG") == "true";
     let remedies = recorder.join("../remedies/include");
     println!("cargo::rerun-if-changed={}", remedies.join("memtoll/config.hpp").display());
+    println!("cargo::rerun-if-changed={}", recorder.join("src/arch").display());
 
     let compiler = || cc::Build::new().cpp(true).no_default_flags(true).warnings(false).get_compiler().to_command();
     let cannot_run = |error| -> ! { panic!("cannot run a C++ compiler ({:?}): {error}", compiler()) };

@@ -24,7 +24,7 @@
 namespace memtoll::player {
 namespace {
 
-constexpr size_t kPage = 4096;
+const size_t kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 // In place of a block that the allocator refused: nobody waits for it, and nobody frees it.
 constexpr uint64_t kRefused = 2;
 // A thread may be so many windows ahead of the slowest one.

@@ -1,5 +1,7 @@
 #include "waits.hpp"
 
+#include "../../recorder/src/arch/arch.hpp"
+
 #include <climits>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -14,12 +16,6 @@ namespace {
 constexpr int kSpins = 100;
 
 std::atomic<uint32_t> g_ended{0};
-
-void pause_processor() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 // The futex is the low half of a slot: the machine is little-endian.
 void wait_while(void* word, uint32_t value) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0); }
@@ -46,7 +42,7 @@ void publish(SharedSlot& slot, uint64_t block) {
 uint64_t take(SharedSlot& slot, uint64_t& slept) {
     uint64_t found = slot.load(std::memory_order_acquire);
     for (int i = 0; found <= 1 && i < kSpins; ++i) {
-        pause_processor();
+        arch::relax();
         found = slot.load(std::memory_order_acquire);
     }
     if (found > 1) {
@@ -90,7 +86,7 @@ void leave(Window& window) {
 void await_end(Window& window, uint64_t& slept) {
     uint32_t left = window.load(std::memory_order_acquire);
     for (int i = 0; left > 0 && i < kSpins; ++i) {
-        pause_processor();
+        arch::relax();
         left = window.load(std::memory_order_acquire);
     }
     if (left == 0)

@@ -1,4 +1,5 @@
 // malloc and free, alone and with a rival.
+#include "../../recorder/src/arch/arch.hpp"
 #include "../common/clock.hpp"
 #include "../common/threads.hpp"
 #include "operations.hpp"
@@ -46,33 +47,33 @@ void* (*volatile real_malloc)(size_t) = std::malloc;
 void (*volatile real_free)(void*) = std::free;
 std::atomic<uint64_t> real_call_done;
 
-// Nanoseconds that two readings of the time stamp counter, and what the recorder does between them, add to a short call:
+// Nanoseconds that two readings of the processor's counter, and what the recorder does between them, add to a short call:
 // what the call then takes by the counter, less what it takes when nobody looks. More than two readings without a call,
 // because the processor overlaps a call with what stands around it, and cannot do so across a reading. Where the block
 // lies makes a difference: callers should try several sizes.
 double stamps_ns(size_t bytes) {
     constexpr size_t kPairsOfBatch = 256;
     const double wall_begin = wall_ns();
-    const uint64_t begin = __builtin_ia32_rdtsc();
+    const uint64_t begin = arch::ticks();
     for (size_t i = 0; i < kPairsOfBatch; ++i) {
         void* block;
         make(block, bytes);
         std::free(block);
     }
-    const uint64_t alone = __builtin_ia32_rdtsc() - begin;
+    const uint64_t alone = arch::ticks() - begin;
 
     uint64_t inside = 0;
     for (size_t i = 0; i < kPairsOfBatch; ++i) {
-        const uint64_t take = __builtin_ia32_rdtsc();
+        const uint64_t take = arch::ticks();
         void* const block = real_malloc(bytes);
         real_call_done.store(take, std::memory_order_relaxed);
-        inside += __builtin_ia32_rdtsc() - take;
-        const uint64_t give = __builtin_ia32_rdtsc();
+        inside += arch::ticks() - take;
+        const uint64_t give = arch::ticks();
         real_free(block);
         real_call_done.store(give, std::memory_order_relaxed);
-        inside += __builtin_ia32_rdtsc() - give;
+        inside += arch::ticks() - give;
     }
-    const auto ticks = static_cast<double>(__builtin_ia32_rdtsc() - begin);
+    const auto ticks = static_cast<double>(arch::ticks() - begin);
     const double longer = static_cast<double>(inside) - static_cast<double>(alone);
     return longer * (wall_ns() - wall_begin) / ticks / (2 * kPairsOfBatch);
 }
@@ -105,7 +106,7 @@ private:
 
     void spin_while(uint32_t state, int tries) {
         while (tries-- > 0 && state_.load(std::memory_order_acquire) == state)
-            __builtin_ia32_pause();
+            arch::relax();
     }
 
     bool sleep_while(uint32_t state) {

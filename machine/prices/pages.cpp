@@ -1,16 +1,17 @@
 // Faults, zeroing, mapping and unmapping.
+#include "../../recorder/src/arch/zeroing.hpp"
 #include "../common/clock.hpp"
 #include "operations.hpp"
 
 #include <cstdint>
-#include <cpuid.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace memtoll::machine {
 
 namespace {
 
-constexpr size_t kPage = 4096;
+const size_t kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 constexpr size_t kHugePage = size_t{2} << 20;
 // Pages of a sample: enough that reading the clock does not matter, and that a page that is freed and taken again has
 // left the first cache, as in a program that frees a buffer and takes the next.
@@ -26,7 +27,7 @@ char* map(size_t bytes) {
     return start == MAP_FAILED ? nullptr : static_cast<char*>(start);
 }
 
-// Memory in pages of 4 KiB, whatever the machine's setting for huge ones.
+// Memory in small pages, whatever the machine's setting for huge ones.
 char* map_small_pages(size_t bytes) {
     char* start = map(bytes);
     if (start != nullptr)
@@ -37,25 +38,6 @@ char* map_small_pages(size_t bytes) {
 void touch_each_page(char* start, size_t pages) {
     for (size_t i = 0; i < pages; ++i)
         *static_cast<volatile char*>(start + i * kPage) = 1;
-}
-
-// Whether the kernel zeroes pages with `rep stosb` on this processor. In a virtual machine, the question costs some 10 us:
-// the host answers it.
-bool zeroes_by_bytes() {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & (1u << 9)) != 0; // "erms"
-}
-
-// Zeroes pages as the kernel's clear_page does.
-void zero_as_the_kernel(char* start, size_t pages, bool by_bytes) {
-    for (size_t i = 0; i < pages; ++i) {
-        void* page = start + i * kPage;
-        size_t count = by_bytes ? kPage : kPage / 8;
-        if (by_bytes)
-            asm volatile("rep stosb" : "+D"(page), "+c"(count) : "a"(0) : "memory");
-        else
-            asm volatile("rep stosq" : "+D"(page), "+c"(count) : "a"(0ull) : "memory");
-    }
 }
 
 // Whether one fault made the whole huge page resident: the kernel may have none to spare.
@@ -74,7 +56,11 @@ Series* measure_pages(Series* into) {
     Series& huge = into[4] = {"huge_fault", 0, {}};
     Series& cached = into[5] = {"zeroing_cached", 0, {}};
     const double stamp = empty_span_ns(thread_cpu_ns);
-    const bool by_bytes = zeroes_by_bytes();
+    const arch::KernelZeroing kernel;
+    const auto zero_pages = [&](char* start, size_t pages) {
+        for (size_t i = 0; i < pages; ++i)
+            kernel.zero(start + i * kPage, kPage);
+    };
 
     // The first pages are zeroed in each round, the others once, long after they were touched.
     constexpr size_t kResident = kPages + (kSamples + 1) * kUncached;
@@ -99,9 +85,9 @@ Series* measure_pages(Series* into) {
         const double t3 = thread_cpu_ns();
         munmap(fresh, kPages * kPage);
         const double t4 = thread_cpu_ns();
-        zero_as_the_kernel(resident, kPages, by_bytes);
+        zero_pages(resident, kPages);
         const double t5 = thread_cpu_ns();
-        zero_as_the_kernel(resident + (kPages + i * kUncached) * kPage, kUncached, by_bytes);
+        zero_pages(resident + (kPages + i * kUncached) * kPage, kUncached);
         const double t6 = thread_cpu_ns();
         if (i == 0)
             continue;

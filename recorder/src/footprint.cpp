@@ -3,7 +3,7 @@
 #include "kernel.hpp"
 #include "session.hpp"
 #include "threads/state_pool.hpp"
-#include "unwind/tables_read.hpp"
+#include "unwind/resident_tables.hpp"
 
 #include <algorithm>
 #include <link.h>

@@ -1,6 +1,7 @@
 #include "modules.hpp"
 
-#include "dynamic.hpp"
+#include "dynamic_section.hpp"
+#include "fnv.hpp"
 #include "kernel.hpp"
 
 #include <cstring>
@@ -26,9 +27,7 @@ constinit Entry entries[kMaxModules];
 constinit std::atomic<uint32_t> entry_count{0};
 
 uint32_t hash(const void* data, size_t bytes) {
-    uint32_t h = 2166136261u; // FNV-1a
-    for (size_t i = 0; i < bytes; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 16777619u;
-    return h;
+    return Fnv<uint32_t>().add(static_cast<const uint8_t*>(data), bytes).hash();
 }
 
 void read_build_id(const uint8_t* at, const uint8_t* end, Module& module) {

@@ -1,7 +1,8 @@
 #include "session.hpp"
 
 #include "clock.hpp"
-#include "dynamic.hpp"
+#include "dynamic_section.hpp"
+#include "fnv.hpp"
 #include "footprint.hpp"
 #include "kernel.hpp"
 
@@ -215,11 +216,12 @@ void Session::show_file(const char* path) {
                                     reinterpret_cast<long>(&about))) ||
         !S_ISREG(about.stx_mode))
         return;
-    uint64_t identity = 14695981039346656037u; // FNV-1a
+    Fnv<uint64_t> parts;
     for (const uint64_t part : {uint64_t{about.stx_dev_major}, uint64_t{about.stx_dev_minor}, uint64_t{about.stx_ino},
                                 uint64_t{about.stx_size}, static_cast<uint64_t>(about.stx_ctime.tv_sec),
                                 uint64_t{about.stx_ctime.tv_nsec}})
-        identity = (identity ^ part) * 1099511628211u;
+        parts.add(part);
+    const uint64_t identity = parts.hash();
     if (shown[identity >> 56].exchange(identity, std::memory_order_relaxed) == identity) return;
     // Neither read nor opened by this process: it need not even be allowed to.
     const long file = kernel::call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_PATH | O_CLOEXEC);

@@ -127,7 +127,7 @@ struct alignas(64) ThreadSlot {
     std::atomic<uint32_t> full_walks;    // stacks that needed every register
     std::atomic<uint32_t> rule_misses;   // unwinding rules read from .eh_frame
     std::atomic<uint64_t> recorder_ticks; // spent in the recorder, estimated from samples; without ArenaHeader::wait_ticks
-    std::atomic<uint64_t> overlap_pairs;  // calls compared (overlap.hpp)
+    std::atomic<uint64_t> overlap_pairs;  // calls compared (stamp_overlap.hpp)
     std::atomic<int64_t> overlap_ticks;   // by which these were shorter, all together
 };
 static_assert(sizeof(ThreadSlot) == 128);

@@ -11,7 +11,7 @@ CallerSearch::Found found;
 bool known_before;
 
 [[gnu::noinline]] void search_callers() {
-    const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    const arch::CallerFrame caller = arch::caller_frame(MEMTOLL_FRAME());
     known_before = walker->cache.is_called_directly(caller, searched_code);
     found = walker->cache.find_caller_in(caller, searched_code);
 }

@@ -2,6 +2,7 @@
 //
 // Copies of real sections lie right against a page that cannot be read, so that a read too far is a SIGSEGV. Damage is
 // put where it matters: into the entry, the CIE and the table places that the following look-up uses.
+#include "handmade_cfi.hpp"
 #include "loaded_files.hpp"
 #include "settings.hpp"
 #include "unwind/cfi_scratch.hpp"
@@ -215,7 +216,7 @@ TEST(DamagedCfi, RandomInstructions) {
     uint64_t found = 0;
     for (uint64_t round = 0; round < test::rounds(60'000); ++round) {
         // A good CIE and a good FDE head, then whatever comes.
-        std::vector<uint8_t> bytes = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1, 0, 0};
+        std::vector<uint8_t> bytes = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, kPc, 1, 0, 0x0c, kSp, 8, saved(kPc), 1, 0, 0};
         const size_t body = 21 + random.below(40);
         const uint32_t head[] = {static_cast<uint32_t>(body), 28, 0x1000, 0, 0x1000, 0};
         bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(head), reinterpret_cast<const uint8_t*>(head) + sizeof head);

@@ -1,10 +1,9 @@
 // The CFI interpreter on handmade sections with known answers, and on the real ones of the loaded files.
+#include "handmade_cfi.hpp"
 #include "loaded_files.hpp"
 #include "settings.hpp"
-#include "unwind/cfi_scratch.hpp"
 
 #include <gtest/gtest.h>
-#include <memory>
 
 // libgcc's own search, as a second opinion on which entry covers an address.
 extern "C" {
@@ -17,89 +16,27 @@ const void* _Unwind_Find_FDE(void* pc, dwarf_eh_bases* bases);
 namespace memtoll::unwind {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-// -- handmade ----------------------------------------------------------------------------------------------------------
-
-constexpr uintptr_t kStart = 0x1000; // of the function that the FDE describes, with absolute addresses
-constexpr uintptr_t kLength = 0x100;
-
-// An .eh_frame of one CIE ("zR", absolute pointers, data alignment -8) and one FDE with these instructions.
-class Handmade {
-public:
-    explicit Handmade(const Bytes& instructions, const Bytes& initial = {0x0c, 7, 8, 0x90, 1},
-                      const char* augmentation = "zR", uint8_t version = 1) {
-        const size_t cie = open();
-        put32(0);
-        put({version});
-        for (const char* letter = augmentation; *letter; ++letter) put({static_cast<uint8_t>(*letter)});
-        put({0});
-        if (version == 4) put({8, 0});
-        put({1, 0x78, 16}); // code alignment 1, data alignment -8, return address in register 16
-        if (*augmentation) put({static_cast<uint8_t>(strchr(augmentation, 'R') ? 1 : 0)});
-        if (strchr(augmentation, 'R')) put({0});
-        put(initial);
-        close(cie);
-        const size_t fde = open();
-        put32(static_cast<uint32_t>(bytes_.size() - cie));
-        put64(kStart);
-        put64(kLength);
-        if (*augmentation) put({0});
-        put(instructions);
-        close(fde);
-        put32(0);
-    }
-
-    bool row(uintptr_t offset) {
-        CfiSections sections;
-        const auto begin = reinterpret_cast<uintptr_t>(bytes_.data());
-        sections.frame_range = {begin, begin + bytes_.size()};
-        scratch->forget(); // another test's bytes may have stood here
-        return find_row_linear(sections, begin, kStart + offset, *scratch);
-    }
-
-    std::unique_ptr<CfiScratch> scratch = std::make_unique<CfiScratch>();
-
-private:
-    void put(const Bytes& bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    void put32(uint32_t value) { put_raw(&value, sizeof value); }
-    void put64(uint64_t value) { put_raw(&value, sizeof value); }
-    void put_raw(const void* data, size_t size) {
-        const auto* at = static_cast<const uint8_t*>(data);
-        bytes_.insert(bytes_.end(), at, at + size);
-    }
-    size_t open() {
-        put32(0);
-        return bytes_.size() - 4;
-    }
-    void close(size_t entry) {
-        const auto length = static_cast<uint32_t>(bytes_.size() - entry - 4);
-        memcpy(&bytes_[entry], &length, sizeof length);
-    }
-    Bytes bytes_;
-};
-
 TEST(Cfi, PrologueOfAnOrdinaryFunction) {
-    // push rbp at +1, mov rbp, rsp at +4, leave at +0x80 — with the frame pointer.
-    Handmade h({0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x7c, 0x0c, 7, 8});
+    // The frame pointer is saved at +1 and set up at +4; the frame is left at +0x80.
+    Handmade h({0x41, 0x0e, 16, saved(kFp), 2, 0x43, 0x0d, kFp, 0x02, 0x7c, 0x0c, kSp, 8});
     const Row& row = h.scratch->row;
     ASSERT_TRUE(h.row(0));
-    EXPECT_EQ(row.cfa_register, 7);
+    EXPECT_EQ(row.cfa_register, kSp);
     EXPECT_EQ(row.cfa_offset, 8);
-    EXPECT_EQ(row.registers[16].kind, RegisterRule::kAtCfa);
-    EXPECT_EQ(row.registers[16].value, -8);
-    EXPECT_EQ(row.registers[6].kind, RegisterRule::kSame);
+    EXPECT_EQ(row.registers[kPc].kind, RegisterRule::kAtCfa);
+    EXPECT_EQ(row.registers[kPc].value, -8);
+    EXPECT_EQ(row.registers[kFp].kind, RegisterRule::kSame);
     ASSERT_TRUE(h.row(1));
     EXPECT_EQ(row.cfa_offset, 16);
-    EXPECT_EQ(row.registers[6].kind, RegisterRule::kAtCfa);
-    EXPECT_EQ(row.registers[6].value, -16);
-    EXPECT_EQ(row.cfa_register, 7);
+    EXPECT_EQ(row.registers[kFp].kind, RegisterRule::kAtCfa);
+    EXPECT_EQ(row.registers[kFp].value, -16);
+    EXPECT_EQ(row.cfa_register, kSp);
     ASSERT_TRUE(h.row(4));
-    EXPECT_EQ(row.cfa_register, 6);
+    EXPECT_EQ(row.cfa_register, kFp);
     ASSERT_TRUE(h.row(0x7f));
-    EXPECT_EQ(row.cfa_register, 6);
+    EXPECT_EQ(row.cfa_register, kFp);
     ASSERT_TRUE(h.row(0x80));
-    EXPECT_EQ(row.cfa_register, 7);
+    EXPECT_EQ(row.cfa_register, kSp);
     EXPECT_EQ(row.cfa_offset, 8);
     EXPECT_FALSE(h.row(kLength));
     EXPECT_FALSE(h.row(static_cast<uintptr_t>(-1)));
@@ -129,18 +66,18 @@ TEST(Cfi, RememberAndRestore) {
 }
 
 TEST(Cfi, EveryRegisterRule) {
-    Handmade h({0x05, 3, 2,          // rbx at CFA - 16
-                0x11, 12, 0x7f,      // r12 at CFA + 8 (signed offset -1)
-                0x14, 13, 3,         // r13 = CFA - 24
-                0x15, 14, 0x7e,      // r14 = CFA + 16
-                0x09, 15, 1,         // r15 in rdx
-                0x07, 0,             // rax undefined
-                0x10, 6, 2, 0x77, 8, // rbp at rsp + 8
-                0x16, 2, 2, 0x77, 24, // rcx = rsp + 24
-                0x2f, 5, 1,          // rdi at CFA + 8
-                0x2e, 0x20,          // GNU_args_size
-                0x08, 4,             // rsi unchanged
-                0x05, 40, 1});       // a vector register: accepted, forgotten
+    Handmade h({0x05, 3, 2,                   // register 3 at CFA - 16
+                0x11, 12, 0x7f,               // 12 at CFA + 8 (signed offset -1)
+                0x14, 13, 3,                  // 13 = CFA - 24
+                0x15, 14, 0x7e,               // 14 = CFA + 16
+                0x09, 15, 1,                  // 15 in 1
+                0x07, 0,                      // 0 undefined
+                0x10, kFp, 2, breg(kSp), 8,   // frame pointer at stack pointer + 8
+                0x16, 2, 2, breg(kSp), 24,    // 2 = stack pointer + 24
+                0x2f, 5, 1,                   // 5 at CFA + 8
+                0x2e, 0x20,                   // GNU_args_size
+                0x08, 4,                      // 4 unchanged
+                0x05, 40, 1});                // a vector register: accepted, forgotten
     ASSERT_TRUE(h.row(0));
     const Row& row = h.scratch->row;
     EXPECT_EQ(row.registers[3].value, -16);
@@ -152,7 +89,7 @@ TEST(Cfi, EveryRegisterRule) {
 
     uintptr_t stack[8] = {100, 101, 102, 103, 104, 105, 106, 107};
     arch::Registers registers{};
-    registers.value[7] = reinterpret_cast<uintptr_t>(&stack[3]); // CFA = &stack[4]
+    registers.value[kSp] = reinterpret_cast<uintptr_t>(&stack[3]); // CFA = &stack[4]
     registers.value[1] = 4711;
     registers.value[4] = 42;
     const ReadWord read = [](void*, uintptr_t address, uintptr_t& value) {
@@ -161,14 +98,14 @@ TEST(Cfi, EveryRegisterRule) {
     };
     ASSERT_TRUE(apply(row, registers, read, nullptr));
     const auto cfa = reinterpret_cast<uintptr_t>(&stack[4]);
-    EXPECT_EQ(registers.value[7], cfa);
-    EXPECT_EQ(registers.value[16], 103u);
+    EXPECT_EQ(registers.value[kSp], cfa);
+    EXPECT_EQ(registers.value[kPc], 103u);
     EXPECT_EQ(registers.value[3], 102u);
     EXPECT_EQ(registers.value[12], 105u);
     EXPECT_EQ(registers.value[13], cfa - 24);
     EXPECT_EQ(registers.value[14], cfa + 16);
     EXPECT_EQ(registers.value[15], 4711u);
-    EXPECT_EQ(registers.value[6], 104u);
+    EXPECT_EQ(registers.value[kFp], 104u);
     EXPECT_EQ(registers.value[2], cfa - 8 + 24);
     EXPECT_EQ(registers.value[5], 105u);
     EXPECT_EQ(registers.value[4], 42u);
@@ -184,13 +121,13 @@ TEST(Cfi, RulesForTheQuickWalk) {
         int32_t frame_pointer_offset;
     };
     const Case cases[] = {
-        {"rsp + 24", {0x0e, 24}, Rule::kStack, 24, Rule::kUnchanged, 0},
-        {"rbp + 16, rbp saved", {0x0c, 6, 16, 0x86, 2}, Rule::kFrame, 16, Rule::kSavedAtCfa, -16},
-        {"CFA at rbp - 8 (realigned)", {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0}, Rule::kAtFrame, -8,
-         Rule::kSavedAtFrame, 0},
-        {"CFA at rsp + 160 (signal)", {0x0f, 4, 0x77, 0xa0, 1, 0x06}, Rule::kAtStack, 160, Rule::kUnchanged, 0},
-        {"CFA in r10", {0x0c, 10, 0}, Rule::kEveryRegister, 0, Rule::kUnchanged, 0},
-        {"rbp in r11", {0x09, 6, 11}, Rule::kEveryRegister, 0, Rule::kUnchanged, 0},
+        {"stack pointer + 24", {0x0e, 24}, Rule::kStack, 24, Rule::kUnchanged, 0},
+        {"frame pointer + 16, saved", {0x0c, kFp, 16, saved(kFp), 2}, Rule::kFrame, 16, Rule::kSavedAtCfa, -16},
+        {"CFA at frame pointer - 8 (realigned)", {0x0f, 3, breg(kFp), 0x78, 0x06, 0x10, kFp, 2, breg(kFp), 0},
+         Rule::kAtFrame, -8, Rule::kSavedAtFrame, 0},
+        {"CFA at stack pointer + 160 (signal)", {0x0f, 4, breg(kSp), 0xa0, 1, 0x06}, Rule::kAtStack, 160, Rule::kUnchanged, 0},
+        {"CFA in another register", {0x0c, 10, 0}, Rule::kEveryRegister, 0, Rule::kUnchanged, 0},
+        {"frame pointer in another register", {0x09, kFp, 11}, Rule::kEveryRegister, 0, Rule::kUnchanged, 0},
     };
     for (const Case& c : cases) {
         Handmade h(c.instructions);
@@ -201,28 +138,57 @@ TEST(Cfi, RulesForTheQuickWalk) {
         EXPECT_EQ(rule.frame_pointer, c.frame_pointer) << c.what;
         EXPECT_EQ(rule.frame_pointer_offset, c.frame_pointer_offset) << c.what;
     }
-    Handmade first({0x07, 16});
+    Handmade first({0x07, kPc});
     ASSERT_TRUE(first.row(0));
     EXPECT_EQ(compress(first.scratch->row, kStart).return_address, Rule::kNoCaller);
 }
 
-TEST(Cfi, ThePltExpressionDependsOnTheAddress) {
-    // What linkers write for a lazy PLT: rsp + 8 + ((rip & 15) >= 11) * 8.
-    Handmade h({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
-    for (uintptr_t offset = 0; offset < 64; ++offset) {
-        ASSERT_TRUE(h.row(offset));
-        const Rule rule = compress(h.scratch->row, kStart + offset);
-        EXPECT_EQ(rule.cfa, Rule::kStack);
-        EXPECT_EQ(rule.cfa_offset, (offset & 15) >= 11 ? 16 : 8) << "at +" << offset;
-    }
+// As functions that call nothing, on processors whose calls leave the return address in a register.
+TEST(Cfi, ARegisterHoldsTheReturnAddress) {
+    constexpr uint8_t kLink = 3;
+    Handmade h({0x41, 0x0e, 16, saved(kLink), 2}, {0x0c, kSp, 0}, "zR", 1, kLink);
+    ASSERT_TRUE(h.row(0));
+    EXPECT_EQ(compress(h.scratch->row, kStart).cfa, Rule::kEveryRegister);
+    uintptr_t stack[2] = {4711, 4712};
+    arch::Registers registers{};
+    registers.value[kSp] = reinterpret_cast<uintptr_t>(stack);
+    registers.value[kLink] = 42;
+    const ReadWord read = [](void*, uintptr_t address, uintptr_t& value) {
+        value = *reinterpret_cast<const uintptr_t*>(address);
+        return true;
+    };
+    ASSERT_TRUE(apply(h.scratch->row, registers, read, nullptr));
+    EXPECT_EQ(registers.value[kPc], 42u);
+    EXPECT_EQ(registers.value[kSp], reinterpret_cast<uintptr_t>(stack));
+
+    ASSERT_TRUE(h.row(1)); // saved
+    EXPECT_EQ(compress(h.scratch->row, kStart).return_address, Rule::kSavedAtCfa);
+    ASSERT_TRUE(apply(h.scratch->row, registers, read, nullptr));
+    EXPECT_EQ(registers.value[kPc], 4711u);
+    EXPECT_EQ(registers.value[kSp], reinterpret_cast<uintptr_t>(stack + 2));
+}
+
+// As for processors where the return from signal handlers has no call frame information.
+TEST(Cfi, ASignalsFrameMadeByTheProcessorsFolder) {
+    const uint8_t bytes[] = {0x0f, 3, breg(kSp), 16, 0x06, 0x10, kPc, 2, breg(kSp), 8};
+    auto scratch = std::make_unique<CfiScratch>();
+    ASSERT_TRUE(make_signal_row({bytes, sizeof bytes}, *scratch));
+    EXPECT_TRUE(scratch->row.signal_frame);
+    const Rule rule = compress(scratch->row, kStart);
+    EXPECT_EQ(rule.cfa, Rule::kAtStack);
+    EXPECT_EQ(rule.cfa_offset, 16);
+    EXPECT_EQ(rule.return_address, Rule::kSavedAtStack);
+    EXPECT_EQ(rule.return_offset, 8);
+    EXPECT_TRUE(rule.signal_frame);
+    EXPECT_FALSE(make_signal_row({bytes, 3}, *scratch)) << "cut off";
 }
 
 TEST(Cfi, VersionsAndAugmentations) {
     for (const uint8_t version : {1, 3, 4}) {
-        Handmade h({0x0e, 24}, {0x0c, 7, 8, 0x90, 1}, "zR", version);
+        Handmade h({0x0e, 24}, kInitial, "zR", version);
         EXPECT_TRUE(h.row(0)) << "version " << int(version);
     }
-    Handmade signal({0x0e, 24}, {0x0c, 7, 8, 0x90, 1}, "zRS");
+    Handmade signal({0x0e, 24}, kInitial, "zRS");
     ASSERT_TRUE(signal.row(0));
     EXPECT_TRUE(signal.scratch->row.signal_frame);
     EXPECT_FALSE(Handmade({0x0e, 24}, {}, "zR", 2).row(0));
@@ -234,11 +200,11 @@ TEST(Cfi, NonsenseHasNoRow) {
     EXPECT_FALSE(Handmade({0x3f}).row(0)) << "unknown instruction";
     EXPECT_FALSE(Handmade({0x0c, 99, 8}).row(0)) << "CFA from a register that does not exist";
     EXPECT_FALSE(Handmade({0x09, 3, 99}).row(0)) << "a register in one that does not exist";
-    EXPECT_FALSE(Handmade({0x0f, 0x7f, 0x77}).row(0)) << "expression longer than its entry";
+    EXPECT_FALSE(Handmade({0x0f, 0x7f, breg(kSp)}).row(0)) << "expression longer than its entry";
     EXPECT_FALSE(Handmade({0x0e, 0x80}).row(0)) << "number without an end";
     EXPECT_FALSE(Handmade(Bytes(20, 0x0a)).row(0)) << "remembered too often";
     Bytes deep = {0x0f, 80};
-    for (unsigned i = 0; i < 40; ++i) deep.insert(deep.end(), {0x77, 8}); // rsp + 8, forty times
+    for (unsigned i = 0; i < 40; ++i) deep.insert(deep.end(), {breg(kSp), 8}); // forty times
     Handmade h(deep);
     ASSERT_TRUE(h.row(0));
     EXPECT_EQ(compress(h.scratch->row, kStart).cfa, Rule::kEveryRegister) << "an expression that is too deep";

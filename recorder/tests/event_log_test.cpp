@@ -4,7 +4,7 @@
 #include "kernel.hpp"
 #include "program_break.hpp"
 #include "threads/gate.hpp"
-#include "usage.hpp"
+#include "resource_usage.hpp"
 
 #include <chrono>
 #include <cerrno>
@@ -308,11 +308,11 @@ TEST_F(EventLog, EventsAreTimedAndStatisticsPublished) {
     unsigned timed = 0;
     constexpr unsigned kEvents = 20'000;
     for (unsigned i = 0; i < kEvents; ++i) {
-        ThreadState* entered = enter(0x1000, [] {});
+        ThreadState* entered = enter(arch::HookFrame{0x1000}, [] {});
         ASSERT_EQ(entered, &state);
         EXPECT_EQ(state.log.slot->guard, 0x1000u);
         timed += state.cost.timing();
-        real_call_done(entered, 0x1000);
+        real_call_done(entered, arch::HookFrame{0x1000});
         entered->real_ticks = 0;
         ++state.stacks.walks;
         leave(entered);

@@ -91,7 +91,7 @@ protected:
     }
 
     static void nothing() {}
-    static ThreadState* enter_here() { return enter(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)), nothing); }
+    static ThreadState* enter_here() { return enter(MEMTOLL_FRAME(), nothing); }
 
     static uint64_t guard(const ThreadState* state) { return state->log.slot->guard; }
 };

@@ -1,4 +1,5 @@
 // Where stacks end that the program made by itself, as fibers have them.
+#include "arch/machine_code.hpp"
 #include "code_without_rules.hpp"
 #include "random_frames.hpp"
 #include "unwind/stack_mappings.hpp"
@@ -33,7 +34,7 @@ struct HandMade {
 uint32_t node_on_stack;
 
 [[gnu::noinline]] void note_node() {
-    node_on_stack = walker->cache.node(MEMTOLL_CALLER_FRAME());
+    node_on_stack = walker->cache.node(arch::caller_frame(MEMTOLL_FRAME()));
     asm volatile("");
 }
 
@@ -45,21 +46,10 @@ uint32_t node_on_stack;
     keep(room);
 }
 
-// Calls first_function() with its return address as the topmost word below `top`, from the frame of its caller.
-[[gnu::always_inline]] inline uint32_t call_on(char* top) {
-    asm volatile("movq %%rsp, %%rbx\n\t"
-                 "movq %0, %%rsp\n\t"
-                 "call *%1\n\t"
-                 "movq %%rbx, %%rsp"
-                 :
-                 : "r"(top), "r"(&first_function)
-                 : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
-    return node_on_stack;
-}
-
 // The unwinder finds this function by its distance from the stack pointer, which leads it beyond the top.
 [[gnu::noinline, gnu::optimize("omit-frame-pointer")]] uint32_t run_below(char* top) {
-    return call_on(top);
+    arch::call_on(top, first_function);
+    return node_on_stack;
 }
 
 void expect_whole(Walker& of, uint32_t node, const char* what) {
@@ -132,7 +122,8 @@ TEST_F(Walk, HandMadeStacksWithoutSystemCalls) {
 // Goes on with a stack of its own, and says by its frame pointer where its caller's is.
 [[gnu::noinline, gnu::optimize("no-omit-frame-pointer")]] uint32_t on_changed_stack(char* top) {
     keep(alloca(16 + choice->below(2))); // its rule goes by the frame pointer
-    return call_on(top);
+    arch::call_on(top, first_function);
+    return node_on_stack;
 }
 
 TEST_F(Walk, AFrameMayPointToItsCallersStack) {

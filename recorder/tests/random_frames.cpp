@@ -105,7 +105,7 @@ void in_library(unsigned levels) {
 } // namespace
 
 [[gnu::noinline]] void check() {
-    const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    const arch::CallerFrame caller = arch::caller_frame(MEMTOLL_FRAME());
     last_return_slot = caller.return_slot;
     const uint32_t node = walker->cache.node(caller);
     const uint32_t again = walker->cache.node(caller);

@@ -153,7 +153,7 @@ TEST_F(Walk, LongjmpAndExceptions) {
 }
 
 [[gnu::noinline]] uint32_t recurse(unsigned levels) {
-    if (levels == 0) return walker->cache.node(MEMTOLL_CALLER_FRAME());
+    if (levels == 0) return walker->cache.node(arch::caller_frame(MEMTOLL_FRAME()));
     const uint32_t node = recurse(levels - 1);
     asm volatile("");
     return node;

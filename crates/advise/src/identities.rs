@@ -1,6 +1,7 @@
 //! Ids of findings: the same from run to run and on each machine, and no two the same in a recording.
 
 use crate::facts::{Draft, Facts};
+use memtoll_trace::fnv::Fnv64;
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 
@@ -45,16 +46,10 @@ fn distinct(all: &[(&str, Vec<String>, String)]) -> Vec<String> {
     own.collect()
 }
 
-/// FNV-1a over the rule and what else there is: the same on each machine, and in each version.
+/// A digest of the rule and what else there is: the same on each machine, and in each version.
 fn id(rule: &str, parts: &[String]) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let words = std::iter::once(rule).chain(parts.iter().map(String::as_str));
-    for (index, word) in words.enumerate() {
-        let between = if index > 0 { "\0" } else { "" };
-        for byte in between.bytes().chain(word.bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    let whole = Fnv64::EMPTY.with(rule.bytes());
+    let Fnv64(hash) = parts.iter().fold(whole, |hash, part| hash.with([0]).with(part.bytes()));
     format!("{rule}-{:08x}", (hash >> 32) as u32 ^ hash as u32)
 }
 

@@ -3,18 +3,19 @@
 
 use crate::stacks::Texts;
 use memtoll_model::{FrameId, Frames};
+use memtoll_trace::fnv::Fnv64;
 
-/// A digest of texts (FNV-1a, 64 bits).
+/// A digest of texts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Key(u64);
+pub struct Key(Fnv64);
 
 impl Key {
     /// Of nothing: a tree's root.
-    pub const EMPTY: Key = Key(0xcbf2_9ce4_8422_2325);
+    pub const EMPTY: Key = Key(Fnv64::EMPTY);
 
     /// With a further text. Texts do not run into each other.
     pub fn with(self, text: &str) -> Key {
-        Key(step(text.bytes().fold(self.0, step), 0xff))
+        Key(self.0.with(text.bytes()).with([0xff]))
     }
 
     /// What a frame is called.
@@ -26,22 +27,18 @@ impl Key {
 
     /// With a further key.
     pub fn with_key(self, other: Key) -> Key {
-        Key(other.0.to_le_bytes().into_iter().fold(self.0, step))
+        Key(self.0.with(other.0.0.to_le_bytes()))
     }
 
     /// From [`Key::text`].
     pub fn parse(text: &str) -> Option<Key> {
-        u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Key)
+        u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(|hash| Key(Fnv64(hash)))
     }
 
     /// As text: 16 hexadecimal digits.
     pub fn text(self) -> String {
-        format!("{:016x}", self.0)
+        format!("{:016x}", self.0.0)
     }
-}
-
-fn step(digest: u64, byte: u8) -> u64 {
-    (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
 #[cfg(test)]

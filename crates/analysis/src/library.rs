@@ -264,9 +264,9 @@ mod tests {
         let cases = [
             ("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a", Library),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a", Library),
-            ("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6", Surroundings),
-            ("_nss_systemd_getpwuid_r", None, "/lib/x86_64-linux-gnu/libnss_systemd.so.2", Surroundings),
-            ("NSS_Init", None, "/lib/x86_64-linux-gnu/libnss3.so", Program),
+            ("strdup", None, "/lib/libc.so.6", Surroundings),
+            ("_nss_systemd_getpwuid_r", None, "/lib/libnss_systemd.so.2", Surroundings),
+            ("NSS_Init", None, "/lib/libnss3.so", Program),
             ("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so", Recorder),
             ("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a", Library),
             ("operator new(unsigned long)", None, "/bin/a", Surroundings),

@@ -1,6 +1,7 @@
 //! The kinds of perf event that are opened, as the kernel wants them described.
 
-use crate::timeline::Clock;
+use crate::clock_conversion::Clock;
+use memtoll_processor::{HERE, Samples};
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
     PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -16,6 +17,9 @@ const TIMED: u32 = 47;
 /// Period of samples of where a thread is, in ns of its CPU time. A prime, so that programs that do something
 /// each millisecond are not always met at it.
 pub const RUNNING: u32 = 999_983;
+
+/// What samples tell of a thread.
+pub const SAMPLES: &Samples = &HERE.samples;
 
 /// What all events of a collector have in common.
 #[derive(Debug, Clone, Copy)]
@@ -57,28 +61,17 @@ pub fn major_faults_and_tasks(common: &Common, switches: bool) -> perf_event_att
     attr
 }
 
-/// The program's registers that tell where it entered the kernel and why, as the kernel numbers them on x86.
-pub mod registers {
-    /// In a system call, the kernel keeps [`IN_SYSTEM_CALL`] here until there is a result.
-    pub const AX: u64 = 0;
-    /// Where the program goes on.
-    pub const IP: u64 = 8;
-    /// -ENOSYS.
-    pub const IN_SYSTEM_CALL: u64 = -38_i64 as u64;
-}
-
 /// Where a thread is, each time that it has run for another `period` ns.
 pub fn running(common: &Common, period: u32) -> perf_event_attr {
     let mut attr = sampled(common, PERF_COUNT_SW_CPU_CLOCK, period);
-    // On x86, a function that calls nothing has the place to which it returns on top of its stack.
-    if cfg!(target_arch = "x86_64") {
+    if SAMPLES.returns_to_top {
         attr.sample_type |= u64::from(PERF_SAMPLE_STACK_USER);
         attr.sample_stack_user = size_of::<u64>() as u32;
     }
     // Threads inside the kernel are only met where that is allowed.
-    if common.system_calls && cfg!(target_arch = "x86_64") {
+    if let Some(entry) = SAMPLES.entry.as_ref().filter(|_| common.system_calls) {
         attr.sample_type |= u64::from(PERF_SAMPLE_REGS_USER);
-        attr.sample_regs_user = 1 << registers::AX | 1 << registers::IP;
+        attr.sample_regs_user = 1 << entry.address | 1 << entry.in_call.0;
     }
     attr
 }

@@ -1,16 +1,16 @@
 //! The collector: events on, records in, events out in the order of time.
 
+use crate::clock_conversion::{Clock, Timeline};
 use crate::decode::Decoder;
-use crate::doorbell::Doorbell;
 use crate::event::{KernelEvent, What};
-use crate::intake::{Intake, Taken};
+use crate::fault_durations::Beginnings;
 use crate::opening::{Opened, Options, View, open};
 use crate::perf::{Count, PerfEvent};
-use crate::refused::Refused;
+use crate::refusal_reason::Refused;
 use crate::ring;
+use crate::ring_reader::{Intake, Taken};
 use crate::sampling::Allowance;
-use crate::timed::Beginnings;
-use crate::timeline::{Clock, Timeline};
+use crate::wakeup::Doorbell;
 use rustix::process::Pid;
 use std::io;
 use std::sync::Arc;

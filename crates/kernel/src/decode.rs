@@ -1,6 +1,6 @@
 //! From the kernel's records to events.
 
-use crate::attributes::registers;
+use crate::attributes::SAMPLES;
 use crate::event::{KernelEvent, Mapping, Mode, What};
 use crate::ring::Record;
 use byteorder::NativeEndian;
@@ -76,9 +76,10 @@ impl Decoder {
                     }
                     Meaning::Running => {
                         let register = |number| sample.user_regs.as_ref().and_then(|all| all.get(number));
-                        let is_call = register(registers::AX).is_none_or(|ax| ax == registers::IN_SYSTEM_CALL);
+                        let entry = SAMPLES.entry.as_ref();
+                        let is_call = entry.is_none_or(|entry| entry.is_call(register));
                         let mode = if is_call { Mode::SystemCall } else { Mode::Fault };
-                        What::Runs { ip: register(registers::IP).unwrap_or(0), top: None, mode }
+                        What::Runs { ip: entry.and_then(|entry| register(entry.address)).unwrap_or(0), top: None, mode }
                     }
                     Meaning::Beginning => What::FaultBegins { address },
                 };

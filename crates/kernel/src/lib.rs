@@ -36,28 +36,28 @@
 //! process: 1.2 us times five a processor and one.
 
 mod attributes;
+mod clock_conversion;
 mod collector;
 mod decode;
-mod doorbell;
 mod event;
-mod held;
-mod intake;
-mod look;
+mod fault_durations;
 mod opening;
 mod perf;
-mod refused;
+mod refusal_reason;
 mod ring;
+mod ring_reader;
 mod sampling;
-mod timed;
-mod timeline;
+mod sampling_overhead;
+mod start_stopped;
+mod wakeup;
 
 pub use attributes::RUNNING;
+pub use clock_conversion::Clock;
 pub use collector::{Collector, Totals};
-pub use doorbell::Doorbell;
 pub use event::{KernelEvent, Mapping, Mode, What};
-pub use held::spawn_held;
-pub use intake::Intake;
-pub use look::Look;
 pub use opening::{Options, Period, View};
-pub use refused::Refused;
-pub use timeline::Clock;
+pub use refusal_reason::Refused;
+pub use ring_reader::Intake;
+pub use sampling_overhead::Look;
+pub use start_stopped::spawn_held;
+pub use wakeup::Doorbell;

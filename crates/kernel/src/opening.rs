@@ -11,12 +11,12 @@
 //! ```
 
 use crate::attributes::{self, Common, RUNNING};
+use crate::clock_conversion::Clock;
 use crate::decode::{Decoder, Meaning};
 use crate::perf::PerfEvent;
-use crate::refused::{Circumstances, Refused, errno};
+use crate::refusal_reason::{Circumstances, Refused, errno};
 use crate::ring::Ring;
 use crate::sampling::COARSE;
-use crate::timeline::Clock;
 use perf_event_open_sys::bindings::perf_event_attr;
 use rustix::io::Errno;
 use rustix::process::Pid;

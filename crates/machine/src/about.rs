@@ -42,7 +42,9 @@ impl About {
         let memory = text("/proc/meminfo");
         let huge = text("/sys/kernel/mm/transparent_hugepage/enabled");
         About {
-            processor: field(&text("/proc/cpuinfo"), "model name").unwrap_or_default().to_owned(),
+            processor: field(&text("/proc/cpuinfo"), memtoll_processor::HERE.description.model)
+                .unwrap_or_default()
+                .to_owned(),
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
             kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
             memory: kib(&memory, "MemTotal").unwrap_or(0),

@@ -3,8 +3,8 @@
 //! The target can write anything into it, so nothing read from it is trusted: numbers are checked before they become
 //! addresses, and a broken arena ends in an error, not in a crash.
 
-use crate::arch;
-use crate::looks::BytesRange;
+use crate::proc_files;
+use crate::process_polling::BytesRange;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::ids::{ImageNo, NodeId};
 use memtoll_trace::nodes::Node;
@@ -22,7 +22,7 @@ use std::time::Duration;
 const MAX_SLOTS: u64 = 1 << 16;
 const MAX_CHUNKS: u64 = MAX_SLOTS + 64;
 const MAX_NODES: u64 = 64 << 20;
-/// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (growth.rs).
+/// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (chunk_quota.rs).
 pub const ENOUGH_CHUNKS: u32 = 256;
 const CHUNKS_PER_THREAD: u32 = 4;
 
@@ -79,7 +79,7 @@ impl Arena {
     /// An arena, and the descriptor to pass to the recorder.
     pub fn new(settings: &Settings) -> io::Result<(Arena, OwnedFd)> {
         let Room { slots, chunks, nodes } = Room::within(settings.address_space_limit);
-        let page = arch::page();
+        let page = proc_files::page();
         let slots_offset = page;
         let chunks_offset = (slots_offset + slots * size_of::<ThreadSlot>() as u64).next_multiple_of(page);
         let nodes_offset = chunks_offset + chunks * wire::CHUNK_BYTES as u64;

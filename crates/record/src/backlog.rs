@@ -5,7 +5,7 @@
 //! copying a full chunk there another 2 to 3 (the medians of a program that does only this); the program goes on in the few
 //! chunks that it has already.
 
-use crate::memory;
+use crate::spare_memory;
 use crate::wire::Chunk;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::Range;
@@ -71,7 +71,7 @@ impl Pages {
 impl Budget {
     /// Takes bytes, if there are as many to spare.
     pub fn take(&self, bytes: u64) -> bool {
-        self.take_of(bytes, memory::available())
+        self.take_of(bytes, spare_memory::available())
     }
 
     fn take_of(&self, bytes: u64, available: u64) -> bool {

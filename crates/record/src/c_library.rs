@@ -84,9 +84,10 @@ fn defined_versions<'data, R: ReadRef<'data>>(file: R) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::private::RECORDER;
+    use crate::private_directory::RECORDER;
+    use memtoll_processor::HERE;
 
-    const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+    const LOADER: &str = HERE.loader;
 
     #[test]
     fn this_systems_c_library_is_new_enough() {
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn a_c_library_lacks_versions() {
         let folder = tempfile::tempdir().unwrap();
-        let loader = folder.path().join("ld-linux-x86-64.so.2");
+        let loader = folder.path().join(HERE.loader_name());
         std::fs::copy(LOADER, &loader).unwrap();
         assert_eq!(too_old(&loader, RECORDER), None, "no C library is there");
         // The loader's versions are few, as an old C library's.
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(too_old(Path::new("/no/such/loader"), RECORDER), None);
         assert_eq!(too_old(Path::new(LOADER), b"no recorder"), None);
         let folder = tempfile::tempdir().unwrap();
-        let loader = folder.path().join("ld-linux-x86-64.so.2");
+        let loader = folder.path().join(HERE.loader_name());
         std::fs::write(&loader, "not a loader").unwrap();
         std::fs::write(folder.path().join("libc.so.6"), "not a library").unwrap();
         assert_eq!(too_old(&loader, RECORDER), None);

@@ -1,6 +1,7 @@
 //! The clock that both sides read: the processor's time stamp counter where it is steady, else the monotonic clock.
 
-use crate::{arch, wire};
+use crate::{proc_files, wire};
+use memtoll_processor::HERE;
 use memtoll_trace::meta;
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,17 @@ pub struct Clock {
     base: u64,
 }
 
+/// Whether the processor's counter goes on at the same rate in all states of all cores.
+pub fn has_steady_counter() -> bool {
+    let Some(wanted) = HERE.description.steady_counter else { return false };
+    let info = proc_files::first_processors();
+    let features = info.lines().find(|line| line.starts_with(HERE.description.features)).unwrap_or_default();
+    wanted.iter().all(|wanted| features.split_whitespace().any(|feature| feature == *wanted))
+}
+
 impl Clock {
     pub fn start() -> Clock {
-        let tsc = arch::has_steady_counter();
+        let tsc = has_steady_counter();
         let (began, base) = (Instant::now(), ticks(tsc));
         Clock { tsc, began, base }
     }
@@ -78,7 +87,7 @@ impl Clock {
 #[inline]
 fn ticks(counter: bool) -> u64 {
     if counter {
-        return arch::counter();
+        return memtoll_processor::counter();
     }
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

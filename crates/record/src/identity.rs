@@ -1,7 +1,7 @@
 //! What a process is: three facts that are easily confused. Its *name* is that of the program as it was started, its *executable*
 //! the file behind it, its *title* what it shows in the place of its command line. A title is free text.
 
-use crate::process;
+use crate::proc_files;
 use memtoll_trace::path::last_part;
 
 /// The kernel cuts names off. Bytes.
@@ -19,7 +19,7 @@ pub struct Identity {
 impl Identity {
     /// Of a process that has just executed a program, before that could change anything.
     pub fn of_started(pid: u32, executable: &str) -> Identity {
-        Identity::new(process::kernel_name(pid), process::command(pid), executable)
+        Identity::new(proc_files::kernel_name(pid), proc_files::command(pid), executable)
     }
 
     fn new(kernels: String, command: Vec<String>, executable: &str) -> Identity {
@@ -38,7 +38,7 @@ impl Identity {
 
     /// What a process that began as this one shows instead, if it does.
     pub fn title_of(&self, pid: u32) -> Option<String> {
-        self.title(&process::command(pid), &process::kernel_name(pid))
+        self.title(&proc_files::command(pid), &proc_files::kernel_name(pid))
     }
 
     fn title(&self, command: &[String], kernels: &str) -> Option<String> {

@@ -5,15 +5,15 @@
 //! how far that is, each slot tells: one that was seen between two events will write nothing from before that time, one in
 //! the middle of an event nothing from before the last event that it wrote. (An acquisition counts from its end, so a thread
 //! inside the real function, for however long, is no obstacle.) A thread that is stuck in the middle of an event is overtaken
-//! in the end; should it have been a release, the sink finds the block that it belongs to (sink/overtaken.rs).
+//! in the end; should it have been a release, the sink finds the block that it belongs to (sink/reused_addresses.rs).
 
 use crate::arena::Arena;
 use crate::backlog::Backlog;
-use crate::cursor::{Cursor, op_of, plain_key, release_half};
-use crate::ends;
-use crate::family::{Estate, Family};
-use crate::growth::Growth;
-use crate::kernel::Feed;
+use crate::chunk_cursor::{Cursor, op_of, plain_key, release_half};
+use crate::chunk_quota::Growth;
+use crate::exit_watcher;
+use crate::fork_family::{Estate, Family};
+use crate::kernel_events::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
@@ -227,7 +227,7 @@ impl Worker {
         if !self.signals.ended.load(Acquire) {
             return Some(Exit::Running);
         }
-        self.run.roster.exit_of(self.pid).or_else(|| ends::exit_of(&self.process, self.pid))
+        self.run.roster.exit_of(self.pid).or_else(|| exit_watcher::exit_of(&self.process, self.pid))
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.

@@ -4,72 +4,70 @@
 //! packs them while the program runs, and writes one file for the whole tree of processes.
 //!
 //! * [`record`]: one run, from start to end
-//! * `private`, `listener`: where the recorder lies and how it says hello
-//! * `wire`, `arena`, `cursor`: the shared memory
-//! * `arch`: what depends on the processor
-//! * `growth`, `backlog`, `memory`: where full chunks wait if the program writes faster than its events can be packed
-//! * `run`, `roster`: what all parts share, and who is being recorded
-//! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
+//! * `private_directory`, `listener`: where the recorder lies and how it says hello
+//! * `wire`, `arena`, `chunk_cursor`: the shared memory
+//! * `chunk_quota`, `backlog`, `spare_memory`: where full chunks wait while a program writes faster than events are packed
+//! * `run`, `recorded_images`: what all parts share, and who is being recorded
+//! * `job_threads`, `exit_watcher`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
-//! * `looks`: resident sets and processor times, for processes that are killed and for all processes together
-//! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
+//! * `process_polling`: resident sets and processor times, for processes that are killed and for all processes together
+//! * `kernel_events`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `identity`: name, command line and title of a process
-//! * `family`: forked children, and whose the memory is that they inherit
+//! * `fork_family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
-//! * `surroundings`, `clock`: what all processes of a run have in common
-//! * `known_costs`: what the machine's operations cost
-//! * `program`, `c_library`: whether a program can be recorded
-//! * `target`, `rescue`: the program, which goes on whatever happens here
+//! * `machine_facts`, `clock`: what all processes of a run have in common
+//! * `machine_prices`: what the machine's operations cost
+//! * `recordable_program`, `c_library`: whether a program can be recorded
+//! * `target`, `abort_handler`: the program, which goes on whatever happens here
 //! * `rank`: which process of a parallel job this is
-//! * `output`: the file; `live`: what tells of it while it is written
+//! * `output`: the file; `live_recording`: what tells of it while it is written
 
-mod arch;
+mod abort_handler;
 mod arena;
 mod backlog;
 mod c_library;
+mod cache_folder;
+mod chunk_cursor;
+mod chunk_quota;
 mod clock;
-mod closed;
-mod crew;
-mod cursor;
-mod ends;
-mod family;
-mod growth;
+mod closed_descriptors;
+mod exit_descriptor;
+mod exit_watcher;
+mod fork_family;
 mod identity;
 mod image;
+mod job_threads;
 mod join;
-mod kernel;
-mod known_costs;
+mod kernel_events;
 mod listener;
-mod live;
+mod live_recording;
 mod loaded_files;
-mod looks;
+mod machine_facts;
+mod machine_prices;
 mod malloc_settings;
-mod memory;
 mod output;
-mod own_folder;
-mod private;
-mod process;
-mod process_end;
-mod program;
+mod private_directory;
+mod proc_files;
+mod process_polling;
 mod progress;
 mod rank;
-mod rescue;
-mod roster;
+mod recordable_program;
+mod recorded_images;
 mod run;
 mod sink;
-mod surroundings;
+mod spare_memory;
 mod target;
-mod threads;
-mod urgency;
+mod thread_priority;
+mod thread_spawning;
 mod wire;
 
 use clock::Clock;
-use kernel::Kernel;
+use kernel_events::Kernel;
 use listener::Listener;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
 use output::Output;
-use private::PrivateDirectory;
+use private_directory::PrivateDirectory;
 use progress::Progress;
 use run::Run;
 use std::ffi::OsString;
@@ -80,16 +78,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-pub use arch::has_steady_counter;
-pub use known_costs::KeptCosts;
-pub use live::Live;
+pub use cache_folder::is_first_time;
+pub use clock::has_steady_counter;
+pub use live_recording::Live;
+pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
-pub use own_folder::is_first_time;
-pub use program::{Verdict, find as find_program, inspect as inspect_program};
 pub use progress::ProgressLine;
 pub use rank::own as own_rank;
+pub use recordable_program::{Verdict, find as find_program, inspect as inspect_program};
 pub use target::leave_signals;
 
 /// What to record, and how.
@@ -172,12 +170,12 @@ impl Error {
 
 /// The machine that this runs on, as recordings describe it.
 pub fn this_machine() -> memtoll_trace::meta::Machine {
-    process::machine()
+    proc_files::machine()
 }
 
 /// What is kept of this machine for later runs of this `version`.
 pub fn kept_costs(version: &str) -> KeptCosts {
-    known_costs::kept(&this_machine(), version)
+    machine_prices::kept(&this_machine(), version)
 }
 
 /// The folder that programs would load the recorder from, if there is one that allows execution.
@@ -189,7 +187,7 @@ pub fn temporary_folder() -> io::Result<PathBuf> {
 /// Becomes the program, which then runs as if memtoll had not been there. Returns why that is not possible.
 pub fn run_unrecorded(command: &[OsString]) -> Error {
     let (name, arguments) = command.split_first().map_or(("".as_ref(), [].as_slice()), |(n, a)| (n.as_os_str(), a));
-    closed::close_again();
+    closed_descriptors::close_again();
     let source = std::process::Command::new(name).args(arguments).exec();
     Error::Program { program: name.to_string_lossy().into_owned(), source }
 }
@@ -202,17 +200,18 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
 /// The same. `began` is called once the program runs, with what tells of the recording meanwhile.
 pub fn record_live(options: &Options, began: impl FnOnce(Live)) -> Result<Outcome, Error> {
     let limits = target::Limits::raise();
-    memory::keep();
+    spare_memory::keep();
     record_within(options, limits, began).inspect_err(|_| limits.restore())
 }
 
 fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Live)) -> Result<Outcome, Error> {
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
-    let program =
-        program::find(name).map_err(|source| Error::Program { program: name.display().to_string(), source })?;
+    let program = recordable_program::find(name)
+        .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
     let other_recorder = options.recorder.as_ref().and_then(|file| std::fs::read(file).ok());
-    let verdict = program::inspect_for(&program, other_recorder.as_deref().unwrap_or(private::RECORDER));
-    rescue::prepare(&options.command, limits);
+    let verdict =
+        recordable_program::inspect_for(&program, other_recorder.as_deref().unwrap_or(private_directory::RECORDER));
+    abort_handler::prepare(&options.command, limits);
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
@@ -310,7 +309,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     match memtoll_kernel::Collector::start(pid, run.around.clock.for_kernel(), &wanted) {
         Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond) {
             Ok(kernel) => run.set_kernel(kernel),
-            Err(error) => refused(run, &threads::refused(&error)),
+            Err(error) => refused(run, &thread_spawning::refused(&error)),
         },
         Err(why) => refused(run, &why),
     }
@@ -336,7 +335,7 @@ fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
     let listener = Listener::new(run.clone(), &directory)?;
     // Without them, less is known of processes that are killed.
     let _ = run.looks.start();
-    threads::start("listener", threads::Stack::Large, move || listener.serve())?;
+    thread_spawning::start("listener", thread_spawning::Stack::Large, move || listener.serve())?;
     Ok(directory)
 }
 
@@ -363,9 +362,9 @@ fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&
     const STEP: Duration = Duration::from_millis(100);
     // A daemon that was forked without a word says hello at its first event; until then, its memory gives it away.
     let is_mapped = |library| match run.kernel().and_then(|kernel| kernel.living()) {
-        Some(pids) => process::has_mapped(&pids, library),
+        Some(pids) => proc_files::has_mapped(&pids, library),
         // One that is forked while the processes are listed may not be among them, and its parent gone when it is looked at.
-        None => (0..2).any(|_| process::has_mapped(&process::all(), library)),
+        None => (0..2).any(|_| proc_files::has_mapped(&proc_files::all(), library)),
     };
     let all_done = |patience| run.roster.wait_idle(patience) && !library.is_some_and(is_mapped);
     if all_done(SILENT_FOR) {
@@ -426,15 +425,15 @@ fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: U
 /// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block, told what was used.
 fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     // Before anything else is started: this is about the program and what it waited for.
-    let reaped = process::usage_of_children().since(&run.usage_before);
+    let reaped = proc_files::usage_of_children().since(&run.usage_before);
     let told = run.kernel().map(|kernel| (kernel.view(), kernel.finish()));
     let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
-    let usage = process::with_all(reaped, &totals);
+    let usage = proc_files::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let resident = run.looks.finish();
     run.output.block(BlockKind::Symbols, None, &book.resolve(&run.resolver()).encode());
     // What memory costs on this machine, if it can be measured.
-    let costs = known_costs::find(&known_costs::Asked {
+    let costs = machine_prices::find(&machine_prices::Asked {
         machine: &run.around.machine,
         version,
         prices: run.events.load(Relaxed) > 0,

@@ -1,16 +1,16 @@
 //! Welcomes process images: each new one says hello over a socket and gets an arena of its own.
 
 use crate::arena::{Arena, Settings};
-use crate::crew::Crew;
-use crate::ends::Ends;
+use crate::exit_watcher::Ends;
 use crate::identity::Identity;
 use crate::image::Worker;
-use crate::private::PrivateDirectory;
-use crate::roster::Active;
+use crate::job_threads::Crew;
+use crate::private_directory::PrivateDirectory;
+use crate::recorded_images::Active;
 use crate::run::{Recorded, Run, Signals};
-use crate::threads;
+use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
-use crate::{process, process_end, rank};
+use crate::{exit_descriptor, proc_files, rank};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
@@ -117,9 +117,9 @@ impl Listener {
     fn welcome(&self, peer: BorrowedFd<'_>) {
         let Err(error) = self.try_to_welcome(peer) else { return };
         let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
-        let process = format!("process {pid} ({})", process::command(pid as u32).join(" "));
+        let process = format!("process {pid} ({})", proc_files::command(pid as u32).join(" "));
         let error = match Errno::from_io_error(&error) {
-            Some(Errno::PIPE | Errno::CONNRESET) if !process::exists(pid as u32) => {
+            Some(Errno::PIPE | Errno::CONNRESET) if !proc_files::exists(pid as u32) => {
                 return; // it ended meanwhile, before its first call
             }
             Some(Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
@@ -141,7 +141,7 @@ impl Listener {
             return Ok(());
         }
         let pid = sockopt::socket_peercred(peer)?.pid;
-        let watched = process_end::watch(pid)?;
+        let watched = exit_descriptor::watch(pid)?;
         let image = self.run.roster.next_image();
         if hello.stamp_ticks > 0 {
             self.run.stamp_ticks.store(hello.stamp_ticks, Release);
@@ -195,7 +195,7 @@ impl Listener {
     fn begin(&self, image: ImageNo, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
         let forked = hello.purpose == purpose::FORK;
-        let executable = process::executable(pid);
+        let executable = proc_files::executable(pid);
         if !forked {
             // An image that was in this process before is over: this one was executed in its place.
             run.roster.with_active(|active| {
@@ -211,13 +211,13 @@ impl Listener {
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
-        let thread = self.crew.hire().map_err(|error| io::Error::other(threads::refused(&error)))?;
+        let thread = self.crew.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
         run.looks.begins(image, pid, arena.clone(), identity.clone());
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
             pid,
-            parent: process::parent(&*process, pid),
+            parent: proc_files::parent(&*process, pid),
             forked_from,
             name: identity.name.clone(),
             command: identity.command.clone(),

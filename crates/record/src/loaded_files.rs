@@ -6,7 +6,7 @@
 //! ([`LoadedFiles::loaded`]): in the process's own root directory, or among its mappings, where the kernel lets memtoll see
 //! these.
 
-use crate::process;
+use crate::proc_files;
 use memtoll_symbols::{FileId, OpenFiles};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{path_of, with_version};
@@ -260,8 +260,8 @@ impl LoadedFiles {
 }
 
 /// The mapping with which a module begins.
-fn mapped(pid: u32, module: &Module) -> Option<process::MapLine> {
-    process::maps(pid)
+fn mapped(pid: u32, module: &Module) -> Option<proc_files::MapLine> {
+    proc_files::maps(pid)
         .into_iter()
         .find(|line| (line.start..line.end).contains(&module.start) && line.path.starts_with('/'))
 }

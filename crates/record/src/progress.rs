@@ -1,7 +1,7 @@
 //! A line on stderr that shows, while the program runs, that something is being recorded.
 
 use crate::run::Run;
-use crate::threads::{self, Stack};
+use crate::thread_spawning::{self, Stack};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_quantity::{bytes, count, counted, rate};
 use rustix::stdio::stderr;
@@ -49,7 +49,7 @@ impl Progress {
             true => show_on_terminal(line, &run, &done),
             false => show_in_file(&run, &done),
         };
-        let thread = threads::start("progress", Stack::Large, show).ok()?;
+        let thread = thread_spawning::start("progress", Stack::Large, show).ok()?;
         Some(Progress { over, thread })
     }
 

@@ -3,14 +3,14 @@
 use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::clock::Clock;
-use crate::kernel::Kernel;
+use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
-use crate::looks::Looks;
+use crate::machine_facts::Surroundings;
 use crate::output::Output;
-use crate::process;
+use crate::proc_files;
+use crate::process_polling::Looks;
 use crate::rank;
-use crate::roster::Roster;
-use crate::surroundings::Surroundings;
+use crate::recorded_images::Roster;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
@@ -98,7 +98,7 @@ impl Run {
             files: LoadedFiles::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
-            usage_before: process::usage_of_children(),
+            usage_before: proc_files::usage_of_children(),
             kernel: OnceLock::new(),
             notes: Mutex::default(),
             roster: Roster::new(),

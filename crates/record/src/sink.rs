@@ -1,50 +1,50 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
-mod about;
+mod block_writer;
 mod chapters;
-mod early;
-mod facts;
-mod heirs;
+mod children_without_calls;
+mod early_releases;
+mod fork_inheritance;
+mod image_facts;
+mod image_records;
 mod ledger;
 mod live_blocks;
-mod overtaken;
-mod pooled;
+mod pool_events;
 mod pools;
-mod silent;
+mod region_work;
+mod reused_addresses;
 #[cfg(test)]
 mod testing;
 mod threads;
-mod time;
-mod touches;
-mod work;
-mod writer;
-mod writing;
+mod time_base;
+mod touched_pages;
+mod write_order;
 
-use crate::arch;
 use crate::arena::Arena;
-use crate::family::Family;
+use crate::fork_family::Family;
 use crate::join::{self, Call, Join, Owner};
-use crate::looks::{Happened, Recent};
-use crate::process;
+use crate::proc_files;
+use crate::process_polling::{Happened, Recent};
 use crate::run::Run;
 use crate::wire::{self, Record};
-use early::Early;
-use facts::Facts;
-use heirs::Heirs;
+use block_writer::{BlockWriter, NodesWritten};
+use early_releases::Early;
+use fork_inheritance::Heirs;
+use image_facts::Facts;
 use ledger::{Awaited, Kept, Ledger, Released};
 use memtoll_analysis::aggregate::TimelineBuilder;
 use memtoll_kernel::{KernelEvent, What};
+use memtoll_processor::HERE;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::Image;
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
+use region_work::WorkOfThreads;
 use std::sync::Arc;
-use time::TimeBase;
-use work::WorkOfThreads;
-use writer::{BlockWriter, NodesWritten};
+use time_base::TimeBase;
 
-pub use silent::Silent;
+pub use children_without_calls::Silent;
 
 /// What is done with the events of an image: facts are kept, blocks looked up, costs joined, and all of it written.
 pub struct Sink {
@@ -63,7 +63,7 @@ pub struct Sink {
     reported_live: u64,
     /// What the kernel told last.
     recent: Recent,
-    touches: Vec<touches::Touch>,
+    touches: Vec<touched_pages::Touch>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -72,7 +72,7 @@ pub struct Sink {
 /// itself, and Valgrind's tools.
 fn loads_another(executable: &str) -> bool {
     let name = last_part(executable);
-    name.starts_with("ld") && name.contains(".so") || name.ends_with("-amd64-linux")
+    name.starts_with("ld") && name.contains(".so") || name.ends_with(HERE.valgrind)
 }
 
 impl Sink {
@@ -85,14 +85,14 @@ impl Sink {
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
         let is_told = run.kernel().is_some() && !forked && !loads_another(&about.executable);
-        let mapped_at_first = (!is_told).then(|| process::maps(about.pid));
+        let mapped_at_first = (!is_told).then(|| proc_files::maps(about.pid));
         let mut join = Join::new(run.around.clone(), began, mapped_at_first.as_deref());
         if forked {
             join.is_forked();
         }
         Sink {
             facts: Facts::new(about, mapped_at_first.unwrap_or_default()),
-            ledger: Ledger::new(time.microseconds(early::READ_AHEAD_MICROSECONDS)),
+            ledger: Ledger::new(time.microseconds(early_releases::READ_AHEAD_MICROSECONDS)),
             timeline: TimelineBuilder::new(chapters::CELLS),
             work: WorkOfThreads::default(),
             time,
@@ -114,7 +114,7 @@ impl Sink {
     pub fn expect(&self, record: &Record) {
         self.ledger.live.prefetch(record.address);
         if let Some(place) = self.ledger.tally.place_of_node(record.node()) {
-            place.into_iter().for_each(arch::prefetch);
+            place.into_iter().for_each(memtoll_processor::prefetch);
         }
     }
 
@@ -126,7 +126,7 @@ impl Sink {
         }
         let place = |kept: &Kept| self.ledger.tally.place_of_block(&kept.block);
         if let Some(place) = self.ledger.live.glance(record.address).and_then(place) {
-            place.into_iter().for_each(arch::prefetch);
+            place.into_iter().for_each(memtoll_processor::prefetch);
         }
     }
 
@@ -243,7 +243,7 @@ impl Sink {
     /// Releases that need not wait for their blocks any longer.
     #[cold]
     fn release_due(&mut self, arena: &Arena, at: Ticks) {
-        let longest = self.time.ticks(early::LONGEST_WAIT_MICROSECONDS);
+        let longest = self.time.ticks(early_releases::LONGEST_WAIT_MICROSECONDS);
         while let Some(early) = self.ledger.early.due(at, longest) {
             self.release_early(arena, early, None);
         }
@@ -296,7 +296,7 @@ impl Sink {
         let at = Ticks(event.ticks);
         match event.what {
             What::Fault { weight, page, .. } => {
-                let bytes = page.unwrap_or_else(arch::page).saturating_mul(weight.into());
+                let bytes = page.unwrap_or_else(proc_files::page).saturating_mul(weight.into());
                 self.recent.add(event.ticks, Happened { came: bytes, ..Happened::default() });
                 self.may_touch(event);
             }

@@ -1,8 +1,8 @@
 //! The program under the recorder: starting it as if memtoll were not there, passing on signals, waiting for it.
 
 use crate::run::Run;
-use crate::threads::{self, Stack};
-use crate::{process, rescue};
+use crate::thread_spawning::{self, Stack};
+use crate::{abort_handler, proc_files};
 use memtoll_trace::meta::Exit;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -130,7 +130,7 @@ impl Attention {
         });
         let (insisted, tell) = pipe_with(PipeFlags::CLOEXEC)?;
         let threads = shared.clone();
-        threads::start("signals", Stack::Small, move || take_signals(signals.0, &threads, &tell))?;
+        thread_spawning::start("signals", Stack::Small, move || take_signals(signals.0, &threads, &tell))?;
         Ok(Attention { shared, insisted })
     }
 
@@ -180,16 +180,16 @@ impl Target {
         unsafe {
             launch.pre_exec(move || {
                 limits.restore();
-                crate::closed::close_again();
+                crate::closed_descriptors::close_again();
                 Ok(())
             })
         };
         let meanwhile = |pid| {
             // A fault in there is said, and the program runs all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| meanwhile(pid)));
-            rescue::target_starts(pid);
+            abort_handler::target_starts(pid);
         };
-        let started = memtoll_kernel::spawn_held(launch, meanwhile).inspect_err(|_| rescue::target_failed());
+        let started = memtoll_kernel::spawn_held(launch, meanwhile).inspect_err(|_| abort_handler::target_failed());
         let (child, ()) = started?;
         attention.shared.pid.store(child.id() as i32, SeqCst);
         attention.shared.pass_on_early();
@@ -222,12 +222,12 @@ impl Target {
         let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), look));
         if let Ok(Some(status)) = ended {
             let signal = status.terminating_signal().map(Exit::Signal);
-            rescue::target_ended(status.exit_status().map(Exit::Code).or(signal).unwrap_or(Exit::Unknown));
+            abort_handler::target_ended(status.exit_status().map(Exit::Code).or(signal).unwrap_or(Exit::Unknown));
         }
         run.looks.program_ended(self.pid());
         self.attention.shared.reaped.store(true, Relaxed);
         let exit = match self.child.wait() {
-            Ok(status) => process::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),
+            Ok(status) => proc_files::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),
             Err(_) => Exit::Unknown,
         };
         run.roster.set_exit(self.pid(), exit);
@@ -274,7 +274,7 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
         shared.ended_by_others.fetch_or(matches!(signal, SIGTERM | SIGHUP), Relaxed);
         let now = Instant::now();
         let mashed = requests.last.is_some_and(|last| now - last < MASHED);
-        let insists = requests.insists(signal, now, || pid.is_some_and(process::catches_interrupts));
+        let insists = requests.insists(signal, now, || pid.is_some_and(proc_files::catches_interrupts));
         if shared.stage.load(Relaxed) == Stage::Finishing as u8 && !mashed {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }

@@ -135,7 +135,7 @@ pub fn prepare(recording: &Recording, image: usize, plan: &Plan, to: impl Write)
         last: Vec::new(),
         shared: Blocks::default(),
         peak: 0,
-        touched: Touched::default(),
+        touched: Touched::new(u64::from(recording.about.machine.page).max(1)),
     };
     preparing.learn()?;
     if let Some(site) = preparing.changes.unmet() {

@@ -6,10 +6,9 @@ use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::NodeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-const PAGE: u64 = 4096;
 const HUGE_PAGE: u64 = 2 << 20;
-/// Smaller blocks are taken to be touched: their first byte decides about their page.
-const LEAST: u64 = 2 * PAGE;
+/// Pages of a block. Smaller ones are taken to be touched: their first byte decides about their page.
+const LEAST_PAGES: u64 = 2;
 /// glibc maps blocks of this size or more, at first; such a block begins 16 bytes into its mapping.
 const MAPPED: u64 = 128 << 10;
 /// It maps these always, however they are aligned.
@@ -19,8 +18,9 @@ const ALWAYS_MAPPED: u64 = 32 << 20;
 type Group = (Option<NodeId>, u32);
 
 /// Counts the pages of blocks that are new to the process.
-#[derive(Default)]
 pub struct Touched {
+    /// Bytes of a page.
+    page: u64,
     seen: FxHashSet<u64>,
     fresh: FxHashMap<Group, u64>,
     shares: FxHashMap<Group, f32>,
@@ -30,19 +30,28 @@ fn group(node: Option<NodeId>, size: u64) -> Group {
     (node, size.max(1).ilog2())
 }
 
-fn is_mapped(address: u64, size: u64) -> bool {
-    size > ALWAYS_MAPPED || size >= MAPPED && address % PAGE == 16
-}
-
 impl Touched {
+    /// Of a recording made where pages have this number of bytes.
+    pub fn new(page: u64) -> Touched {
+        Touched { page, seen: FxHashSet::default(), fresh: FxHashMap::default(), shares: FxHashMap::default() }
+    }
+
+    fn is_mapped(&self, address: u64, size: u64) -> bool {
+        size > ALWAYS_MAPPED || size >= MAPPED && address % self.page == 16
+    }
+
+    fn is_large(&self, size: u64) -> bool {
+        size >= LEAST_PAGES * self.page
+    }
+
     /// A block is acquired.
     pub fn acquire(&mut self, node: Option<NodeId>, address: u64, size: u64) {
-        let pages = address / PAGE..=address.saturating_add(size.max(1) - 1) / PAGE;
-        let fresh = match is_mapped(address, size) {
-            true => size.div_ceil(PAGE),
+        let pages = address / self.page..=address.saturating_add(size.max(1) - 1) / self.page;
+        let fresh = match self.is_mapped(address, size) {
+            true => size.div_ceil(self.page),
             false => pages.filter(|page| self.seen.insert(*page)).count() as u64,
         };
-        if size >= LEAST {
+        if self.is_large(size) {
             *self.fresh.entry(group(node, size)).or_default() += fresh;
         }
     }
@@ -55,11 +64,11 @@ impl Touched {
         let _ = recording.for_each_cost(image, |cost| {
             let pages = match cost.kind {
                 CostKind::Fault => cost.amount,
-                CostKind::HugeFault => cost.amount * (HUGE_PAGE / PAGE),
+                CostKind::HugeFault => cost.amount * (HUGE_PAGE / self.page),
                 _ => return,
             };
             any = true;
-            if cost.size >= LEAST {
+            if self.is_large(cost.size) {
                 *faulted.entry(group(cost.node, cost.size)).or_default() += pages;
             }
         });
@@ -74,7 +83,7 @@ impl Touched {
 
     /// Of a block: 0 to 1. Where no page of its kind was ever fresh, all.
     pub fn share(&self, node: Option<NodeId>, size: u64) -> f32 {
-        if size < LEAST {
+        if !self.is_large(size) {
             return 1.0;
         }
         self.shares.get(&group(node, size)).copied().unwrap_or(1.0)

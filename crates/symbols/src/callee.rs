@@ -5,7 +5,8 @@ use crate::allocator_code::{AllocatorCode, allocates};
 use crate::elf::{MappedFiles, build_id};
 use crate::frame::{Frame, ModuleFile};
 use crate::resolver::Resolver;
-use object::{Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use memtoll_processor::Called;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use std::path::Path;
 
 /// The function that is called.
@@ -67,28 +68,15 @@ pub fn calls_allocator(path: &Path, returns_to: u64, own: &AllocatorCode) -> boo
 
 /// Where the call goes whose last byte is at an address, as stacks have it.
 fn target(file: &object::File<'_>, call: u64) -> Option<Target> {
-    if file.architecture() != Architecture::X86_64 {
-        return None;
+    let processor = memtoll_processor::of(file.architecture())?;
+    let code = |at: u64, length: u64| file.sections().find_map(|section| section.data_range(at, length).ok().flatten());
+    match (processor.call_before)(&code, call.checked_add(1)?)? {
+        Called::Slot(slot) => imported(file, slot),
+        Called::Address(to) => match (processor.stub_at)(&code, to) {
+            Some(slot) => imported(file, slot).or(Some(Target::Address(to))),
+            None => Some(Target::Address(to)),
+        },
     }
-    let next = call.checked_add(1)?;
-    if let [0xff, 0x15, to @ ..] = code(file, next.checked_sub(6)?, 6)? {
-        return imported(file, next.checked_add_signed(distance(to)?)?);
-    }
-    let [0xe8, to @ ..] = code(file, next.checked_sub(5)?, 5)? else { return None };
-    let to = next.checked_add_signed(distance(to)?)?;
-    Some(stub(file, to).unwrap_or(Target::Address(to)))
-}
-
-/// Where a stub of the procedure linkage table jumps to: `endbr64` or not, `bnd` or not, a jump through a slot.
-fn stub(file: &object::File<'_>, at: u64) -> Option<Target> {
-    let mut at = at;
-    for front in [&[0xf3, 0x0f, 0x1e, 0xfa][..], &[0xf2]] {
-        if code(file, at, front.len() as u64)? == front {
-            at += front.len() as u64;
-        }
-    }
-    let [0xff, 0x25, to @ ..] = code(file, at, 6)? else { return None };
-    imported(file, (at + 6).checked_add_signed(distance(to)?)?)
 }
 
 /// The function whose address the loader puts into a slot.
@@ -100,12 +88,4 @@ fn imported(file: &object::File<'_>, slot: u64) -> Option<Target> {
         true => Some(Target::Address(symbol.address())),
         false => Some(Target::Name(symbol.name().ok()?.to_owned())),
     }
-}
-
-fn distance(bytes: &[u8]) -> Option<i64> {
-    Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
-}
-
-fn code<'d>(file: &object::File<'d>, at: u64, length: u64) -> Option<&'d [u8]> {
-    file.sections().find_map(|section| section.data_range(at, length).ok().flatten())
 }

@@ -1,16 +1,15 @@
 //! What tells programs and libraries without a build id apart: the first functions that they have unwinding rules for.
 
+use memtoll_trace::fnv::fnv32;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, elf};
 
 /// Bytes of `.eh_frame_hdr` at the most, as in the recorder (`modules.cpp`).
 const MOST: u64 = 4096;
 
-/// FNV-1a of the beginning of `.eh_frame_hdr` and of what is loaded behind it. 0: there is none.
+/// A digest of the beginning of `.eh_frame_hdr` and of what is loaded behind it. 0: there is none.
 pub(crate) fn functions_hash(content: &[u8]) -> u32 {
-    found(content).map_or(0, |bytes| {
-        bytes.iter().fold(2_166_136_261, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619))
-    })
+    found(content).map_or(0, fnv32)
 }
 
 fn found(content: &[u8]) -> Option<&[u8]> {

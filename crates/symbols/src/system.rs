@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn files_of_the_distribution_are_known_by_their_paths() {
-        assert!(is_of_distribution("/usr/bin/git") && is_of_distribution("/lib/x86_64-linux-gnu/libz.so.1"));
+        assert!(is_of_distribution("/usr/bin/git") && is_of_distribution("/lib/libz.so.1"));
         assert!(!is_of_distribution("/usr/local/bin/git") && !is_of_distribution("/home/me/git"));
     }
 }

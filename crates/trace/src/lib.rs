@@ -6,6 +6,7 @@ pub mod chapter;
 pub mod costs;
 pub mod event;
 pub mod events;
+pub mod fnv;
 pub mod frame;
 pub mod histogram;
 pub mod ids;

@@ -83,9 +83,6 @@ const ALLOCATORS: [(&str, &[&str], &str); 3] = [
     ("mimalloc", &["libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"], "-lmimalloc"),
 ];
 
-const FOLDERS: [&str; 5] =
-    ["/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu"];
-
 /// What can be tried here, and the names of the allocators that are not installed.
 pub fn all() -> (Vec<Candidate>, Vec<&'static str>) {
     let mut found: Vec<Candidate> = TUNABLES
@@ -113,8 +110,11 @@ pub fn all() -> (Vec<Candidate>, Vec<&'static str>) {
 }
 
 fn installed(files: &[&str]) -> Option<PathBuf> {
-    let places = files.iter().flat_map(|file| FOLDERS.iter().map(move |folder| Path::new(folder).join(file)));
-    places.into_iter().find(|path| path.exists())
+    let folders = memtoll_processor::HERE.library_folders();
+    files
+        .iter()
+        .flat_map(|file| folders.iter().map(move |folder| Path::new(folder).join(file)))
+        .find(|path| path.exists())
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_loader_takes_every_tunable() {
         for tunable in &TUNABLES {
-            let mut list = Command::new("/lib64/ld-linux-x86-64.so.2");
+            let mut list = Command::new(memtoll_processor::HERE.loader);
             let output = list.arg("--list-tunables").env("GLIBC_TUNABLES", tunable.tunables).output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             for setting in tunable.tunables.split(':') {

@@ -6,24 +6,50 @@
 //   valgrind_depth()          how many of Valgrind's machines the process runs in
 //   syscall()                 raw system calls, which touch no errno and pass through no hook
 //   kRegisterCount, kFramePointer, kStackPointer, kReturnAddress
-//                             DWARF's numbers of the registers that take part in unwinding
+//                             DWARF's numbers of the registers that take part in unwinding. Where calls leave the return
+//                             address in a register, kReturnAddress is another one: the program counter
+//   HookFrame                 where a hook's frame lies: `address`, on its stack, and what else caller_frame() needs
 //   CallerFrame, caller_frame()
-//                             the caller's view of a hook at the instant it was called
+//                             the caller's view of a hook at the instant it was called: return_slot (where the hook has
+//                             saved its return address), return_address (the word there), frame_pointer, stack_pointer()
+//   code_address()            a return address without what a processor keeps in unused bits, such as a signature
+//   is_signing()              whether a processor's own instruction of call frame information, without operands, says that
+//                             return addresses are signed: code_address() takes care of that
+//   signal_return()           where the return from signal handlers has no call frame information: instructions that say what
+//                             such a program would say, and none for other code
 //   Registers, capture_registers()
 //                             the registers that calls preserve, at the point of use
 //   kElfMachine, kLoader      whose programs the recorder can go along with: e_machine, and the name of glibc's loader
 //   is_jump_slot(), is_pointer()
 //                             relocations of a function's address: one that may be bound late, and any
 //
-// and the macro MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT), a function that calls BEFORE with its own first arguments and then
-// jumps to *NEXT. The unwinder takes it that stacks grow downwards, words have 8 bytes and a call leaves its return address
-// in memory, directly below the caller's frame: where it stays in a register, unwind/step.hpp needs to know of it.
+// and the macros
 //
-// Sizes of pages are asked of the kernel (kernel::page_bytes()), times are in ns (clock.hpp).
+//   MEMTOLL_FRAME()           the HookFrame of the function in which it stands, or into which that is inlined
+//   MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT)
+//                             a function that calls BEFORE with its own first arguments and then jumps to *NEXT
+//   MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE)
+//                             the same, but jumps to what BEFORE returns
+//
+// The unwinder takes it that stacks grow downwards, words have 8 bytes, and a function that calls another one has saved its
+// return address in memory. Sizes of pages are asked of the kernel (kernel::page_bytes()), times are in ns (clock.hpp).
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace memtoll::arch {
+
+// Instructions of call frame information.
+struct Instructions {
+    const uint8_t* bytes = nullptr;
+    size_t count = 0; // 0: none
+};
+
+} // namespace memtoll::arch
 
 #if defined(__x86_64__) && defined(__linux__)
 #include "x86_64/processor.hpp"
 #else
-#error "the recorder runs on x86-64 Linux; another architecture needs a folder of its own in recorder/src/arch"
+#error "another processor or system needs a folder of its own in recorder/src/arch"
 #endif

@@ -83,11 +83,11 @@ void report(uintptr_t return_slot, uint32_t node) {
 
 } // namespace
 
-void check_unwind(ThreadState* state, uintptr_t frame, uint32_t node) {
+void check_unwind(ThreadState* state, arch::HookFrame frame, uint32_t node) {
     // As if the real function were running: whatever libgcc or the printing allocates passes through the hooks.
-    state->log.slot->guard.store(frame, std::memory_order_relaxed);
+    state->log.slot->guard.store(frame.address, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const uintptr_t return_slot = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)).return_slot;
+    const uintptr_t return_slot = arch::caller_frame(frame).return_slot;
     Comparison comparison{return_slot, node};
     _Unwind_Backtrace(next_frame, &comparison);
     wire::ArenaHeader* arena = session.arena;

@@ -13,7 +13,7 @@ namespace {
 
 template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
     need_next();
-    const uintptr_t frame = MEMTOLL_FRAME();
+    const arch::HookFrame frame = MEMTOLL_FRAME();
     const bool interrupted = hook_is_interrupted(frame);
     const pid_t pid = real();
     if (pid == 0 && interrupted) [[unlikely]]

@@ -4,7 +4,7 @@
 // are jumped to, never called, and nothing happens after them: new code is noticed when it first appears in a stack. By
 // then its file may be gone, so the supervisor is shown it before.
 // dlclose takes addresses away, which the recorder must not remember afterwards.
-#include "imports.hpp"
+#include "import_patching.hpp"
 #include "scope.hpp"
 
 #include <cstring>

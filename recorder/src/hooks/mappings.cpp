@@ -1,7 +1,7 @@
 // Memory mapped and unmapped through the C library's functions, by the program or by an allocator that is not the C
 // library's own (whose mappings do not pass through these symbols).
 #include "../unwind/stack_mappings.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "scope.hpp"
 
 #include <cstdarg>
@@ -31,7 +31,7 @@ void stacks_may_end_elsewhere(const void* address, size_t length) {
 
 // A call has filled memory at once. The kernel counts its page faults, but shows none of them: they must be known as part of
 // the call, whose time is known. `before`: what was counted until then.
-[[gnu::noinline, gnu::cold]] void record_filling(uintptr_t frame, uint64_t before) {
+[[gnu::noinline, gnu::cold]] void record_filling(arch::HookFrame frame, uint64_t before) {
     const uint64_t after = faults_of_this_thread();
     if (after <= before) return;
     HookScope scope(frame);

@@ -1,6 +1,6 @@
 #include "next.hpp"
 
-#include "../dynamic.hpp"
+#include "../dynamic_section.hpp"
 
 #include <atomic>
 

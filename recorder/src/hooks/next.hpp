@@ -1,7 +1,7 @@
 // The next definitions of the functions that the recorder interposes: what a hook forwards to.
 #pragma once
 
-#include "../dynamic.hpp"
+#include "../dynamic_section.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Next {
 };
 
 extern Next next;
-// The same, except that functions which the executable defines itself are the executable's (imports.cpp).
+// The same, except that functions which the executable defines itself are the executable's (import_patching.cpp).
 extern Next overridden;
 extern std::atomic<bool> next_is_known;
 

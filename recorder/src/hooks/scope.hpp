@@ -8,7 +8,7 @@
 #include "../check/unwind_check.hpp"
 #include "../event_log.hpp"
 #include "../program_break.hpp"
-#include "../switches.hpp"
+#include "../build_switches.hpp"
 #include "../threads/gate.hpp"
 #include "next.hpp"
 
@@ -16,7 +16,7 @@
 
 // Defines the hook NAME, whose body follows and forwards to `next.NAME`, twice. Under its own name it goes on to the next
 // definition. As memtoll_overridden_NAME it goes to the executable's, where that defines NAME itself: the tables of
-// libraries are then given this one (imports.cpp), while the executable's definition may go on to the first.
+// libraries are then given this one (import_patching.cpp), while the executable's definition may go on to the first.
 #define MEMTOLL_EVENT_HOOK(RESULT, NAME, PARAMETERS, ARGUMENTS)                                                         \
     MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, noexcept)
 #define MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, EXCEPTIONS)                                          \
@@ -53,16 +53,13 @@ constexpr uint64_t guard_bits(HookKind kind) {
     return counts_at_end ? uint64_t{wire::kCountsAtEnd} : 0;
 }
 
-// The frame address of the hook, whose caller is the event's call site. Must stand in the hook itself or in a function
-// that is always inlined into it.
-#define MEMTOLL_FRAME() reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
-
 // A hook at work, from its first instruction to its last. False where it is only to forward: then nothing else may be
 // asked of it. An exception that passes through the hook leaves the guard behind, and the gate finds out.
 class HookScope {
 public:
-    // `frame` is the hook's; `bits` of wire::GuardBits describe the real call.
-    [[gnu::always_inline]] explicit HookScope(uintptr_t frame, uint64_t bits = 0)
+    // `frame` is the hook's, whose caller is the event's call site (MEMTOLL_FRAME); `bits` of wire::GuardBits describe the
+    // real call.
+    [[gnu::always_inline]] explicit HookScope(arch::HookFrame frame, uint64_t bits = 0)
         : state_(enter(frame, need_next, bits)), frame_(frame) {}
     [[gnu::always_inline]] ~HookScope() {
         if (state_) leave(state_);
@@ -73,7 +70,7 @@ public:
     [[gnu::always_inline]] explicit operator bool() const { return state_ != nullptr; }
 
     // Before the real call: what the stack may be, so that memory can answer meanwhile; then the stamp. Of an event that is
-    // timed it is taken twice (overlap.hpp).
+    // timed it is taken twice (stamp_overlap.hpp).
     [[gnu::always_inline]] void begin_call() {
         guess_ = guess();
         begin_ = now();
@@ -123,13 +120,11 @@ public:
     [[gnu::always_inline]] ThreadState* state() { return state_; }
 
 private:
-    [[gnu::always_inline]] arch::CallerFrame caller() const {
-        return arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame_));
-    }
+    [[gnu::always_inline]] arch::CallerFrame caller() const { return arch::caller_frame(frame_); }
     [[gnu::always_inline]] unwind::Prediction::Guess guess() const { return state_->stacks.guess(caller()); }
 
     ThreadState* const state_;
-    const uintptr_t frame_;
+    const arch::HookFrame frame_;
     unwind::Prediction::Guess guess_ = unwind::Prediction::kNoLeaf;
     uint64_t begin_ = 0;
     uint64_t end_ = 0;

@@ -12,7 +12,7 @@
 namespace memtoll {
 namespace {
 
-[[gnu::noinline]] void record_name(uintptr_t frame, pthread_t thread, const char* name) {
+[[gnu::noinline]] void record_name(arch::HookFrame frame, pthread_t thread, const char* name) {
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call();
@@ -21,7 +21,7 @@ namespace {
 }
 
 // A thread was started by a call that began at `begin`.
-[[gnu::noinline]] void record_thread(uintptr_t frame, uint64_t begin, uint64_t thread, void* (*start)(void*)) {
+[[gnu::noinline]] void record_thread(arch::HookFrame frame, uint64_t begin, uint64_t thread, void* (*start)(void*)) {
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call_but_guess();
@@ -42,7 +42,7 @@ using namespace memtoll;
 MEMTOLL_EVENT_HOOK(int, pthread_create,
                    (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
                    (thread, attributes, start, argument)) {
-    const uintptr_t frame = MEMTOLL_FRAME();
+    const arch::HookFrame frame = MEMTOLL_FRAME();
     need_next();
     // A program that asks whether there are threads finds this function, but there are none without their library.
     if (!known(next.pthread_create, "pthread_create")) return ENOSYS;

@@ -21,18 +21,16 @@ unwind::Range own_code() {
     return {reinterpret_cast<uintptr_t>(__ehdr_start), reinterpret_cast<uintptr_t>(etext)};
 }
 
-arch::CallerFrame caller_of(uintptr_t frame) { return arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)); }
-
 // Whether a hook is called by the real function of another one, as each operator new's malloc is, and that is known without
 // a look at the stack, because it has been looked at before.
-inline bool is_known_inside(const ThreadState* state, uintptr_t frame) {
+inline bool is_known_inside(const ThreadState* state, arch::HookFrame frame) {
     if (state->how() != ThreadState::kReady) return false;
     if (holder_of(state->log.slot->guard.load(std::memory_order_relaxed)) != Holder::kRealCall) return false;
-    return state->stacks.is_called_directly(caller_of(frame), own_code());
+    return state->stacks.is_called_directly(arch::caller_frame(frame), own_code());
 }
 
 // The first event of a thread, or of a process, or one of a thread's last.
-ThreadState* begin_here(uintptr_t frame, Standing standing) {
+ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
     if (standing == Standing::kForkedChild) {
         // This thread is the only one here. Its own state, if it had one, is wiped.
         thread_state = &no_state;
@@ -47,31 +45,31 @@ void forget_code(ThreadState* state) {
     state->stacks.forget_code();
 }
 
-void finish_load(ThreadState* state, uintptr_t frame) {
+void finish_load(ThreadState* state, arch::HookFrame frame) {
     state->change_mode(ThreadState::kLoad, ThreadState::kReady);
-    state->loads = !on_load(state, caller_of(frame));
+    state->loads = !on_load(state, arch::caller_frame(frame));
     if (state->loads) state->change_mode(ThreadState::kReady, ThreadState::kLoad);
 }
 
 // Looks for a hook among the callers, with the thread's own state, whose hook's real function is at work.
-Found search_in_real_call(ThreadState* state, uintptr_t frame, uint64_t guard) {
+Found search_in_real_call(ThreadState* state, arch::HookFrame frame, uint64_t guard) {
     state->log.slot->guard.store(guard | wire::kRecorderAtWork, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const Found found = state->stacks.find_caller_in(caller_of(frame), own_code());
+    const Found found = state->stacks.find_caller_in(arch::caller_frame(frame), own_code());
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state->log.slot->guard.store(guard, std::memory_order_relaxed);
     return found;
 }
 
 // The state with which an event of a thread is recorded that has one of its own. Null: it is not recorded.
-ThreadState* pass_guard(ThreadState* state, uintptr_t frame) {
+ThreadState* pass_guard(ThreadState* state, arch::HookFrame frame) {
     const uint64_t guard = state->log.slot->guard.load(std::memory_order_relaxed);
     const Holder holder = holder_of(guard);
     if (holder == Holder::kNobody) return state;
     // A recorder at work may be in the middle of its stack cache: then the search takes another one.
     ThreadState* other = holder == Holder::kRecorder ? attach(frame, true) : nullptr;
     if (holder == Holder::kRecorder && !other) return nullptr;
-    const Found found = other ? other->stacks.find_caller_in(caller_of(frame), own_code())
+    const Found found = other ? other->stacks.find_caller_in(arch::caller_frame(frame), own_code())
                               : search_in_real_call(state, frame, guard);
     const Verdict what = verdict(holder, found);
     if (what == Verdict::kBorrow) {
@@ -87,7 +85,7 @@ ThreadState* pass_guard(ThreadState* state, uintptr_t frame) {
 }
 
 // enter_slow without the timing of the recorder itself, for what is_known_inside could not answer.
-ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
+ThreadState* enter_untimed(arch::HookFrame frame, void (*prepare)()) {
     prepare();
     ThreadState* state = thread_state;
     const auto is_parents = [] { return session.is_parents(); };
@@ -106,7 +104,7 @@ ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
 
 } // namespace
 
-ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
+ThreadState* enter_slow(arch::HookFrame frame, void (*prepare)()) {
     ThreadState* state = thread_state;
     if (state->cost.timing()) { // it has called this hook, or has been left by an exception
         const uint64_t start = now();
@@ -154,15 +152,15 @@ void leave_slow(ThreadState* state) {
     state_pool::release(state);
 }
 
-bool hook_is_interrupted(uintptr_t frame) {
+bool hook_is_interrupted(arch::HookFrame frame) {
     ThreadState* state = thread_state;
     if (state->how() == ThreadState::kNone) return false;
     if (state->log.slot->guard.load(std::memory_order_relaxed) != 0) return true;
     // It may have been about to set the guard.
-    return state->stacks.find_caller_in(caller_of(frame), own_code()) != unwind::CallerSearch::kNo;
+    return state->stacks.find_caller_in(arch::caller_frame(frame), own_code()) != unwind::CallerSearch::kNo;
 }
 
-void repair_after_fork(uintptr_t frame) {
+void repair_after_fork(arch::HookFrame frame) {
     ThreadState* const interrupted = thread_state;
     if (interrupted->how() != ThreadState::kNone) return;
     restart_in_child();

@@ -1,8 +1,8 @@
 #include "thread_life.hpp"
 
-#include "../dynamic.hpp"
+#include "../dynamic_section.hpp"
 #include "../kernel.hpp"
-#include "../usage.hpp"
+#include "../resource_usage.hpp"
 #include "state_pool.hpp"
 #include "thread_id.hpp"
 
@@ -100,7 +100,7 @@ void forget_threads() {
 
 bool is_ending() { return thread_is_ending; }
 
-ThreadState* attach(uintptr_t frame, bool borrowed) {
+ThreadState* attach(arch::HookFrame frame, bool borrowed) {
     const uint64_t start = now();
     ThreadState* state = state_pool::acquire();
     if (!state) {
@@ -110,11 +110,11 @@ ThreadState* attach(uintptr_t frame, bool borrowed) {
     state->borrowed = borrowed;
     state->loads = false;
     // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
-    state->log.slot->guard.store(frame | wire::kRecorderAtWork, std::memory_order_relaxed);
+    state->log.slot->guard.store(frame.address | wire::kRecorderAtWork, std::memory_order_relaxed);
     state->until_slow_leave = 1;
     state->cost.begin_first(start);
     state->waited_at_begin = state->log.waited;
-    begin_thread(state, frame);
+    begin_thread(state, frame.address);
     if (state->how() == ThreadState::kCheck) state->stacks.forget_code();
     state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
     if (borrowed) return state;

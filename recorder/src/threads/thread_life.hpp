@@ -14,7 +14,7 @@ void forget_threads();
 
 // Gives the calling thread a state, for as long as it lives or, `borrowed`, for one event; marked as busy in the hook whose
 // frame is `frame`. Null when there is none to be had: the event is counted as dropped.
-ThreadState* attach(uintptr_t frame, bool borrowed);
+ThreadState* attach(arch::HookFrame frame, bool borrowed);
 
 // Whether the calling thread has given up its state, and its last frees are under way.
 bool is_ending();

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "../event_log.hpp"
-#include "../overlap.hpp"
-#include "../own_cost.hpp"
+#include "../stamp_overlap.hpp"
+#include "../recorder_overhead.hpp"
 #include "../unwind/stack_cache.hpp"
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct ThreadState {
         kNone = 0,  // not attached, or wiped by a fork
         kReady = 1, // events may be recorded
         kCheck = 2, // code was unloaded, or recording is over: the gate looks
-        kTime = 3,  // events may be recorded, and the next one is to be timed (own_cost.hpp)
+        kTime = 3,  // events may be recorded, and the next one is to be timed (recorder_overhead.hpp)
         kLoad = 4,  // this thread has called dlopen: on_load() first (gate.hpp)
     };
 

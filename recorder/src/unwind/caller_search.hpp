@@ -18,10 +18,10 @@ public:
     // Whether find() would say kCaller, because `caller` is `code` itself (operator delete jumps to free), or because it is
     // known from an earlier search and called by `code` itself (operator new calls malloc). False: it has to look.
     bool is_called_directly(const arch::CallerFrame& caller, const Range& code) const {
-        if (code.holds(caller.return_address - 1, 1)) return true;
+        if (code.holds(arch::code_address(caller.return_address) - 1, 1)) return true;
         const Direct& known = direct_[index(caller.return_address)];
         return known.return_address == caller.return_address &&
-               code.holds(word_at(caller.return_slot + known.distance) - 1, 1);
+               code.holds(arch::code_address(word_at(caller.return_slot + known.distance)) - 1, 1);
     }
 
     void forget() {

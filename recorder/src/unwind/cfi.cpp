@@ -21,6 +21,15 @@ bool know_initial(uintptr_t data_base, CfiScratch& scratch) {
     return true;
 }
 
+// Where the entry names another register for the return address, that one's rule is the address's. One without a rule still
+// holds it: a function that calls nothing leaves the address where its caller's call has put it.
+void follow_return_register(unsigned number, Row& row) {
+    if (number == arch::kReturnAddress) return;
+    RegisterRule& rule = row.registers[arch::kReturnAddress];
+    rule = row.registers[number];
+    if (rule.kind == RegisterRule::kSame) rule = {RegisterRule::kRegister, static_cast<int64_t>(number), 0};
+}
+
 // Leaves in scratch.row what `fde`, of the CIE in scratch.cie, says about `address`.
 bool make_row(const Fde& fde, uintptr_t data_base, uintptr_t address, CfiScratch& scratch) {
     const Cie& cie = scratch.cie;
@@ -28,8 +37,7 @@ bool make_row(const Fde& fde, uintptr_t data_base, uintptr_t address, CfiScratch
     scratch.row = scratch.initial;
     if (!run(fde.instructions, cie, fde.start, address, data_base, scratch)) return false;
     scratch.row.signal_frame = cie.signal_frame;
-    if (cie.return_register != arch::kReturnAddress)
-        scratch.row.registers[arch::kReturnAddress] = scratch.row.registers[cie.return_register];
+    follow_return_register(static_cast<unsigned>(cie.return_register), scratch.row);
     return true;
 }
 
@@ -61,6 +69,13 @@ bool compress_register(const RegisterRule& rule, uintptr_t address, Rule::Saved&
 bool find_row(const CfiSections& sections, uintptr_t address, CfiScratch& scratch) {
     Fde fde;
     return find_fde(sections, address, scratch, fde) && make_row(fde, sections.eh_frame_hdr, address, scratch);
+}
+
+bool make_signal_row(arch::Instructions instructions, CfiScratch& scratch) {
+    const auto begin = reinterpret_cast<uintptr_t>(instructions.bytes);
+    scratch.row = Row{};
+    scratch.row.signal_frame = true;
+    return run({begin, {begin, begin + instructions.count}}, Cie{}, 0, 0, 0, scratch);
 }
 
 bool find_row_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, CfiScratch& scratch) {

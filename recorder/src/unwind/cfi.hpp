@@ -57,6 +57,10 @@ bool find_row(const CfiSections& sections, uintptr_t address, CfiScratch& scratc
 // The same with a linear search of .eh_frame, as find_row does itself when .eh_frame_hdr has no search table.
 bool find_row_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, CfiScratch& scratch);
 
+// Leaves the row of a signal handler's return in scratch.row, made by instructions of the processor's folder
+// (arch::signal_return). Their code and data alignments are 1.
+bool make_signal_row(arch::Instructions instructions, CfiScratch& scratch);
+
 // A row in the form that the walker applies with a few instructions.
 struct Rule {
     enum Cfa : uint8_t {

@@ -1,7 +1,7 @@
 #include "cfi_entries.hpp"
 
 #include "cfi_scratch.hpp"
-#include "tables_read.hpp"
+#include "resident_tables.hpp"
 
 #include <atomic>
 

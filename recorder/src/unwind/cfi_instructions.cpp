@@ -39,7 +39,7 @@ enum : uint8_t {
 bool run(Reader code, const Cie& cie, uintptr_t location, uintptr_t address, uintptr_t data_base, CfiScratch& scratch) {
     Row& row = scratch.row;
     unsigned depth = 0;
-    // A register beyond those we follow is accepted and forgotten (vector registers, x87).
+    // A register beyond those we follow is accepted and forgotten (those of floating point and vectors).
     RegisterRule ignored;
     auto rule = [&](uint64_t number) -> RegisterRule& {
         return number < arch::kRegisterCount ? row.registers[number] : ignored;
@@ -140,7 +140,8 @@ bool run(Reader code, const Cie& cie, uintptr_t location, uintptr_t address, uin
         case kDefCfaOffsetSf: row.cfa_offset = code.sleb() * cie.data_align; break;
         case kDefCfaExpression: row.cfa_expression = block(); break;
         case kGnuArgsSize: code.uleb(); break;
-        default: return false;
+        default:
+            if (!arch::is_signing(op)) return false;
         }
     }
     return code.ok;

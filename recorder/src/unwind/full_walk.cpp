@@ -25,7 +25,7 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
     FullWalk walk{0, wire::kRootComplete};
     for (;;) {
         if (stack_pointer > caller.return_slot) in_recorder = false;
-        const uintptr_t where = interrupted ? address : address - 1;
+        const uintptr_t where = arch::code_address(address) - (interrupted ? 0 : 1);
         uint16_t module;
         const Row* row = rules.row(where, module);
         if (!in_recorder) {

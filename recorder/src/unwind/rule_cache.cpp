@@ -1,7 +1,7 @@
 #include "rule_cache.hpp"
 
 #include "../footprint.hpp"
-#include "../switches.hpp"
+#include "../build_switches.hpp"
 #include "cfi_scratch.hpp"
 
 namespace memtoll::unwind {
@@ -34,7 +34,10 @@ bool RuleCache::find_row_of_call(const CfiSections& sections, uintptr_t address)
     if (find_row(sections, address, *scratch_)) return true;
     // The return address is the first instruction of a function and nothing lies before it: it was not left by a call
     // but laid there by code that made this stack by hand (makecontext). The stack ends here.
-    if (!find_row(sections, address + 1, *scratch_)) return false;
+    if (!find_row(sections, address + 1, *scratch_)) {
+        const arch::Instructions known = arch::signal_return(address);
+        return known.count != 0 && make_signal_row(known, *scratch_);
+    }
     scratch_->row.registers[arch::kReturnAddress].kind = RegisterRule::kUndefined;
     return true;
 }

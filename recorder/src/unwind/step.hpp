@@ -9,17 +9,17 @@ namespace memtoll::unwind {
 // Where a walk stands.
 struct Position {
     uintptr_t return_slot;
-    uintptr_t return_address;
+    uintptr_t return_address; // the word there
     uintptr_t frame_pointer;
     uintptr_t stack_pointer;
     bool interrupted = false; // return_address is where a signal struck
 
     explicit Position(const arch::CallerFrame& caller)
         : return_slot(caller.return_slot), return_address(caller.return_address), frame_pointer(caller.frame_pointer),
-          stack_pointer(caller.return_slot + sizeof(uintptr_t)) {}
+          stack_pointer(caller.stack_pointer()) {}
 
     // The call, or the interrupted instruction.
-    uintptr_t code() const { return interrupted ? return_address : return_address - 1; }
+    uintptr_t code() const { return arch::code_address(return_address) - (interrupted ? 0 : 1); }
 
     // An address on the frame's stack. That of an interrupted frame is another one than its return slot's perhaps, and ends
     // with its stack pointer if nothing lies on it yet.

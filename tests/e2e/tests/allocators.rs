@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A shared library of the system, or a failure that says which package has it.
 fn system_library(name: &str, package: &str) -> PathBuf {
-    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let folders = memtoll_processor::HERE.library_folders();
     let found = folders.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.exists());
     found.unwrap_or_else(|| panic!("{name} is not installed: `apt-get install {package}`"))
 }

@@ -349,7 +349,7 @@ fn recordings_can_be_read_from_pipes_and_standard_input() {
 #[test]
 fn the_loader_can_be_recorded() {
     let directory = scratch();
-    let words = ["record", "-o", "l.memtoll", "--", "/lib64/ld-linux-x86-64.so.2"];
+    let words = ["record", "-o", "l.memtoll", "--", memtoll_processor::HERE.loader];
     let tiny = program("tiny.c");
     let outcome = memtoll_in(directory.path(), &[&words[..], &[tiny.to_str().unwrap()]].concat());
     assert!(!outcome.stderr.contains("static"), "{outcome:?}");

@@ -6,6 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+fn libgtest() -> String {
+    format!("/usr/lib/{}/libgtest.a", memtoll_processor::HERE.library_folder)
+}
+
 /// Runs `memtoll check --each-test` on a command, in a folder.
 fn check(folder: &Path, options: &[&str], words: &[&str]) -> Outcome {
     let mut command = Command::new(memtoll());
@@ -47,7 +51,7 @@ impl Tests {
 
 #[test]
 fn google_test_and_its_budget() {
-    let program = program_with("tested_gtest.cpp", &["-O2", "/usr/lib/x86_64-linux-gnu/libgtest.a"]);
+    let program = program_with("tested_gtest.cpp", &["-O2", &libgtest()]);
     let program = program.to_str().unwrap();
     let folder = scratch();
     // Without a budget, nothing is broken.
@@ -133,7 +137,7 @@ fn rust_and_a_test_that_fails() {
 #[test]
 fn ctest() {
     let folder = scratch();
-    let program = program_with("tested_gtest.cpp", &["-O2", "/usr/lib/x86_64-linux-gnu/libgtest.a"]);
+    let program = program_with("tested_gtest.cpp", &["-O2", &libgtest()]);
     let program = program.display();
     let tests = format!(
         "add_test(many \"{program}\" \"--gtest_filter=Loop.MakesMany\")\n\

@@ -25,7 +25,7 @@ fn two_libraries_take_turns_at_the_same_address() {
 #[test]
 fn a_program_that_the_loader_was_asked_to_run_has_names() {
     let program = program("sizes.c");
-    let report = Target::new("/lib64/ld-linux-x86-64.so.2").arg(&program).record().report();
+    let report = Target::new(memtoll_processor::HERE.loader).arg(&program).record().report();
     report.expect_new_blocks(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 10)]);
     for site in &report.sites {
         assert_eq!(site.module.as_deref(), program.to_str(), "{site:?}");

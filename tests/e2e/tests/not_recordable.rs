@@ -1,6 +1,7 @@
 //! Programs into which no recorder can be brought: they run as ever, and one line says why nothing was recorded.
 
 use memtoll_e2e::{Recording, Target, install, is_root, memtoll, program, program_with, run, target_directory};
+use memtoll_processor::HERE;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
@@ -80,8 +81,8 @@ fn a_program_of_an_older_libc() {
     const VERSION: &[u8] = b"GLIBC_2.17\0";
     let folder = target_directory().join("e2e/older-libc");
     std::fs::create_dir_all(&folder).unwrap();
-    let [loader, library] = ["ld-linux-x86-64.so.2", "libc.so.6"].map(|name| folder.join(name));
-    let system = Path::new("/lib64/ld-linux-x86-64.so.2").canonicalize().unwrap();
+    let [loader, library] = [HERE.loader_name(), "libc.so.6"].map(|name| folder.join(name));
+    let system = Path::new(HERE.loader).canonicalize().unwrap();
     install(&system, &loader);
     let mut bytes = std::fs::read(system.with_file_name("libc.so.6")).unwrap();
     let at = bytes.windows(VERSION.len()).position(|bytes| bytes == VERSION).expect("the C library has this version");

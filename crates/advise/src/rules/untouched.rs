@@ -41,7 +41,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         Language::C => format!(
             "malloc({}) /* what was touched; realloc beyond it \
             */",
-            (touched as u64).next_multiple_of(4096)
+            (touched as u64).next_multiple_of(facts.tariff.page())
         ),
     };
     draft.saves = Saves {

@@ -1,7 +1,7 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
 use super::address_space::{Access, HUGE_PAGE, Kind};
-use super::bill::Bill;
+use super::call_time::Bill;
 use super::heap_pages::{self, Share};
 use super::threads::{Call, Effect, Fault, HeapMove, Off, Read, Stage};
 use super::{Join, LARGE, span};

@@ -36,24 +36,24 @@
 //! `Mapping` if it works on mappings.
 
 mod address_space;
-mod bill;
+mod call_time;
 mod calls;
+mod cpu_samples;
 mod fault_time;
 mod heap_pages;
+mod kernel_events;
 mod lock_holders;
 mod places;
-mod running;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod told;
 
 pub use address_space::{AddressSpace, Kind};
 pub use places::{CodeMapped, CodePlace};
 pub use threads::{Call, Effect};
 
-use crate::process::MapLine;
-use crate::surroundings::{Surroundings, span};
+use crate::machine_facts::{Surroundings, span};
+use crate::proc_files::MapLine;
 
 use fault_time::FaultTime;
 use heap_pages::HeapPages;
@@ -153,7 +153,7 @@ pub struct Join {
     heap: HeapPages,
     lock_holders: LockHolders,
     places: Places,
-    samples: running::Samples,
+    samples: cpu_samples::Samples,
     costs: Vec<Cost>,
     stats: KernelStats,
     variance: f64,
@@ -179,7 +179,7 @@ impl Join {
             heap: HeapPages::default(),
             lock_holders: LockHolders::default(),
             places: Places::default(),
-            samples: running::Samples::default(),
+            samples: cpu_samples::Samples::default(),
             costs: Vec::new(),
             stats: KernelStats::default(),
             variance: 0.0,

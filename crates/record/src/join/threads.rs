@@ -1,11 +1,11 @@
 //! What is known of each thread: its last call and in which stage that is, whether it has the processor, and what happened
 //! since.
 
-use super::bill::Bill;
+use super::call_time::Bill;
+use super::cpu_samples::Sample;
 use super::fault_time::Observed;
 use super::heap_pages::Share;
 use super::lock_holders::SleepNo;
-use super::running::Sample;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 use rustc_hash::FxHashMap;

@@ -4,11 +4,11 @@
 //! shared memory or of the kernel: what else follows from a block's coming or going is the caller's to do.
 
 #[cfg(doc)]
-use super::early;
-use super::early::{Early, EarlyReleases};
+use super::early_releases;
+use super::early_releases::{Early, EarlyReleases};
 use super::live_blocks::LiveBlocks;
-use super::overtaken::Overtaken;
 use super::pools::Pools;
+use super::reused_addresses::Overtaken;
 use memtoll_analysis::aggregate::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
@@ -56,7 +56,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of an image without blocks. `moment`: [`early::READ_AHEAD_MICROSECONDS`].
+    /// Of an image without blocks. `moment`: [`early_releases::READ_AHEAD_MICROSECONDS`].
     pub fn new(moment: Units) -> Ledger {
         let mut tally = Tally::new(Everything);
         tally.keep_chapters();
@@ -166,8 +166,8 @@ impl Ledger {
     }
 
     /// The block that a release is about which was told at a time, if its address was handed out again before the release was
-    /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see [`early`]). The stamps of
-    /// one thread are never the wrong way round.
+    /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see `early_releases`).
+    /// The stamps of one thread are never the wrong way round.
     #[cold]
     fn overtaken_block(&mut self, event: &Event, told: Units) -> Option<Kept> {
         let is_late = told.0 < event.time;

@@ -17,7 +17,6 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
-use crate::arch;
 use memtoll_analysis::zeroed::Zeroed;
 use std::mem::MaybeUninit;
 
@@ -73,8 +72,8 @@ impl<T: Copy> LiveBlocks<T> {
     pub fn prefetch(&self, address: u64) {
         if self.addresses.len() > CACHED_SLOTS {
             let home = self.home(address);
-            arch::prefetch(self.addresses.as_ptr().wrapping_add(home));
-            arch::prefetch(self.blocks.as_ptr().wrapping_add(home));
+            memtoll_processor::prefetch(self.addresses.as_ptr().wrapping_add(home));
+            memtoll_processor::prefetch(self.blocks.as_ptr().wrapping_add(home));
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) fn kind(tag: gimli::DwTag) -> Option<Kind> {
 impl<'a, 'd> Reading<'a, 'd> {
     /// Of a unit.
     pub(super) fn new(dwarf: &'a Dwarf<'d>, unit: &'a gimli::Unit<Slice<'d>>, known: &'a Known) -> Self {
-        // On 32-bit x86, nothing in a structure is aligned to more than 4.
+        // Where words have 4 bytes, nothing in a structure is aligned to more.
         let largest = if unit.encoding().address_size == 4 { 4 } else { 16 };
         Reading { dwarf, unit, known, largest }
     }

@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::common::*;
+use memtoll_processor::HERE;
 use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
-const LIBC: &str = "/lib/x86_64-linux-gnu/libc.so.6";
-const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+/// A library of the system.
+fn library(name: &str) -> String {
+    format!("/usr/lib/{}/{name}", HERE.library_folder)
+}
 
 fn code(path: impl AsRef<Path>) -> AllocatorCode {
     Resolver::new().allocator_code(&ModuleFile { path: path.as_ref(), build_id: &[] }).unwrap()
@@ -53,9 +56,9 @@ fn named<'a>(functions: &'a [Function], name: &str) -> &'a Range<u64> {
 /// debug information says what is true.
 #[test]
 fn glibc() {
-    let code = code(LIBC);
+    let code = code(library("libc.so.6"));
     assert!(!code.is_partial());
-    let id: String = build_id(Path::new(LIBC)).iter().map(|byte| format!("{byte:02x}")).collect();
+    let id: String = build_id(Path::new(&library("libc.so.6"))).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = format!("/usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]);
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}; install libc6-dbg"));
     let all = functions(&object::File::parse(&*bytes).unwrap());
@@ -82,12 +85,12 @@ fn glibc() {
 /// Where it is in the file: the functions' own bytes.
 #[test]
 fn offsets_are_those_of_the_file() {
-    let bytes = fs::read(LIBC).unwrap();
+    let bytes = fs::read(library("libc.so.6")).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let malloc = file.dynamic_symbols().find(|symbol| symbol.name() == Ok("malloc")).unwrap();
     let text = file.section_by_name(".text").unwrap();
     let offset = malloc.address() - text.address() + text.file_range().unwrap().0;
-    let code = code(LIBC);
+    let code = code(library("libc.so.6"));
     assert!(code.has_offset(offset) && code.has_address(malloc.address()) && !code.maps_at_offset(offset));
     for (name, maps) in [("munmap", true), ("brk", true), ("madvise", true), ("read", false)] {
         let function = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
@@ -102,7 +105,8 @@ fn offsets_are_those_of_the_file() {
 
 #[test]
 fn musl() {
-    let path = Path::new("/usr/lib/x86_64-linux-musl/libc.so");
+    let path = format!("/usr/lib/{}/libc.so", HERE.library_folder.replace("gnu", "musl"));
+    let path = Path::new(&path);
     let code = code(path);
     let bytes = fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -121,7 +125,7 @@ fn musl() {
 fn libraries_that_are_allocators() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["libjemalloc.so.2", "libmimalloc.so.2.0", "libtcmalloc_minimal.so.4"] {
-        let path = Path::new(LIBRARIES).join(name);
+        let path = PathBuf::from(library(name));
         let code = code(&path);
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file = object::File::parse(&*bytes).unwrap();
@@ -135,14 +139,14 @@ fn libraries_that_are_allocators() {
     }
     // Also under another name.
     let copy = directory.path().join("libown.so");
-    fs::copy(Path::new(LIBRARIES).join("libjemalloc.so.2"), &copy).unwrap();
-    assert_eq!(code(&copy), code(Path::new(LIBRARIES).join("libjemalloc.so.2")));
+    fs::copy(library("libjemalloc.so.2"), &copy).unwrap();
+    assert_eq!(code(&copy), code(library("libjemalloc.so.2")));
 }
 
 /// The operators only call malloc and free; nothing else of the library is the allocator's.
 #[test]
 fn operators_of_the_cxx_library() {
-    let path = Path::new(LIBRARIES).join("libstdc++.so.6");
+    let path = PathBuf::from(library("libstdc++.so.6"));
     let code = code(&path);
     let bytes = fs::read(&path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -154,7 +158,7 @@ fn operators_of_the_cxx_library() {
 
 #[test]
 fn files_without_an_allocator() {
-    for path in ["/usr/bin/env", "/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2"] {
+    for path in ["/usr/bin/env", &library("libm.so.6"), HERE.loader] {
         assert!(code(path).is_empty(), "{path}");
     }
     let missing = Resolver::new().allocator_code(&ModuleFile { path: Path::new("/no/such/file"), build_id: &[] });

@@ -123,7 +123,7 @@ fn chain_with_folder(stripped: &Stripped, folder: PathBuf) -> Vec<String> {
 fn in_a_folder_of_any_layout() {
     let stripped = Stripped::new(false);
     let build = stripped.directory.path().join("build");
-    let deep = build.join("x86_64/bin");
+    let deep = build.join("release/bin");
     fs::create_dir_all(&deep).unwrap();
     // What a build leaves beside the file that is wanted, and a link that leads around in a circle.
     fs::write(

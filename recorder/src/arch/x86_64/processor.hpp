@@ -67,17 +67,34 @@ inline constexpr unsigned kReturnAddress = 16; // rip
 
 // The caller's view of a hook at the instant it was called.
 struct CallerFrame {
-    uintptr_t return_slot;    // address of the word that holds the return address
-    uintptr_t return_address; // the word itself: the first instruction after the call
-    uintptr_t frame_pointer;  // the caller's rbp
+    uintptr_t return_slot;
+    uintptr_t return_address;
+    uintptr_t frame_pointer; // rbp
+
+    // A call pushes the return address, and nothing lies between it and the caller's frame.
+    [[gnu::always_inline]] uintptr_t stack_pointer() const { return return_slot + sizeof(uintptr_t); }
 };
 
-// Only meaningful inside a function compiled with a frame pointer; __builtin_frame_address(0) forces one.
-#define MEMTOLL_CALLER_FRAME() (::memtoll::arch::caller_frame(static_cast<const uintptr_t*>(__builtin_frame_address(0))))
+struct HookFrame {
+    uintptr_t address; // rbp; the caller's rbp and the return address lie there
+};
 
-[[gnu::always_inline]] inline CallerFrame caller_frame(const uintptr_t* frame) {
+// __builtin_frame_address(0) forces a frame pointer on the function.
+#define MEMTOLL_FRAME() (::memtoll::arch::HookFrame{reinterpret_cast<uintptr_t>(__builtin_frame_address(0))})
+
+[[gnu::always_inline]] inline CallerFrame caller_frame(HookFrame hook) {
+    const auto* frame = reinterpret_cast<const uintptr_t*>(hook.address);
     return {reinterpret_cast<uintptr_t>(frame + 1), frame[1], frame[0]};
 }
+
+// Return addresses are not signed.
+[[gnu::always_inline]] inline uintptr_t code_address(uintptr_t return_address) { return return_address; }
+
+// -- call frame information ------------------------------------------------------------------------------------------
+constexpr bool is_signing(uint8_t) { return false; }
+
+// The C library's return from signal handlers has call frame information.
+inline Instructions signal_return(uintptr_t) { return {}; }
 
 // Values of the registers that calls preserve, plus the instruction after the capture.
 struct Registers {

@@ -1,0 +1,272 @@
+//! Looks at the processes of the run while they run: their resident sets and what the kernel counts for them.
+//!
+//! A process that ends by itself says both with its last word, and knows better. One that is killed has no time for words, and
+//! its memory is gone before memtoll hears of its end: then the last look tells, with what the kernel told of page
+//! faults since. And only looks at all processes at once say what they had together.
+
+mod bytes_range;
+mod final_figures;
+mod peak_of_all_processes;
+mod polled_process;
+mod recent_changes;
+
+use crate::arena::Arena;
+use crate::identity::Identity;
+use crate::machine_facts::Surroundings;
+use crate::proc_files;
+use crate::thread_priority;
+use crate::thread_spawning::{self, Stack};
+pub use bytes_range::BytesRange;
+pub use final_figures::Word;
+use memtoll_trace::ids::ImageNo;
+use memtoll_trace::meta::Resident;
+use peak_of_all_processes::HighestSum;
+pub use polled_process::Known;
+use polled_process::{Others, Watched};
+pub use recent_changes::{Happened, Recent};
+use rustc_hash::FxHashMap;
+use std::ops::Add;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time between two looks when the run begins, and later: in between, a part of the time that the run has taken.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(40);
+const PAUSE_OF_AGE: u32 = 32;
+/// Looking takes this part of the time at the most, as where there are hundreds of processes. Half of it is for looks when a
+/// process begins or ends.
+const MOST_OF_TIME: u32 = 200;
+/// Time that looking may take in any case.
+const FREE: Duration = Duration::from_millis(2);
+
+struct State {
+    watched: FxHashMap<ImageNo, Watched>,
+    began: Instant,
+    /// Time taken by looking.
+    spent: Duration,
+    sums: HighestSum,
+    /// By process: the largest of its images, and what the last one had in the end.
+    processes: FxHashMap<u32, Resident>,
+    /// The program itself, and what all others had when it ended.
+    program: Option<(u32, BytesRange)>,
+}
+
+impl State {
+    /// Looks at all, at a time in ticks.
+    fn look_at_all(&mut self, at: u64) {
+        let before = processor_time();
+        let State { watched, sums, .. } = self;
+        let (mut sum, mut recorder, mut whole) = (BytesRange::default(), 0, 0u64);
+        for watched in watched.values_mut() {
+            let Some(most) = watched.look(at) else { continue };
+            if std::mem::replace(&mut watched.in_round, true) {
+                whole = whole.saturating_add(most);
+            } else {
+                sums.part(watched.began, at, most);
+            }
+            if let Some(last) = &watched.last {
+                sum = sum + last.program();
+                recorder += last.own.middle();
+            }
+        }
+        sums.look(at, sum, recorder, whole);
+        self.spent += processor_time().saturating_sub(before);
+    }
+
+    /// Looks at all if there was not too much looking already. Whether it did.
+    fn look_if_affordable(&mut self, at: u64) -> bool {
+        let affordable = self.spent <= self.began.elapsed() / MOST_OF_TIME + FREE;
+        if affordable {
+            self.look_at_all(at);
+        }
+        affordable
+    }
+
+    /// The process of an image has ended, at a time in ticks.
+    fn ends(&mut self, image: ImageNo, at: u64) {
+        let Some(watched) = self.watched.get_mut(&image).filter(|watched| watched.ended.is_none()) else { return };
+        watched.ended = Some(at);
+        watched.counted = proc_files::counted(watched.pid);
+        let others = self.look_if_affordable(at).then(|| {
+            let mut others = Others::default();
+            for watched in self.watched.values() {
+                if let Some(last) = watched.last.filter(|last| last.at == at) {
+                    others.sum = others.sum + last.program();
+                    others.recorder += last.own.middle();
+                    others.newest = others.newest.max(watched.began);
+                }
+            }
+            others
+        });
+        if let Some(watched) = self.watched.get_mut(&image) {
+            watched.others = others;
+        }
+    }
+}
+
+/// Processor time of this thread. What it waits for a processor is no cost.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// All looks of a run.
+pub struct Looks {
+    around: Arc<Surroundings>,
+    state: Mutex<State>,
+    over: Mutex<bool>,
+    ends: Condvar,
+}
+
+impl Looks {
+    pub fn new(around: Arc<Surroundings>) -> Looks {
+        let state = State {
+            watched: FxHashMap::default(),
+            began: Instant::now(),
+            spent: Duration::ZERO,
+            sums: HighestSum::default(),
+            processes: FxHashMap::default(),
+            program: None,
+        };
+        Looks { around, state: Mutex::new(state), over: Mutex::default(), ends: Condvar::new() }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.around.clock.now()
+    }
+
+    /// Looks at all processes now and then, from now on.
+    ///
+    /// # Errors
+    /// There are no more threads.
+    pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        let looks = self.clone();
+        thread_spawning::start("looks", Stack::Small, move || looks.go_on()).map(|_| ())
+    }
+
+    fn go_on(&self) {
+        thread_priority::ahead();
+        let began = Instant::now();
+        let mut pause = SHORTEST_PAUSE;
+        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            over = self.ends.wait_timeout(over, pause).unwrap_or_else(PoisonError::into_inner).0;
+            if *over {
+                return;
+            }
+            let before = processor_time();
+            self.locked().look_at_all(self.now());
+            let took = processor_time().saturating_sub(before);
+            let least = (took * MOST_OF_TIME * 2).max(SHORTEST_PAUSE);
+            pause = (began.elapsed() / PAUSE_OF_AGE).min(LONGEST_PAUSE).max(least);
+        }
+    }
+
+    /// An image begins; its process waits meanwhile.
+    pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>, identity: Arc<Identity>) {
+        let began = self.now();
+        let watched = Watched::new(pid, identity, arena, began);
+        let mut state = self.locked();
+        // One that was in this process before is over.
+        state.watched.values_mut().filter(|old| old.pid == pid).for_each(|old| _ = old.ended.get_or_insert(began));
+        let watched = state.watched.entry(image).insert_entry(watched).into_mut();
+        watched.look(began);
+        state.look_if_affordable(began);
+    }
+
+    /// The process of an image has ended. The sooner this is said, the likelier is it that its parent has not waited for it
+    /// yet.
+    pub fn ended(&self, image: ImageNo) {
+        self.locked().ends(image, self.now());
+    }
+
+    /// The program itself has ended, and memtoll has not waited for it yet.
+    pub fn program_ended(&self, pid: u32) {
+        let mut state = self.locked();
+        let at = self.now();
+        let images: Vec<ImageNo> =
+            state.watched.iter().filter(|(_, watched)| watched.pid == pid).map(|(image, _)| *image).collect();
+        images.into_iter().for_each(|image| state.ends(image, at));
+        let mut others = BytesRange::default();
+        for watched in state.watched.values_mut().filter(|watched| watched.pid != pid) {
+            if watched.look(at).is_some()
+                && let Some(last) = &watched.last
+            {
+                others = others + last.program();
+            }
+        }
+        state.program = Some((pid, others));
+    }
+
+    /// An image is over, or is not recorded any longer. `word`: what its process said last. `happened`: what the kernel told of
+    /// it.
+    pub fn finished(&self, image: ImageNo, word: Option<Word>, happened: &Recent) -> Known {
+        let now = self.now();
+        let mut state = self.locked();
+        let Some(mut watched) = state.watched.remove(&image) else { return Known::default() };
+        watched.look(now); // if it goes on
+        let ended = watched.ended.unwrap_or(now);
+        let seen_last = watched.last.map(|last| last.at);
+        let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
+        let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
+            Some(word) => {
+                Known { usage: Some(word.usage), resident: word.resident.or(known.resident), title: known.title }
+            }
+            None => known,
+        };
+        if let Some(resident) = &known.resident {
+            let from = if watched.in_round { seen_last.unwrap_or(watched.began) } else { watched.began };
+            let most = resident.program.saturating_add(resident.error);
+            state.sums.part(from, ended.max(from + 1), most);
+            let last_seen = word.map_or(0, |word| word.at).max(seen_last.unwrap_or(0));
+            if let (Some(others), Some(at_end)) = (watched.others.filter(|o| o.newest < last_seen), resident.at_end) {
+                let last = BytesRange::from(at_end);
+                let own = watched.last.map_or(0, |last| last.own.middle());
+                state.sums.saw(last + others.sum, others.recorder + own);
+            }
+            let process = state.processes.entry(watched.pid).or_default();
+            let larger = if resident.program > process.program { *resident } else { *process };
+            *process = Resident { at_end: resident.at_end, ..larger };
+        }
+        known
+    }
+
+    /// All is over: what all processes had together.
+    pub fn finish(&self) -> Option<Resident> {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ends.notify_all();
+        let mut state = self.locked();
+        let (sums, processes) = (std::mem::take(&mut state.sums), std::mem::take(&mut state.processes));
+        let program = state.program;
+        drop(state);
+        let largest = *processes.values().max_by_key(|resident| resident.program)?;
+        let (seen, recorder) = sums.found();
+        let of_one = |resident: &Resident| BytesRange::around(resident.program, resident.error);
+        // A process's own word is better than looks, and no process had more than all together, nor all more than the
+        // sum of what each had.
+        let all = processes.values().map(of_one).fold(BytesRange::default(), BytesRange::add);
+        let (sum, recorder) = match processes.len() {
+            1 => (of_one(&largest), largest.recorder),
+            _ if of_one(&largest).least > seen.least => {
+                let least = of_one(&largest).least;
+                (BytesRange { least, most: seen.most.min(all.most).max(least) }, largest.recorder)
+            }
+            _ => (BytesRange { most: seen.most.min(all.most).max(seen.least), ..seen }, recorder),
+        };
+        let at_end = program.and_then(|(pid, others)| {
+            let own = processes.get(&pid)?;
+            Some(BytesRange::from(own.at_end?) + others)
+        });
+        Some(Resident {
+            program: sum.middle(),
+            recorder,
+            error: sum.error(),
+            at_end: at_end.map(BytesRange::into),
+            unseen: if processes.len() == 1 { largest.unseen } else { None },
+        })
+    }
+}

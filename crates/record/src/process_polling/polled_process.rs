@@ -1,0 +1,162 @@
+//! A process under observation, and its figures when it has ended.
+
+use super::{BytesRange, Recent};
+use crate::arena::Arena;
+use crate::identity::Identity;
+use crate::proc_files::{self, Memory};
+use memtoll_trace::meta::{Resident, Usage};
+use std::sync::Arc;
+
+/// Looks at a process that has run for a while, for one look at its title.
+const LOOKS_PER_TITLE: u32 = 8;
+
+/// What is known of a process image that is over.
+#[derive(Default)]
+pub struct Known {
+    pub usage: Option<Usage>,
+    pub resident: Option<Resident>,
+    /// What the process showed last in the place of its command line.
+    pub title: Option<String>,
+}
+
+/// What one look saw.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// Ticks.
+    pub(super) at: u64,
+    pub(super) memory: Memory,
+    pub(super) usage: Option<Usage>,
+    /// What the recorder has, with the program's unwinding tables that it read.
+    pub(super) own: BytesRange,
+}
+
+impl Look {
+    /// The program's part of the resident set.
+    pub(super) fn program(&self) -> BytesRange {
+        BytesRange::rest_of(self.memory.now, self.own)
+    }
+}
+
+pub(super) struct Watched {
+    pub(super) pid: u32,
+    pub(super) identity: Arc<Identity>,
+    pub(super) title: Option<String>,
+    /// Looks so far.
+    pub(super) looks: u32,
+    pub(super) arena: Arc<Arena>,
+    /// Ticks.
+    pub(super) began: u64,
+    pub(super) last: Option<Look>,
+    /// Whether all were looked at since it began.
+    pub(super) in_round: bool,
+    /// The program's part of the largest resident set, and the recorder's at that time.
+    pub(super) peak: BytesRange,
+    pub(super) own_at_peak: BytesRange,
+    /// When its end was noticed, ticks, and what the kernel had counted then.
+    pub(super) ended: Option<u64>,
+    pub(super) counted: Option<Usage>,
+    pub(super) others: Option<Others>,
+}
+
+/// All other processes when one had ended.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Others {
+    /// What they had together, and the recorder in them.
+    pub(super) sum: BytesRange,
+    pub(super) recorder: u64,
+    /// When the last of them began, ticks: perhaps after the end of the first, of which memtoll hears a little later.
+    pub(super) newest: u64,
+}
+
+impl Watched {
+    pub(super) fn new(pid: u32, identity: Arc<Identity>, arena: Arc<Arena>, began: u64) -> Watched {
+        Watched {
+            pid,
+            identity,
+            title: None,
+            looks: 0,
+            arena,
+            began,
+            last: None,
+            in_round: false,
+            peak: BytesRange::default(),
+            own_at_peak: BytesRange::default(),
+            ended: None,
+            counted: None,
+            others: None,
+        }
+    }
+
+    /// Looks. Returns the most that the program may have had since the look before; `None`: it is gone, or executes
+    /// another program, whose image will say so.
+    pub(super) fn look(&mut self, at: u64) -> Option<u64> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let memory = proc_files::memory(self.pid)?;
+        if self.last.is_some_and(|last| memory.largest < last.memory.largest) {
+            return None;
+        }
+        self.looks += 1;
+        // Titles are changed soon after the begin, or now and then.
+        if self.looks.is_power_of_two() || self.looks.is_multiple_of(LOOKS_PER_TITLE) {
+            self.title = self.identity.title_of(self.pid).or(self.title.take());
+        }
+        let own = self.arena.own_memory();
+        let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
+        let last = self.last?;
+        let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
+        if has_grown {
+            // Reached between the two looks, with what the recorder had in one of them or in between.
+            let least = before.map_or(0, |before| before.own.least);
+            let then = BytesRange { least: least.min(own.least), most: own.most };
+            let program = BytesRange::rest_of(memory.largest, then);
+            if program.middle() > self.peak.middle() {
+                (self.peak, self.own_at_peak) = (program, then);
+            }
+        }
+        let most = |before: Look| {
+            if has_grown {
+                return self.peak.most;
+            }
+            let came = pages_between(before.usage, last.usage).unwrap_or(u64::MAX);
+            let (then, now) = (before.program().most, last.program().most);
+            then.saturating_add(came).min(self.peak.most).max(then).max(now)
+        };
+        Some(before.map_or(self.peak.most, most))
+    }
+
+    /// What looks say of it, now that it is over. `happened` tells what the kernel told after a time.
+    pub(super) fn known(&self, ended: u64, happened: &Recent, units: impl Fn(u64) -> u64) -> Known {
+        let Some(last) = self.last else {
+            return Known { usage: self.counted, resident: None, title: self.title.clone() };
+        };
+        let counted = pages_between(last.usage, self.counted);
+        // What is forgotten may have been anything.
+        let told = happened.after(last.at);
+        let (came, went) = match (told, counted) {
+            (Some(told), counted) => (told.came.max(counted.unwrap_or(0)), told.went),
+            (None, Some(counted)) => (counted, u64::MAX),
+            (None, None) => return Known { usage: None, resident: None, title: self.title.clone() },
+        };
+        let now = last.program();
+        let at_end = BytesRange { least: now.least.saturating_sub(went), most: now.most.saturating_add(came) };
+        let peak = BytesRange { least: self.peak.least.max(now.least), most: self.peak.most.max(at_end.most) };
+        let resident = Resident {
+            program: peak.middle(),
+            recorder: self.own_at_peak.middle(),
+            error: peak.error(),
+            at_end: Some(at_end.into()),
+            unseen: Some(units(ended.saturating_sub(last.at))),
+        };
+        let processor = told.map_or(0, |told| told.processor);
+        let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + processor, ..usage };
+        let usage = self.counted.or(last.usage.map(until_then));
+        Known { usage, resident: Some(resident), title: self.title.clone() }
+    }
+}
+
+/// Bytes of the pages that came between two counts of page faults, if each was one page.
+fn pages_between(before: Option<Usage>, then: Option<Usage>) -> Option<u64> {
+    Some(then?.faults().saturating_sub(before?.faults()).saturating_mul(crate::proc_files::page()))
+}

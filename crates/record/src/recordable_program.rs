@@ -1,0 +1,215 @@
+//! Whether the recorder can go along into a program, told from its file.
+
+use crate::{c_library, private_directory};
+use memtoll_processor::HERE;
+use object::LittleEndian;
+use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_INTERP};
+use object::read::ReadCache;
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What the recorder can do with a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It can be recorded, as far as one can see.
+    Recordable,
+    /// It cannot, and why; but its children perhaps can.
+    Unrecordable(String),
+    /// It would be disturbed by the attempt.
+    Disturbed(String),
+}
+
+/// The file that `execvp` would execute for `name`, or why it would not.
+pub fn find(name: &Path) -> io::Result<PathBuf> {
+    if name.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return is_executable(name).map(|()| name.to_owned());
+    }
+    if name.as_os_str().is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty name; expected a program to record"));
+    }
+    let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let found = std::env::split_paths(&list).map(|folder| folder.join(name)).find(|path| is_executable(path).is_ok());
+    found.ok_or_else(|| {
+        let why = match name.exists() {
+            true => format!("no such program in PATH; the file in this directory is ./{}", name.display()),
+            _ if name.as_os_str().as_encoded_bytes().contains(&b' ') => {
+                "no such program in PATH; its arguments are words of their own, without quotes around all".to_owned()
+            }
+            false => "no such program in PATH".to_owned(),
+        };
+        io::Error::new(io::ErrorKind::NotFound, why)
+    })
+}
+
+fn is_executable(path: &Path) -> io::Result<()> {
+    let data = fs::metadata(path)?;
+    let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    match data.permissions().mode() & 0o111 {
+        _ if !data.is_file() => refused("not a regular file; expected a program"),
+        0 => refused("not executable; run chmod +x on a program, or give a script to its interpreter"),
+        _ => Ok(()),
+    }
+}
+
+/// Inspects the program at `path`, following the interpreters of scripts.
+pub fn inspect(path: &Path) -> Verdict {
+    inspect_for(path, private_directory::RECORDER)
+}
+
+/// The same for another recorder, whose file has this content.
+pub fn inspect_for(path: &Path, recorder: &[u8]) -> Verdict {
+    inspect_at(path, recorder, 0)
+}
+
+const LONGEST_START: u64 = 64 * 1024;
+
+fn inspect_at(path: &Path, recorder: &[u8], depth: u32) -> Verdict {
+    let mut start = Vec::with_capacity(LONGEST_START as usize);
+    let Ok(metadata) = fs::metadata(path) else { return Verdict::Recordable };
+    if File::open(path).and_then(|file| file.take(LONGEST_START).read_to_end(&mut start)).is_err() {
+        return Verdict::Recordable; // executable but not readable: let the loader decide
+    }
+    if let Some(line) = start.strip_prefix(b"#!") {
+        let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
+        return match line.split_whitespace().next() {
+            Some(interpreter) if depth < 4 => inspect_at(Path::new(interpreter), recorder, depth + 1),
+            _ => Verdict::Recordable,
+        };
+    }
+    let mode = metadata.mode();
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    if (mode & 0o4000 != 0 && metadata.uid() != user) || (mode & 0o2000 != 0 && metadata.gid() != group) {
+        return Verdict::Unrecordable(format!(
+            "{} is set-user-id or set-group-id: the loader ignores LD_PRELOAD for it; record it as its owner",
+            path.display()
+        ));
+    }
+    inspect_elf(path, recorder, &start)
+}
+
+fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
+    if !start.starts_with(b"\x7fELF") {
+        return Verdict::Recordable;
+    }
+    let foreign = || {
+        Verdict::Disturbed(format!(
+            "{} is not a 64-bit {} program; this version of memtoll records only those",
+            path.display(),
+            HERE.name
+        ))
+    };
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(start) else { return foreign() };
+    if header.e_machine(LittleEndian) != HERE.elf_machine {
+        return foreign();
+    }
+    let Ok(segments) = header.program_headers(LittleEndian, start) else { return Verdict::Recordable };
+    for segment in segments {
+        if segment.p_type(LittleEndian) != PT_INTERP {
+            continue;
+        }
+        let loader = segment.data(LittleEndian, start).unwrap_or_default();
+        let loader = String::from_utf8_lossy(loader).trim_end_matches('\0').to_owned();
+        if !loader.is_empty() && Path::new(&loader).file_name() != Some(HERE.loader_name().as_ref()) {
+            return Verdict::Disturbed(format!(
+                "{} is loaded by {loader}, not by glibc's loader: another C library, which memtoll does not record",
+                path.display()
+            ));
+        }
+        if let Some(library) =
+            names_of(path, DT_NEEDED).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start)))
+        {
+            return Verdict::Disturbed(format!(
+                "{} needs {library}, a sanitizer, which must be loaded before any other library; build it without",
+                path.display()
+            ));
+        }
+        return match c_library::too_old(Path::new(&loader), recorder) {
+            Some(old) => Verdict::Disturbed(format!(
+                "{} runs with {}, an old C library: it lacks {}, which memtoll's recorder needs; use a newer one",
+                path.display(),
+                old.library.display(),
+                old.missing.join(", ")
+            )),
+            None => Verdict::Recordable,
+        };
+    }
+    // The loader itself, which loads the program that it is given, and the recorder before that.
+    if names_of(path, DT_SONAME).iter().any(|name| name.starts_with("ld-linux")) {
+        return Verdict::Recordable;
+    }
+    Verdict::Unrecordable(format!(
+        "{} is statically linked: there is no loader to bring the recorder in; link it dynamically (for C++: without -static)",
+        path.display()
+    ))
+}
+
+/// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/started_programs.cpp` has the same list.
+const SANITIZERS: &[&str] = &["libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"];
+
+/// The names behind a tag in the dynamic section of the file at `path`, such as the libraries that it needs; empty where
+/// that cannot be read.
+fn names_of(path: &Path, tag: DynamicTag) -> Vec<String> {
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    let file = ReadCache::new(file);
+    let list = || {
+        let header = FileHeader64::<LittleEndian>::parse(&file).ok()?;
+        let segments = header.program_headers(LittleEndian, &file).ok()?;
+        let entries = segments.iter().find_map(|segment| segment.dynamic(LittleEndian, &file).ok().flatten())?;
+        let value = |tag: DynamicTag| {
+            entries.iter().filter(move |entry| entry.d_tag(LittleEndian) == tag).map(|entry| entry.d_val(LittleEndian))
+        };
+        let (at, bytes) = (value(DT_STRTAB).next()?, value(DT_STRSZ).next()?);
+        let strings =
+            segments.iter().find_map(|segment| segment.data_range(LittleEndian, &file, at, bytes).ok().flatten())?;
+        let name = |start: u64| strings.get(usize::try_from(start).ok()?..)?.split(|byte| *byte == 0).next();
+        Some(value(tag).filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    };
+    list().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_programs_and_scripts_are_recordable() {
+        assert_eq!(inspect(&find(Path::new("sh")).unwrap()), Verdict::Recordable);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "#! /bin/sh -e\nexit 1\n").unwrap();
+        assert_eq!(inspect(&script), Verdict::Recordable);
+        let why = |name: &str| find(Path::new(name)).unwrap_err().to_string();
+        assert_eq!(why("no-such-program-anywhere"), "no such program in PATH");
+        assert_eq!(why("Cargo.toml"), "no such program in PATH; the file in this directory is ./Cargo.toml");
+        assert!(why("/no/such/program").contains("No such file"));
+        assert!(why("/").starts_with("not a regular file"));
+        assert!(why("./Cargo.toml").starts_with("not executable"));
+        assert!(why("").starts_with("an empty name"));
+        assert!(why("sh -c true").contains("words of their own"));
+    }
+
+    #[test]
+    fn the_loader_itself_is_not_a_static_program() {
+        let loader = Path::new(HERE.loader);
+        assert_eq!(inspect(loader), Verdict::Recordable);
+    }
+
+    #[test]
+    fn static_and_foreign_programs_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("a.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let program = folder.path().join("a");
+        let compile = std::process::Command::new("cc").arg("-static").arg(&source).arg("-o").arg(&program).status();
+        assert!(compile.unwrap().success());
+        assert!(matches!(inspect(&program), Verdict::Unrecordable(why) if why.contains("statically linked")));
+        let mut bytes = std::fs::read(&program).unwrap();
+        bytes[4] = 1; // ELFCLASS32
+        std::fs::write(&program, bytes).unwrap();
+        assert!(matches!(inspect(&program), Verdict::Disturbed(_)));
+    }
+}

@@ -1,0 +1,82 @@
+//! Forked children that make no call of the allocator: only the kernel tells of them. Those that pay for what they
+//! inherit are written as images of their own when they are over.
+
+use super::Sink;
+use super::fork_inheritance::Adopted;
+use super::image_facts::Facts;
+use super::write_order::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
+use crate::join::Join;
+use memtoll_analysis::aggregate::{Everything, Tally};
+use memtoll_kernel::KernelEvent;
+use memtoll_trace::costs::MAX_COSTS;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::{ThreadNo, Ticks};
+use memtoll_trace::meta::{Exit, Image, ImageEnd, RecorderStats, Thread};
+use memtoll_trace::nodes;
+use std::collections::VecDeque;
+
+/// A child that was silent until it ended or executed a program.
+pub struct Silent {
+    pub pid: u32,
+    pub parent: u32,
+    /// When it was over, ticks.
+    pub ended: u64,
+    /// How, if that is known.
+    pub exit: Option<Exit>,
+    /// What the kernel told.
+    pub events: VecDeque<KernelEvent>,
+}
+
+/// Its only thread that says anything.
+const THREAD: ThreadNo = ThreadNo::FIRST;
+
+impl Sink {
+    /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
+    pub fn child_was_silent(&self, at: u64, silent: Silent) {
+        let Silent { pid, parent, ended, exit, events } = silent;
+        let (run, clock) = (&self.run, &self.run.around.clock);
+        let began = events.front().map_or(ended, |event| event.ticks);
+        let mut join = Join::new(run.around.clone(), Ticks(began), Some(&[]));
+        join.is_forked_with(self.heirs.space_at(at));
+        join.thread_begins(THREAD, pid, 0);
+        events.iter().for_each(|event| join.event(event, |_, _, _| None));
+        join.finish(Ticks(ended));
+        let mut adopted = Adopted::default();
+        for question in join.take_questions() {
+            let owned = self.bequeaths(question.address(), at);
+            let answer = owned.map(|owned| owned.answer(adopted.id(owned.from)));
+            join.answered(question, answer);
+        }
+        if adopted.is_empty() {
+            return;
+        }
+        let output = &run.output;
+        let image = run.roster.next_image();
+        let (began, ended) = (clock.units(began), clock.units(ended));
+        let Facts { name, command, executable, .. } = &self.facts;
+        let (name, command, executable) = (name.clone(), command.clone(), executable.clone());
+        let forked_from = Some(self.facts.image);
+        let rank = self.facts.rank;
+        let about = Image { image, pid, parent, forked_from, name, command, executable, began, rank };
+        output.json(BlockKind::Image, image, &about);
+        output.json(BlockKind::Modules, image, &self.facts.modules);
+        let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
+        output.json(BlockKind::Threads, image, &[thread]);
+        write_adopted(output, image, &mut adopted);
+        let mut tally = Tally::new(Everything);
+        let costs = std::mem::take(join.costs());
+        costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));
+        costs.iter().for_each(|cost| tally.cost(cost));
+        let places: Vec<_> = places_in(&join, &self.facts).collect();
+        let placed = in_files(places.clone(), &self.facts.modules);
+        write_in_parts(output, BlockKind::Places, image, &placed, NODES_PER_BLOCK, nodes::encode);
+        let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
+        let sites = tally.sites(|_| false).map(|(node, _, metrics)| (node, metrics));
+        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
+        output.block(BlockKind::Summary, image, &summary);
+        let exit = exit.or_else(|| run.roster.exit_of(pid)).unwrap_or(Exit::Unknown);
+        let (recorder, kernel) = (RecorderStats::default(), join.stats(|path| run.allocator_code(path)));
+        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, title: None, recorder, kernel });
+        addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
+    }
+}

@@ -1,0 +1,63 @@
+//! Records about the image itself: what they say goes to the facts, and to other parts that need it.
+
+use super::Sink;
+use crate::arena::Arena;
+use crate::proc_files;
+use crate::wire::kind;
+use memtoll_trace::ids::{ThreadNo, Ticks};
+
+impl Sink {
+    /// A thread begins to record. `handle` is the C library's.
+    pub fn thread_begins(&mut self, number: ThreadNo, tid: u32, handle: u64, ticks: u64) {
+        let began = self.time.at(Ticks(ticks));
+        if self.facts.threads.begins(number, tid, handle, began) {
+            self.join.thread_begins(number, tid, handle);
+        }
+    }
+
+    /// A thread ends, and says so.
+    pub fn thread_ends(&mut self, number: ThreadNo, ticks: u64) {
+        self.facts.threads.ends(number, self.time.at(Ticks(ticks)));
+    }
+
+    /// A thread has been in a call for long: looks whether that is because it is stopped.
+    pub fn is_perhaps_stopped(&mut self, number: ThreadNo) {
+        if let Some(tid) = self.facts.threads.tid(number)
+            && proc_files::is_stopped(self.facts.pid, tid)
+        {
+            self.join.is_stopped(number, self.time.now());
+        }
+    }
+
+    /// The process took memtoll for dead.
+    pub fn given_up(&mut self) {
+        self.facts.given_up = true;
+    }
+
+    /// The process calls exit().
+    pub fn exit_status(&mut self, status: i32) {
+        self.facts.exit_code = Some(status & 0xff);
+    }
+
+    /// A record with a payload.
+    pub fn blob(&mut self, arena: &Arena, kind: u8, payload: &[u8], thread: Option<ThreadNo>, ticks: u64) {
+        let at = self.time.at(Ticks(ticks));
+        match kind {
+            kind::POOL_BEGIN => {
+                if let Some(thread) = thread {
+                    self.pool_begins(arena, payload, thread, Ticks(ticks));
+                }
+            }
+            kind::MODULE => {
+                self.facts.module(payload, Ticks(ticks), |pid, module, hash| self.run.files.loaded(pid, module, hash));
+            }
+            kind::THREAD_NAME => self.facts.thread_name(payload),
+            kind::MARK => {
+                self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())
+            }
+            kind::EXEC => self.facts.exec(payload, at),
+            kind::USAGE => self.facts.usage(payload, thread, ticks),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// The last words of a process: what the kernel has counted for it, and its resident set. Every way to end that passes through
+// a function comes by here. A signal leaves no time for words; then the supervisor says what it saw last.
+#include "process_exit.hpp"
+
+#include "../kernel.hpp"
+#include "../threads/thread_life.hpp"
+#include "../resource_usage.hpp"
+#include "scope.hpp"
+
+#include <cstdlib>
+
+using namespace memtoll;
+
+namespace {
+
+void say_last_words(HookScope& scope) {
+    append_usage(scope.log(), wire::UsageBlob::kThread);
+    append_usage(scope.log(), wire::UsageBlob::kProcess);
+    publish_statistics(scope.state());
+}
+
+// For kernels that do not tell the supervisor how a process ended.
+void record_status(HookScope& scope, int status) {
+    const uint64_t time = now();
+    append(scope.log(), wire::kExit, time, time, static_cast<uint64_t>(status), 0, 0);
+    publish(scope.log());
+}
+
+// Registered first, so it runs last.
+void record_exit(int status, void*) {
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) return;
+    scope.no_call();
+    record_status(scope, status);
+    say_last_words(scope);
+}
+
+// Whether the calling process is the one that is recorded: not a child on its parent's memory, between vfork and exec, and not
+// a forked one that has made no call yet.
+bool is_recorded_process() {
+    return session.state.load(std::memory_order_acquire) == Session::kRecording && !session.is_parents() &&
+           kernel::process_id() == session.process_id();
+}
+
+// By a function that runs no handlers of exit(). `status` is null where a signal ends the process.
+[[gnu::noinline]] void record_sudden_end(arch::HookFrame frame, const int* status) {
+    if (!is_recorded_process()) return;
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call();
+    if (status) record_status(scope, *status);
+    say_last_words(scope);
+}
+
+} // namespace
+
+void memtoll::expect_end() { on_exit(record_exit, nullptr); }
+
+MEMTOLL_HOOK void _exit(int status) {
+    need_next();
+    record_sudden_end(MEMTOLL_FRAME(), &status);
+    next._exit(status);
+    __builtin_unreachable();
+}
+
+MEMTOLL_HOOK void _Exit(int status) noexcept {
+    need_next();
+    record_sudden_end(MEMTOLL_FRAME(), &status);
+    next._Exit(status);
+    __builtin_unreachable();
+}
+
+// The handlers of at_quick_exit run inside the real function: what they do comes after these words.
+MEMTOLL_HOOK void quick_exit(int status) noexcept {
+    need_next();
+    record_sudden_end(MEMTOLL_FRAME(), &status);
+    next.quick_exit(status);
+    __builtin_unreachable();
+}
+
+// A handler of SIGABRT may leave it, and the program goes on. Later words then replace these.
+MEMTOLL_HOOK void abort() noexcept {
+    need_next();
+    record_sudden_end(MEMTOLL_FRAME(), nullptr);
+    next.abort();
+    __builtin_unreachable();
+}

@@ -1,0 +1,27 @@
+#include "recorder_overhead.hpp"
+
+#include "clock.hpp"
+
+namespace memtoll {
+
+// The low bits of a stamp are no random numbers: on some machines all stamps are multiples of one number. Knuth's linear
+// congruential generator (MMIX) spreads them over the upper bits.
+uint32_t OwnCost::uneven(uint64_t stamp) {
+    random_ = (random_ + stamp) * 6364136223846793005 + 1442695040888963407;
+    return static_cast<uint32_t>(random_ >> 32);
+}
+
+void OwnCost::end(uint64_t now, uint64_t real_ticks) {
+    // Stamps of different processors may differ by a little.
+    const uint64_t whole = now - start_ + nested_;
+    const uint64_t own = whole > real_ticks && now > start_ ? whole - real_ticks : 0;
+    // An interruption belongs to one event, not to all that it stands for.
+    ticks_ += own > thresholds.interrupted ? own : own * weight_;
+    start_ = 0;
+    // A thread's first events are timed more often, because they cost more and because there may be few. Then at uneven
+    // intervals of 64 on average, or a program that repeats itself would always be met at the same place.
+    constexpr uint32_t kMean = 64;
+    interval_ = interval_ < kMean / 2 ? interval_ * 2 : kMean / 2 + 1 + uneven(now) % (kMean - 1);
+}
+
+} // namespace memtoll
