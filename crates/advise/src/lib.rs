@@ -25,7 +25,7 @@ mod testing;
 mod wall;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
-pub use patch::{Patch, patch};
+pub use patch::{Patch, Refusal, patch};
 pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text, verified};

@@ -16,6 +16,7 @@ pub(crate) mod code;
 mod keep;
 mod mallopt;
 mod names;
+mod refusal;
 mod reserve;
 mod turns;
 
@@ -23,6 +24,7 @@ use crate::finding::{Finding, Place, Remedy};
 use crate::source::Root;
 use code::{Code, Language};
 use memtoll_model::Recording;
+pub use refusal::Refusal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -66,16 +68,16 @@ impl Edit {
 /// # Errors
 /// It is not mechanical, the source is not at hand or has changed since the program was built, or it cannot be told from
 /// the text that the change is right: a statement for the user.
-pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Patch, String> {
+pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Patch, Refusal> {
     let Some(remedy) = &finding.remedy else {
-        return Err(format!("{} needs a decision of yours: see the snippet of memtoll advise", finding.id));
+        return Err(format!("{} needs a decision of yours: see the snippet of memtoll advise", finding.id).into());
     };
     let place = match remedy {
         Remedy::Mallopt { .. } => finding.stack.iter().find(|place| place.function == "main"),
         _ => finding.stack.first(),
     };
     let source = place.map(|place| Source::of(recording, &finding.module, place, root));
-    let Source { file, name, text, line } = source.unwrap_or_else(|| Err(unknown("main")))?;
+    let Source { file, name, text, line } = source.unwrap_or_else(|| Err(unknown("main").into()))?;
     let name = name.ok_or_else(|| {
         format!("{} is not below {}: name the sources' folder with --root", file.display(), root.folder().display())
     })?;
@@ -107,7 +109,7 @@ impl Source {
     ///
     /// # Errors
     /// It is not at hand, or has changed since: a statement for the user.
-    pub fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
+    pub fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, Refusal> {
         let known = place.file.as_deref().zip(place.line);
         let (file, line) = known.ok_or_else(|| unknown(&place.function))?;
         let path = Path::new(&recording.about.directory).join(file);
@@ -125,13 +127,13 @@ fn unknown(function: &str) -> String {
 }
 
 /// The text with a remedy in the statement of this line, or in `main` around it.
-fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<String, String> {
+fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<String, Refusal> {
     let code = Code::new(text, language);
     let at = code.line(line).ok_or_else(|| format!("the file has no line {line} with code"))?;
     let mut edits = match remedy {
         Remedy::Reserve => reserve::edits(&code, at)?,
-        Remedy::Move => return Err("only you know whether the original is needed later".to_owned()),
-        Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".to_owned()),
+        Remedy::Move => return Err("only you know whether the original is needed later".into()),
+        Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".into()),
         Remedy::Keep => keep::edits(&code, at)?,
         Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,
     };
@@ -148,7 +150,7 @@ fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<
 }
 
 /// Whether a source file is what the recorded program was built from, as far as the times of the files tell.
-fn is_unchanged(recording: &Recording, module: &str, source: &Path, name: &str) -> Result<(), String> {
+fn is_unchanged(recording: &Recording, module: &str, source: &Path, name: &str) -> Result<(), Refusal> {
     let time = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified());
     let changed = time(source).map_err(|error| format!("{}: {error}", source.display()))?;
     let recorded = UNIX_EPOCH + Duration::from_nanos(recording.about.started);
@@ -156,10 +158,11 @@ fn is_unchanged(recording: &Recording, module: &str, source: &Path, name: &str) 
     let built: Option<SystemTime> = time(Path::new(module)).ok().filter(|built| *built <= recorded);
     match built {
         Some(built) if changed > built => {
-            Err(format!("{name} is newer than {module}: lines may have moved. Build, record, and ask again"))
+            Err(format!("{name} is newer than {module}: lines may have moved. Build, record, and ask again").into())
         }
         None if changed > recorded => {
-            Err(format!("{name} is newer than the recording: lines may have moved. Build, record, and ask again"))
+            Err(format!("{name} is newer than the recording: lines may have moved. Build, record, and ask again")
+                .into())
         }
         _ => Ok(()),
     }
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     /// The diff of a remedy in the line with `<--`.
-    fn diff(language: Language, remedy: &Remedy, text: &str) -> Result<String, String> {
+    fn diff(language: Language, remedy: &Remedy, text: &str) -> Result<String, Refusal> {
         let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
         let after = change(text, language, line, remedy)?;
         let patch = Patch { file: PathBuf::new(), name: "a".to_owned(), before: text.to_owned(), after };
@@ -178,15 +181,15 @@ mod tests {
         Ok(patch.diff().lines().filter(changed).collect::<Vec<_>>().join("\n"))
     }
 
-    fn reserve(text: &str) -> Result<String, String> {
+    fn reserve(text: &str) -> Result<String, Refusal> {
         diff(Language::Cxx, &Remedy::Reserve, text)
     }
 
-    fn keep(text: &str) -> Result<String, String> {
+    fn keep(text: &str) -> Result<String, Refusal> {
         diff(Language::Cxx, &Remedy::Keep, text)
     }
 
-    fn rust(remedy: &Remedy, text: &str) -> Result<String, String> {
+    fn rust(remedy: &Remedy, text: &str) -> Result<String, Refusal> {
         diff(Language::Rust, remedy, text)
     }
 
@@ -205,7 +208,11 @@ mod tests {
                     \t\t\tout.push_back(i); // <--\n        }\n    }\n}\n";
         assert_eq!(reserve(text).unwrap(), "+    out.reserve(rows.size() * n);");
         let text = "int f() {\n    for (auto& row : rows) {\n        for (int i : b)\n            row.push_back(i); // <--\n    }\n}\n";
-        assert!(reserve(text).unwrap_err().contains("\"row\" is declared in the loop"), "{:?}", reserve(text));
+        assert!(
+            reserve(text).unwrap_err().to_string().contains("\"row\" is declared in the loop"),
+            "{:?}",
+            reserve(text)
+        );
     }
 
     #[test]
@@ -220,7 +227,7 @@ mod tests {
         ] {
             let text = format!("void f() {{\n    {line}\n}}\n");
             let found = reserve(&text).unwrap_err();
-            assert!(found.contains(why), "{line}: {found}");
+            assert!(found.to_string().contains(why), "{line}: {found}");
         }
         let otherwise =
             "void f() {\n    if (x) y();\n    else for (int i = 0; i < 9; ++i)\n        a.push_back(1); // <--\n}\n";
@@ -260,14 +267,14 @@ mod tests {
             ))
         };
         assert!(inside("use(s);", "g();").is_ok());
-        assert!(inside("out.push_back(std::move(s));", "g();").unwrap_err().contains("moved"));
-        assert!(inside("return s;", "g();").unwrap_err().contains("moved"));
-        assert!(inside("use(s);", "int s = 0;").unwrap_err().contains("another"));
-        assert!(inside("goto end;", "g();").unwrap_err().contains("goto"));
+        assert!(inside("out.push_back(std::move(s));", "g();").unwrap_err().to_string().contains("moved"));
+        assert!(inside("return s;", "g();").unwrap_err().to_string().contains("moved"));
+        assert!(inside("use(s);", "int s = 0;").unwrap_err().to_string().contains("another"));
+        assert!(inside("goto end;", "g();").unwrap_err().to_string().contains("goto"));
         let objects = "void f() {\n  while (x) {\n    std::vector<Guard> s;\n    s.emplace_back(); // <--\n  }\n}\n";
-        assert!(keep(objects).unwrap_err().contains("elements"));
+        assert!(keep(objects).unwrap_err().to_string().contains("elements"));
         let outside = "void f() {\n  std::string s;\n  s += 'x'; // <--\n}\n";
-        assert!(keep(outside).unwrap_err().contains("loop"));
+        assert!(keep(outside).unwrap_err().to_string().contains("loop"));
     }
 
     #[test]
@@ -282,9 +289,12 @@ mod tests {
         );
         assert_eq!(diff(Language::C, &remedy, text).unwrap(), expected);
         assert!(
-            diff(Language::Rust, &remedy, "fn main() {\n  run(); // <--\n}\n").unwrap_err().contains("GLIBC_TUNABLES")
+            diff(Language::Rust, &remedy, "fn main() {\n  run(); // <--\n}\n")
+                .unwrap_err()
+                .to_string()
+                .contains("GLIBC_TUNABLES")
         );
         let again = text.replace("    run()", "    mallopt(M_TOP_PAD, 1); run()");
-        assert!(diff(Language::C, &remedy, &again).unwrap_err().contains("already"));
+        assert!(diff(Language::C, &remedy, &again).unwrap_err().to_string().contains("already"));
     }
 }

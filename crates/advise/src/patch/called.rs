@@ -1,5 +1,6 @@
 //! A snippet with the names that the source has.
 
+use super::Refusal;
 use super::code::Code;
 use super::keep::declared;
 use super::names::{Object, object};
@@ -11,7 +12,7 @@ use std::ops::Range;
 ///
 /// # Errors
 /// The line does not tell.
-pub fn named(snippet: &str, called: Called, code: &Code, line: Range<usize>) -> Result<String, String> {
+pub fn named(snippet: &str, called: Called, code: &Code, line: Range<usize>) -> Result<String, Refusal> {
     match called {
         Called::Filled(word) => Ok(renamed(snippet, word, &object(code, line)?)),
         Called::Made(word) => {
@@ -41,7 +42,7 @@ mod tests {
     use super::super::code::Language;
     use super::*;
 
-    fn name(snippet: &str, called: Called, language: Language, text: &str) -> Result<String, String> {
+    fn name(snippet: &str, called: Called, language: Language, text: &str) -> Result<String, Refusal> {
         let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
         let code = Code::new(text, language);
         let line = code.line(line).expect("a line with code");

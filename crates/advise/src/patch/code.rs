@@ -1,5 +1,6 @@
 //! Source text as statements and blocks: brackets and semicolons, with comments and literals out of the way.
 
+use super::Refusal;
 use std::ops::Range;
 use std::path::Path;
 
@@ -128,7 +129,7 @@ impl<'a> Code<'a> {
     ///
     /// # Errors
     /// It is in no function.
-    pub fn blocks(&self, at: usize) -> Result<Vec<Block>, String> {
+    pub fn blocks(&self, at: usize) -> Result<Vec<Block>, Refusal> {
         let mut blocks = Vec::new();
         let start = self.statement(at);
         // `for (...) statement;`
@@ -151,13 +152,13 @@ impl<'a> Code<'a> {
                             Language::Rust => rest.contains("fn ") || rest.contains('|'),
                             Language::C | Language::Cxx => rest.contains('(') || rest.ends_with(']'),
                         };
-                        return if is_function { Ok(blocks) } else { Err("its function is not recognized".to_owned()) };
+                        return if is_function { Ok(blocks) } else { Err("its function is not recognized".into()) };
                     }
                 }
                 _ => {}
             }
         }
-        Err("it is in no function".to_owned())
+        Err("it is in no function".into())
     }
 
     /// Loops whose body is the statement that a part of the code leads to, from the inside out.
@@ -226,7 +227,7 @@ impl<'a> Code<'a> {
     ///
     /// # Errors
     /// It begins within another one, or something stands before it.
-    pub fn indentation(&self, statement: usize) -> Result<&'a str, String> {
+    pub fn indentation(&self, statement: usize) -> Result<&'a str, Refusal> {
         let line = self.text[..statement].rfind('\n').map_or(0, |index| index + 1);
         let before = &self.text[line..statement];
         let first = word(&self.plain[statement..]);
@@ -234,7 +235,7 @@ impl<'a> Code<'a> {
             && !matches!(first, "else" | "case" | "default" | "catch")
             && (!first.is_empty() || self.plain[statement..].starts_with(['*', '\'']))
             && self.is_balanced(statement);
-        if is_free { Ok(before) } else { Err("no statement can be added before it".to_owned()) }
+        if is_free { Ok(before) } else { Err("no statement can be added before it".into()) }
     }
 
     /// Whether no parenthesis is open since the brace around a place.

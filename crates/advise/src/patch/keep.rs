@@ -4,6 +4,7 @@
 //! characters, whose destruction has no effect.
 
 use super::Edit;
+use super::Refusal;
 use super::code::{Code, Kind, Language};
 use super::names::{Declaration, declaration, object, outermost_loop, uses};
 use regex::Regex;
@@ -16,9 +17,9 @@ const PLAIN: &str = r"^(?:(?:std::)?(?:u?int(?:_fast|_least)?\d+_t|u?intptr_t|si
 const RUST_PLAIN: &str = r"Vec<\s*(?:[iu](?:8|16|32|64|128|size)|f32|f64|bool|char)\s*>|String::new\(\)";
 
 /// The change for the object that the code of this line adds to or declares.
-pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
+pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, Refusal> {
     if code.language == Language::C {
-        return Err("the end of a block's use is not known in C".to_owned());
+        return Err("the end of a block's use is not known in C".into());
     }
     let (name, found) = declared(code, line)?;
     let (name, found) = (name.as_str(), &found);
@@ -32,14 +33,14 @@ pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
     let inside = blocks.first().map_or(found.at.start, |block| block.open)..code.close(found.at.start);
     let whole = function.start..code.close(function.open);
     if uses(code, whole.clone(), name)? > uses(code, inside, name)? {
-        return Err(format!("the function has another \"{name}\""));
+        return Err(format!("the function has another \"{name}\"").into());
     }
     if uses(code, whole, "goto")? > 0 {
-        return Err("the function has a goto".to_owned());
+        return Err("the function has a goto".into());
     }
     let rest = found.at.end..code.close(found.at.start);
     if is_given_away(code, rest, name)? {
-        return Err(format!("\"{name}\" is moved or returned: its memory goes with it"));
+        return Err(format!("\"{name}\" is moved or returned: its memory goes with it").into());
     }
     let turn = code.indentation(found.at.start)?;
     let before = code.indentation(outermost.start)?;
@@ -54,9 +55,9 @@ pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
 }
 
 /// The object that a line adds to or declares, and its declaration.
-pub fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration), String> {
+pub fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration), Refusal> {
     let before = if code.language == Language::Rust { RUST } else { CXX };
-    let own = Regex::new(&format!("^{before}([A-Za-z_]\\w*)")).map_err(|error| error.to_string())?;
+    let own = Regex::new(&format!("^{before}([A-Za-z_]\\w*)"))?;
     let statement = code.statement(line.start);
     let name = match own.captures(&code.plain[statement..]).and_then(|found| found.get(1)) {
         Some(name) => name.as_str().to_owned(),
@@ -72,25 +73,25 @@ pub fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration)
 }
 
 /// Whether something else may take the object's memory over.
-fn is_given_away(code: &Code, rest: Range<usize>, name: &str) -> Result<bool, String> {
+fn is_given_away(code: &Code, rest: Range<usize>, name: &str) -> Result<bool, Refusal> {
     let name = regex::escape(name);
     let pattern = match code.language {
         // As a whole, and not borrowed.
         Language::Rust => format!(r"(?:^|[^&\w.])(?:\s*){name}\s*[,;)}}]|\bmove\b"),
         _ => format!(r"\b(?:move|forward|swap|exchange)\b[^;]*\b{name}\b|\breturn\s+{name}\s*;|\b{name}\s*\.\s*swap\b"),
     };
-    let pattern = Regex::new(&pattern).map_err(|error| error.to_string())?;
+    let pattern = Regex::new(&pattern)?;
     Ok(pattern.is_match(&code.plain[rest]))
 }
 
 /// The declaration, and what takes its place.
-fn cxx(code: &Code, found: &Declaration, name: &str, indentation: &str) -> Result<(String, String), String> {
+fn cxx(code: &Code, found: &Declaration, name: &str, indentation: &str) -> Result<(String, String), Refusal> {
     let head = code.text[found.at.start..found.name_end].trim();
     let kind = head.strip_suffix(name).unwrap_or(head).trim_end();
     let element = kind.split_once('<').map(|(_, rest)| rest.trim_end_matches('>').trim());
-    let plain = Regex::new(PLAIN).map_err(|error| error.to_string())?;
+    let plain = Regex::new(PLAIN)?;
     if element.is_some_and(|element| !plain.is_match(element)) {
-        return Err("its elements may have destructors, which would run later".to_owned());
+        return Err("its elements may have destructors, which would run later".into());
     }
     let rest = code.text[found.name_end..found.at.end].trim_end_matches(';').trim();
     let arguments = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).map(str::trim);
@@ -100,13 +101,13 @@ fn cxx(code: &Code, found: &Declaration, name: &str, indentation: &str) -> Resul
         (_, Some(size)) if element.is_some() && !size.is_empty() && is_number(code, found, size)? => {
             format!("{name}.clear();\n{indentation}{name}.resize({size});")
         }
-        _ => return Err(format!("\"{name}\" is made from something: assign that to the one that is kept")),
+        _ => return Err(format!("\"{name}\" is made from something: assign that to the one that is kept").into()),
     };
     Ok((format!("{kind} {name};"), refill))
 }
 
 /// Whether a vector's argument is a size, for all that is known.
-fn is_number(code: &Code, found: &Declaration, argument: &str) -> Result<bool, String> {
+fn is_number(code: &Code, found: &Declaration, argument: &str) -> Result<bool, Refusal> {
     if argument.contains([',', '{', '<', '"']) {
         return Ok(false);
     }
@@ -118,16 +119,16 @@ fn is_number(code: &Code, found: &Declaration, argument: &str) -> Result<bool, S
     let function = blocks.last().map_or(found.at.start, |block| block.start);
     let container =
         format!(r"(?:>|\bauto|string)\s*&?\s*{0}\b|\b{0}\s*(?:\.|\[|->)|:\s*{0}\s*\)", regex::escape(argument));
-    let container = Regex::new(&container).map_err(|error| error.to_string())?;
+    let container = Regex::new(&container)?;
     Ok(!container.is_match(&code.plain[function..code.close(found.at.start)]))
 }
 
-fn rust(code: &Code, found: &Declaration, name: &str) -> Result<(String, String), String> {
+fn rust(code: &Code, found: &Declaration, name: &str) -> Result<(String, String), Refusal> {
     let text = &code.text[found.at.clone()];
-    let plain = Regex::new(RUST_PLAIN).map_err(|error| error.to_string())?;
+    let plain = Regex::new(RUST_PLAIN)?;
     let is_empty = ["Vec::new();", "String::new();", "vec![];"].iter().any(|end| text.ends_with(end));
     match is_empty && plain.is_match(text) {
         true => Ok((text.to_owned(), format!("{name}.clear();"))),
-        false => Err(format!("\"{name}\" is not made as an empty String, or an empty Vec of numbers")),
+        false => Err(format!("\"{name}\" is not made as an empty String, or an empty Vec of numbers").into()),
     }
 }

@@ -1,25 +1,26 @@
 //! Settings of glibc's malloc, first thing in `main`.
 
 use super::Edit;
+use super::Refusal;
 use super::code::{Code, Language};
 use regex::Regex;
 use std::ops::Range;
 
 /// The change of the `main` around the code of this line.
-pub fn edits(code: &Code, line: Range<usize>, options: &[(&'static str, String)]) -> Result<Vec<Edit>, String> {
+pub fn edits(code: &Code, line: Range<usize>, options: &[(&'static str, String)]) -> Result<Vec<Edit>, Refusal> {
     let headers = match code.language {
-        Language::Rust => return Err("Rust has no mallopt: set GLIBC_TUNABLES, as the snippet says".to_owned()),
+        Language::Rust => return Err("Rust has no mallopt: set GLIBC_TUNABLES, as the snippet says".into()),
         Language::C => ["limits.h", "malloc.h"],
         Language::Cxx => ["climits", "malloc.h"],
     };
-    let main = Regex::new(r"\bmain\s*\([^()]*\)\s*(?:noexcept\s*)?\{").map_err(|error| error.to_string())?;
+    let main = Regex::new(r"\bmain\s*\([^()]*\)\s*(?:noexcept\s*)?\{")?;
     let found: Vec<_> = main.find_iter(&code.plain).filter(|found| found.end() <= line.end).collect();
-    let [.., main] = found.as_slice() else { return Err("main is not seen in this file".to_owned()) };
+    let [.., main] = found.as_slice() else { return Err("main is not seen in this file".into()) };
     if code.close(main.end()) < line.start {
-        return Err("main is not seen around this line".to_owned());
+        return Err("main is not seen around this line".into());
     }
     if let Some((known, _)) = code.plain.contains("mallopt").then_some(options).and_then(<[_]>::first) {
-        return Err(format!("the file calls mallopt already: add {known} there"));
+        return Err(format!("the file calls mallopt already: add {known} there").into());
     }
     let calls: Vec<String> = options.iter().map(|(name, value)| format!("mallopt({name}, {value});")).collect();
     let inner = code.text[main.end()..].lines().find(|line| !line.trim().is_empty()).unwrap_or_default();

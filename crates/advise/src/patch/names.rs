@@ -1,5 +1,6 @@
 //! Which object a statement is about, and where that is declared.
 
+use super::Refusal;
 use super::code::{Block, Code, Kind, Language};
 use regex::Regex;
 use std::ops::Range;
@@ -29,15 +30,15 @@ impl Object<'_> {
     }
 }
 
-fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| error.to_string())
+fn regex(pattern: &str) -> Result<Regex, Refusal> {
+    Ok(Regex::new(pattern)?)
 }
 
 /// The one object that the code of a line, or else its statement, adds to.
 ///
 /// # Errors
 /// There is none, or more than one.
-pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, String> {
+pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, Refusal> {
     const PATH: &str = r"([A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*)";
     let calls = regex(&format!(r"{PATH}\s*(\.|->)\s*(?:{ADDS})\s*\("))?;
     let adds = regex(&format!(r"{PATH}\s*\+="))?;
@@ -58,17 +59,17 @@ pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, Stri
         match found.as_slice() {
             [] => {}
             [object] => return Ok(object.clone()),
-            _ => return Err("it adds to more than one object".to_owned()),
+            _ => return Err("it adds to more than one object".into()),
         }
     }
-    Err("no object with a name is added to in this line".to_owned())
+    Err("no object with a name is added to in this line".into())
 }
 
 /// Where the code of a line, or else its statement, begins to add to an object.
 ///
 /// # Errors
 /// Never in practice.
-pub fn position(code: &Code, line: Range<usize>, object: &Object) -> Result<usize, String> {
+pub fn position(code: &Code, line: Range<usize>, object: &Object) -> Result<usize, Refusal> {
     let adds = regex(&format!(r"\b{}\s*(?:\+=|(?:\.|->)\s*(?:{ADDS})\s*\()", regex::escape(object.path)))?;
     let whole = code.statement(line.start)..code.end(line.start).unwrap_or(line.end);
     let found =
@@ -96,7 +97,7 @@ pub fn declaration(
     before: &str,
     at: usize,
     blocks: &[Block],
-) -> Result<Option<Declaration>, String> {
+) -> Result<Option<Declaration>, Refusal> {
     let Some(function) = blocks.last() else { return Ok(None) };
     // Names that follow a type in the same statement begin nowhere else.
     let pattern = regex(&format!(r"\b{before}{}\b", regex::escape(name)))?;
@@ -120,7 +121,7 @@ pub fn declaration(
 ///
 /// # Errors
 /// Never in practice.
-pub fn may_be_declared(code: &Code, part: Range<usize>, name: &str) -> Result<bool, String> {
+pub fn may_be_declared(code: &Code, part: Range<usize>, name: &str) -> Result<bool, Refusal> {
     let name = regex::escape(name);
     let pattern = match code.language {
         Language::Rust => format!(r"\b(?:let|for|Some|Ok|Err|mut|ref)\b[^;={{}}]*\b{name}\b|\|[^|]*\b{name}\b[^|]*\|"),
@@ -138,7 +139,7 @@ pub fn may_be_declared(code: &Code, part: Range<usize>, name: &str) -> Result<bo
 ///
 /// # Errors
 /// Never in practice.
-pub fn uses(code: &Code, part: Range<usize>, name: &str) -> Result<usize, String> {
+pub fn uses(code: &Code, part: Range<usize>, name: &str) -> Result<usize, Refusal> {
     Ok(regex(&format!(r"\b{}\b", regex::escape(name)))?.find_iter(&code.plain[part]).count())
 }
 

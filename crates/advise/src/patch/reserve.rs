@@ -1,6 +1,7 @@
 //! Room for all elements before the first one is added: as many as the loop adds that fills the object.
 
 use super::Edit;
+use super::Refusal;
 use super::code::{Code, Language};
 use super::names::{Object, declaration, may_be_declared, object, position};
 use super::turns::{added, names_of};
@@ -23,7 +24,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    fn of(code: &'a Code, line: Range<usize>) -> Result<Room<'a>, String> {
+    fn of(code: &'a Code, line: Range<usize>) -> Result<Room<'a>, Refusal> {
         let object = object(code, line.clone())?;
         let at = position(code, line.clone(), &object)?;
         let blocks = code.blocks(at)?;
@@ -36,7 +37,9 @@ impl<'a> Room<'a> {
             && let Some(outermost) = outside
             && may_be_declared(code, outermost.start..at, object.base())?
         {
-            return Err(format!("\"{}\" is declared in the loop, in a way that is not recognized", object.base()));
+            return Err(
+                format!("\"{}\" is declared in the loop, in a way that is not recognized", object.base()).into()
+            );
         }
         let function = blocks.last().map_or(0, |function| function.open);
         let (count, before) = added(code, at..line.end, object.path, from.max(function))?;
@@ -52,7 +55,7 @@ impl<'a> Room<'a> {
 ///
 /// # Errors
 /// It is not known for how much.
-pub fn call(code: &Code, line: Range<usize>) -> Result<String, String> {
+pub fn call(code: &Code, line: Range<usize>) -> Result<String, Refusal> {
     Room::of(code, line).map(|room| room.call())
 }
 
@@ -60,13 +63,13 @@ pub fn call(code: &Code, line: Range<usize>) -> Result<String, String> {
 ///
 /// # Errors
 /// It is not known for how much, or where.
-pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
+pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, Refusal> {
     if code.language == Language::C {
-        return Err("the size of a block in C is up to the code around it".to_owned());
+        return Err("the size of a block in C is up to the code around it".into());
     }
     let room = Room::of(code, line)?;
     if room.object.join == "->" && room.object.path != "this" {
-        return Err(format!("{} may be null before the loop", room.object.path));
+        return Err(format!("{} may be null before the loop", room.object.path).into());
     }
     if code.language == Language::Rust
         && let Some(edit) = with_capacity(code, &room)?
@@ -78,7 +81,7 @@ pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
 }
 
 /// Rust's `with_capacity` in place of `new`, where the number is known there already.
-fn with_capacity(code: &Code, room: &Room) -> Result<Option<Edit>, String> {
+fn with_capacity(code: &Code, room: &Room) -> Result<Option<Edit>, Refusal> {
     let Some(found) = &room.declared else { return Ok(None) };
     for name in names_of(&room.count) {
         if may_be_declared(code, found.at.end..room.before, name)? {

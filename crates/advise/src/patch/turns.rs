@@ -3,6 +3,7 @@
 //! A recording knows capacities, which are rounded up, and those of one input. What a reader would sign is the number that
 //! the program has: the bound of the loop around the statement.
 
+use super::Refusal;
 use super::code::{Block, Code, Kind, Language, word};
 use regex::Regex;
 use std::ops::Range;
@@ -15,23 +16,25 @@ const ADDS_ONE: &str = "push_back|emplace_back|push";
 ///
 /// # Errors
 /// The loops do not say: a statement for the user.
-pub fn added(code: &Code, at: Range<usize>, object: &str, from: usize) -> Result<(String, usize), String> {
+pub fn added(code: &Code, at: Range<usize>, object: &str, from: usize) -> Result<(String, usize), Refusal> {
     let blocks = code.blocks(at.start)?;
     let inside: Vec<&Block> = blocks.iter().take_while(|block| block.start >= from).collect();
     let Some(outermost) = inside.last().copied() else {
-        return Err(format!("\"{object}\" grows in no loop of its own function: take the number where it is known"));
+        return Err(
+            format!("\"{object}\" grows in no loop of its own function: take the number where it is known").into()
+        );
     };
     if inside.iter().any(|block| block.kind != Kind::Loop) || is_conditional(code, at.start) {
-        return Err(format!("not each turn of the loop adds to \"{object}\": take the number where it is known"));
+        return Err(format!("not each turn of the loop adds to \"{object}\": take the number where it is known").into());
     }
     let body = outermost.open..body_end(code, outermost, at.start);
     let leaves = regex(r"\b(?:break|continue|return|goto|throw)\b|\?\s*;")?;
     if leaves.is_match(&code.plain[body.clone()]) {
-        return Err("the loop may end before its last turn: take the number where it is known".to_owned());
+        return Err("the loop may end before its last turn: take the number where it is known".into());
     }
     let adds = regex(&format!(r"\b{}\s*(?:\.|->)\s*(?:{ADDS_ONE})\s*\(", regex::escape(object)))?;
     if adds.find_iter(&code.plain[body]).count() != 1 {
-        return Err(format!("a turn of the loop does not add one element to \"{object}\""));
+        return Err(format!("a turn of the loop does not add one element to \"{object}\"").into());
     }
     let mut counts: Vec<Turns> = Vec::new();
     for block in inside.iter().rev() {
@@ -43,7 +46,7 @@ pub fn added(code: &Code, at: Range<usize>, object: &str, from: usize) -> Result
         let turns = turns.ok_or("the loop does not say how often it turns: take the number where it is known")?;
         let depends = |outer: &Turns| outer.variables.iter().any(|name| is_word_of(&turns.number, name));
         if counts.iter().any(depends) {
-            return Err("how often the inner loop turns depends on the outer one".to_owned());
+            return Err("how often the inner loop turns depends on the outer one".into());
         }
         counts.push(turns);
     }
@@ -66,8 +69,8 @@ struct Turns {
     variables: Vec<String>,
 }
 
-fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| error.to_string())
+fn regex(pattern: &str) -> Result<Regex, Refusal> {
+    Ok(Regex::new(pattern)?)
 }
 
 fn is_word_of(text: &str, name: &str) -> bool {
@@ -119,7 +122,7 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(allowed) && calls.captures_iter(text).all(|found| is_size(&found[1]))
 }
 
-fn cxx(code: &Code, head: &str) -> Result<Option<Turns>, String> {
+fn cxx(code: &Code, head: &str) -> Result<Option<Turns>, Refusal> {
     let Some(head) = head.trim().strip_prefix("for").map(str::trim_start) else { return Ok(None) };
     let head = head.trim_end().trim_end_matches('{').trim_end();
     let Some(head) = head.strip_prefix('(').and_then(|head| head.strip_suffix(')')) else { return Ok(None) };
@@ -146,7 +149,7 @@ fn cxx(code: &Code, head: &str) -> Result<Option<Turns>, String> {
     Ok(Some(Turns { number, variables: names_of(&found[1]).into_iter().map(str::to_owned).collect() }))
 }
 
-fn rust(head: &str) -> Result<Option<Turns>, String> {
+fn rust(head: &str) -> Result<Option<Turns>, Refusal> {
     let head = head.trim().trim_end_matches('{').trim();
     let found = regex(r"(?s)^(?:'\w+\s*:\s*)?for\s+(.+?)\s+in\s+(.+)$")?.captures(head);
     let Some(found) = found.filter(|_| word(head) != "while") else { return Ok(None) };
@@ -176,7 +179,7 @@ mod tests {
     use super::*;
 
     /// What is said of the line with `<--`, for loops behind the first `;`.
-    fn said(language: Language, text: &str, object: &str) -> Result<String, String> {
+    fn said(language: Language, text: &str, object: &str) -> Result<String, Refusal> {
         let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
         let code = Code::new(text, language);
         let at = code.line(line).expect("code");
@@ -184,7 +187,7 @@ mod tests {
         added(&code, start..at.end, object, text.find(';').expect("a declaration")).map(|(number, _)| number)
     }
 
-    fn cxx_loop(head: &str) -> Result<String, String> {
+    fn cxx_loop(head: &str) -> Result<String, Refusal> {
         said(
             Language::Cxx,
             &format!("void f() {{\n  std::vector<int> v;\n  {head} v.push_back(1); // <--\n  return v;\n}}\n"),
@@ -223,14 +226,14 @@ mod tests {
             ("", "no loop"),
         ] {
             let found = cxx_loop(head);
-            assert!(found.as_ref().is_err_and(|found| found.contains(why)), "{head}: {found:?}");
+            assert!(found.as_ref().is_err_and(|found| found.to_string().contains(why)), "{head}: {found:?}");
         }
         let leaves = "void f() {\n  std::vector<int> v;\n  for (int x : all) {\n    if (x > 9) break;\n    v.push_back(x); // <--\n  }\n}\n";
-        assert!(said(Language::Cxx, leaves, "v").unwrap_err().contains("may end before"));
+        assert!(said(Language::Cxx, leaves, "v").unwrap_err().to_string().contains("may end before"));
         let twice = "void f() {\n  std::vector<int> v;\n  for (int x : all) {\n    v.push_back(x); // <--\n    v.push_back(x);\n  }\n}\n";
-        assert!(said(Language::Cxx, twice, "v").unwrap_err().contains("does not add one"));
+        assert!(said(Language::Cxx, twice, "v").unwrap_err().to_string().contains("does not add one"));
         let text = "void f() {\n  std::string v;\n  for (int x : all) v.append(x); // <--\n}\n";
-        assert!(said(Language::Cxx, text, "v").unwrap_err().contains("does not add one"));
+        assert!(said(Language::Cxx, text, "v").unwrap_err().to_string().contains("does not add one"));
     }
 
     #[test]
