@@ -6,13 +6,13 @@ mod seed;
 pub use damage::{Change, damaged};
 pub use seed::{Seed, seeds};
 
-use memtoll_analysis::aggregate::{Charge, Selection};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::regions::regions;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
+use memtoll_tally::{Charge, Selection};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -34,12 +34,12 @@ pub use sources::read_sources;
 
 use ceiling::Ceiling;
 use facts::{Draft, Facts};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::findings::{Share, Whole};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_report::format;
+use memtoll_tally::Selection;
 use source::Places;
 
 /// What to look for.

@@ -6,7 +6,6 @@ use crate::pattern::Pattern;
 use crate::range::Range;
 use crate::rules::RULES;
 use crate::site::Site;
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::elements::{Element, Layout};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
@@ -14,6 +13,7 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::sums;
 use memtoll_analysis::tariff::Costs;
 use memtoll_model::Recording;
+use memtoll_tally::Selection;
 use memtoll_trace::metrics::Metrics;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What the kernel told of a process image beside the costs of its call sites.
 
-use crate::aggregate::Selection;
+use memtoll_tally::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Uncharged};
 use memtoll_trace::meta::KernelStats;
 

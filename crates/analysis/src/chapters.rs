@@ -1,8 +1,8 @@
 //! The chapters of an image: those of the file or, where it has none because it was cut off, those that are made when its
 //! events are read for the first time.
 
-use crate::aggregate::Scan;
 use memtoll_model::{Chapters, Recording};
+use memtoll_tally::Scan;
 use std::ops::ControlFlow;
 
 /// The chapters of image number `index`; `None` if its events are to be read: there are few of them, it has pools of its own, or

@@ -33,7 +33,6 @@ pub use touchers::Toucher;
 pub use waiting::Waiting;
 pub use wrapped::Wrapped;
 
-use crate::aggregate::Split;
 use crate::balance::Balance;
 use crate::own_lines::{OwnLine, own_lines};
 use crate::sites::{GroupBy, Row, rows};
@@ -41,6 +40,7 @@ use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_tally::Split;
 use serde::Serialize;
 
 /// What a share is of.

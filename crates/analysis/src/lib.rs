@@ -1,13 +1,11 @@
 //! What a recording's events add up to: accumulators and functions on a model. Nothing here prints.
 
-pub mod aggregate;
 mod anchor;
 pub mod balance;
 pub mod beside;
 pub mod calibration;
 mod chapters;
 pub mod costs;
-mod curve;
 pub mod detectors;
 pub mod diff;
 pub mod elements;
@@ -25,6 +23,7 @@ pub mod own_lines;
 pub mod packages;
 mod parallel;
 pub mod patterns;
+mod peak_of_sum;
 pub mod priced;
 pub mod processor;
 pub mod ran_in;
@@ -47,4 +46,3 @@ pub mod tree;
 pub mod type_name;
 pub mod waits;
 pub mod wrappers;
-pub mod zeroed;

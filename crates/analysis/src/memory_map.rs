@@ -228,7 +228,7 @@ mod tests {
         for at in [0, ended / 3, ended / 2, ended] {
             let (blocks, missing) = live_blocks(&recording, 0, at);
             assert_eq!(missing, None);
-            let selection = crate::aggregate::Selection { to: at, ..Default::default() };
+            let selection = memtoll_tally::Selection { to: at, ..Default::default() };
             let sums = crate::sums::sums(&recording, selection);
             assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes);
             assert_eq!(blocks.len() as u64, sums.total.live_allocations);

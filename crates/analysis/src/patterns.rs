@@ -1,15 +1,15 @@
 //! How call sites use memory: sizes, lifetimes, growth, threads. The supervisor counts it while it records; of some times,
 //! threads or sizes, it is found in the events.
 
-use crate::aggregate::{Aggregator, Selection, span};
 use crate::chapters::chapters_of;
 use crate::elements::{Element, elements_of};
 use crate::parallel;
-use crate::runners::{Runners, Threads};
+use crate::runners::Runners;
 use crate::sites::Row;
 use crate::stacks::Stacks;
 use crate::sums::{OfImage, Sums};
 use memtoll_model::{Recording, StackId};
+use memtoll_tally::{Aggregator, Selection, Threads, span};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::ids::NodeId;

@@ -1,29 +1,11 @@
 //! Which processes and threads are told of.
 
 use memtoll_model::{Image, Recording};
+use memtoll_tally::Threads;
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Thread;
 use memtoll_trace::path::last_part;
 use std::collections::BTreeSet;
-
-/// The threads of an image that count.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Threads {
-    /// All: the image as a whole.
-    All,
-    /// These.
-    Only(BTreeSet<ThreadNo>),
-}
-
-impl Threads {
-    /// Whether a thread counts; `None`: an unknown one.
-    pub fn admit(&self, thread: impl Into<Option<ThreadNo>>) -> bool {
-        match self {
-            Threads::All => true,
-            Threads::Only(some) => thread.into().is_some_and(|thread| some.contains(&thread)),
-        }
-    }
-}
 
 /// Processes and threads that count. What others did is told of nowhere.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -1,7 +1,6 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
-use crate::aggregate::Split;
 use crate::elements::Element;
 use crate::metric::Metric;
 use crate::priced::Priced;
@@ -11,6 +10,7 @@ use crate::runners;
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
+use memtoll_tally::Split;
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! A recording whose chapters are cut finer while a viewer shows it, so that spans of time are added up at once.
 
-use crate::aggregate::span::{self, Chapters, Slices};
 use crate::chapters::chapters_of;
 use crate::sums::OfImage;
 use memtoll_model::Recording;
+use memtoll_tally::span::{self, Chapters, Slices};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -3,19 +3,19 @@
 //! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
-use crate::aggregate::span::{self, Span};
-use crate::aggregate::{self, Aggregator, Charge, Selection, Split};
 use crate::beside::Beside;
 use crate::chapters::chapters_of;
-use crate::curve::PeakOfSum;
+use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
 use crate::ran_in::{Images, Programs};
-use crate::runners::{Runners, Threads};
+use crate::runners::Runners;
 use crate::sliced::Sliced;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use memtoll_model::{Chapters, Image, Recording, StackId};
+use memtoll_tally::span::{self, Span};
+use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, ThreadNo};
@@ -445,13 +445,15 @@ fn found_in(
 }
 
 /// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (aggregate::Part, Option<ThreadNo>) {
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (memtoll_tally::Part, Option<ThreadNo>) {
     match image.threads.as_slice() {
         [only] if threads.admit(only.number) => match selection.split {
-            Split::Thread => (aggregate::Part::all(Selection { split: Split::None, ..selection }), Some(only.number)),
-            _ => (aggregate::Part::all(selection), None),
+            Split::Thread => {
+                (memtoll_tally::Part::all(Selection { split: Split::None, ..selection }), Some(only.number))
+            }
+            _ => (memtoll_tally::Part::all(selection), None),
         },
-        _ => (aggregate::Part::of(selection, threads.clone()), None),
+        _ => (memtoll_tally::Part::of(selection, threads.clone()), None),
     }
 }
 

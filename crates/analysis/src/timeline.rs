@@ -4,11 +4,11 @@
 //! The supervisor sorts calls into cells of time while it records (`aggregate/timeline_builder.rs`). Intervals that are as
 //! wide as cells or wider are found from these; narrower ones lie in so little time that its events are read.
 
-use crate::aggregate::{Aggregator, Cells, Selection, TimelineBuilder};
 use crate::chapters::chapters_of;
 use crate::parallel;
 use crate::runners::Runners;
 use memtoll_model::{Chapters, Recording};
+use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::event::Event;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};

@@ -94,11 +94,11 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Selection;
     use crate::sites::{GroupBy, rows};
     use crate::stacks::View;
     use crate::sums::sums;
     use memtoll_model::Recording;
+    use memtoll_tally::Selection;
 
     #[test]
     fn they_are_the_first_rows_of_all_paths() {

@@ -4,7 +4,6 @@ use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
 use crate::nearest;
 use memtoll_advise::{Finding, Wish, advise};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::library::qualified_name;
@@ -18,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_analysis::{reserved, resident};
 use memtoll_model::{FrameId, Recording, StackId};
+use memtoll_tally::Selection;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 

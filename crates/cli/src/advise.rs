@@ -6,7 +6,6 @@ use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -16,6 +15,7 @@ use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::unnamed;
 use memtoll_report::{format, names};
+use memtoll_tally::Selection;
 use regex::Regex;
 use std::path::PathBuf;
 

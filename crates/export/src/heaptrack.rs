@@ -8,13 +8,13 @@
 use crate::format::Format;
 use crate::metrics;
 use crate::places::{Location, Places};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::resident;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::StackId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_tally::Selection;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;

@@ -3,7 +3,6 @@
 use crate::columns::METRICS;
 use crate::figures::{self, FIGURES};
 use crate::identity::{Id, Identity, Key};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -11,6 +10,7 @@ use memtoll_analysis::sums::{sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_query::names;
+use memtoll_tally::Selection;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::path::last_part;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -9,29 +9,11 @@ use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::{self, Parts};
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
+use memtoll_trace::scanned::Scanned;
 use std::ops::{ControlFlow, Range};
 
 /// Fewer blocks of events are read as quickly as chapters of them.
 const FEWEST_BLOCKS: usize = 8;
-
-/// A chapter that was made when the events were read, because the file has none. What a file has in blocks, it has as
-/// payloads.
-pub struct Scanned {
-    /// How many events blocks it has.
-    pub blocks: usize,
-    /// Time of the first and of the last event, units.
-    pub times: (u64, u64),
-    /// The sums.
-    pub chapter: Vec<u8>,
-    /// How they divide among threads and sizes, if these are not too many.
-    pub parts: Option<Vec<u8>>,
-    /// How call sites used memory.
-    pub patterns: Vec<u8>,
-    /// First and last time of the timeline's cells, units.
-    pub cells: Option<(u64, u64)>,
-    /// What happened when.
-    pub timeline: Vec<u8>,
-}
 
 /// Where a chapter stands.
 enum Source<'a> {

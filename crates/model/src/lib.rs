@@ -15,7 +15,7 @@ mod symbolize;
 mod timelines;
 
 pub use addresses::{Addresses, Code};
-pub use chapters::{Chapters, Scanned};
+pub use chapters::Chapters;
 pub use frames::{Frame, Frames};
 pub use ids::{ChainId, FrameId, StackId, TextId};
 pub use measured::{store_calibration, store_verified};
@@ -34,6 +34,7 @@ use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::nodes::FIRST_INHERITED;
 use memtoll_trace::reader::{BlockRef, Reader};
+use memtoll_trace::scanned::Scanned;
 use memtoll_trace::summary::{self, Summary};
 use memtoll_trace::symbols::{ModuleSymbols, NameSource};
 use std::sync::OnceLock;

@@ -1,7 +1,8 @@
 //! What happened when in an image, as the supervisor sorted it into cells of time while it recorded.
 
-use crate::{Image, Recording, Scanned};
+use crate::{Image, Recording};
 use memtoll_trace::reader::BlockRef;
+use memtoll_trace::scanned::Scanned;
 use memtoll_trace::timeline::{self, Timeline};
 
 /// The timelines of an image, one after the other.

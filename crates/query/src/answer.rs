@@ -11,7 +11,6 @@ use crate::rows::Row;
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{self, GroupBy};
@@ -20,6 +19,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
+use memtoll_tally::Selection;
 use memtoll_trace::meta::Rank;
 use serde::Serialize;
 

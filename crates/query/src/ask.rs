@@ -18,7 +18,6 @@ use crate::select::Selected;
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;
-use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
@@ -29,6 +28,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::{findings, lanes, regions, timeline};
 use memtoll_model::Recording;
+use memtoll_tally::{Selection, Split};
 
 /// Answers a question about a recording.
 ///

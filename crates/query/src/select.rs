@@ -3,7 +3,6 @@
 use crate::impossible::Impossible;
 use crate::names;
 use crate::query::{Query, View as Shown, When};
-use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
 use memtoll_analysis::sites::{GroupBy, rows, sort};
@@ -12,6 +11,7 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
+use memtoll_tally::{Charge, Selection, Split};
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;

@@ -1,13 +1,13 @@
 //! How near a replay is to what was recorded.
 
 use crate::contest::{Figure, Outcome};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sums::sums_of;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_tally::Selection;
 use memtoll_verify::interval::Interval;
 
 /// What the recording says of the process's blocks.

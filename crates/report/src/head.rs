@@ -6,10 +6,11 @@ use crate::{format, names, wrap};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
-use memtoll_analysis::runners::{Threads, thread_name};
+use memtoll_analysis::runners::thread_name;
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
+use memtoll_tally::Threads;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 

@@ -20,6 +20,7 @@ pub mod parts;
 pub mod path;
 pub mod pattern;
 pub mod reader;
+pub mod scanned;
 pub mod summary;
 pub mod symbols;
 pub mod timeline;

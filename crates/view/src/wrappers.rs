@@ -4,12 +4,12 @@
 use crate::ask::Ask;
 use crate::compare::Compared;
 use crate::engine::Engine;
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_query::{notes, query};
+use memtoll_tally::Selection;
 use regex::Regex;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};

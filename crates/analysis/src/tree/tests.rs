@@ -1,10 +1,10 @@
 use super::*;
-use crate::aggregate::Selection;
 use crate::library::qualified_name;
 use crate::sites::{GroupBy, rows};
 use crate::stacks::View;
 use crate::sums::sums;
 use memtoll_model::{FrameId, Recording};
+use memtoll_tally::Selection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -5,10 +5,10 @@
 //! Where there would be too many entries, call paths that paid or allocated little have longer intervals than others.
 
 use crate::samples::Thread;
-use memtoll_analysis::aggregate::Charge;
 use memtoll_analysis::stacks::{Path, Stacks};
 use memtoll_model::StackId;
 use memtoll_query::Answer;
+use memtoll_tally::Charge;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::ROOT_PLACE;

@@ -5,7 +5,7 @@ use super::column::Column;
 use super::processes::image;
 use super::runs::run_id;
 use super::source::Source;
-use memtoll_analysis::aggregate::Selection;
+use memtoll_tally::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event as Recorded};
 use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};

@@ -6,12 +6,12 @@ use super::messages::{
     NEEDS_INCREMENTAL_STATE, ProcessHeapSamples, ProfilePacket, TracePacket,
 };
 use super::packets::{HEAPS, Packets};
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
 use memtoll_analysis::sums::{Sums, sums_in_image};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Answer;
+use memtoll_tally::Selection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::Result;

@@ -2,7 +2,7 @@
 //! chapters say is a small share of the file and of the supervisor's time.
 
 use super::Sink;
-use memtoll_analysis::aggregate::Cells;
+use memtoll_tally::Cells;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::index::Extent;
 use memtoll_trace::{parts, timeline};

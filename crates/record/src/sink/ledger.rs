@@ -9,7 +9,7 @@ use super::early_releases::{Early, EarlyReleases};
 use super::live_blocks::LiveBlocks;
 use super::pools::Pools;
 use super::reused_addresses::Overtaken;
-use memtoll_analysis::aggregate::{Everything, LiveBlock, Replaced, Tally};
+use memtoll_tally::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 

@@ -389,7 +389,7 @@ fn range(start: u64, bytes: u64) -> Range<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_analysis::aggregate::{Everything, Tally};
+    use memtoll_tally::{Everything, Tally};
     use memtoll_trace::event::{Block, Event};
     use memtoll_trace::ids::{BlockNo, ThreadNo};
     use memtoll_trace::op::Op;

@@ -1,14 +1,14 @@
 //! Spans of chapters equal what is added up from the first event on.
 
 use super::*;
-use crate::aggregate::{BlockTable, Everything, Scan, Tally};
-use crate::runners::Threads;
-use memtoll_model::Scanned;
+use crate::block_table::BlockTable;
+use crate::{Everything, Scan, Tally, Threads};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::event::Block;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::scanned::Scanned;
 use memtoll_trace::{chapter, parts, pattern};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

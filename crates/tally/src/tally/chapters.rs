@@ -4,9 +4,9 @@
 use super::own_mappings::OwnMappings;
 use super::patterns::Old;
 use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, Usual, counted_from_1};
-use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
 use crate::zeroed::List;
+use crate::{Everything, Select};
 use memtoll_trace::chapter::{self, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites};
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::metrics::{COUNTS, Metrics, OF_CHAPTER};
@@ -228,7 +228,7 @@ impl<S: Select> Tally<S> {
 
     /// Goes on where a chapter begins: `live` are the live bytes and blocks of each site then, with its stack node and what
     /// it is split by; `curve` is the live curve. If a span has begun already, the chapter's first event was at `window`, units.
-    pub(in crate::aggregate) fn resume(
+    pub(crate) fn resume(
         &mut self,
         chapter: &Chapter,
         live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
@@ -268,7 +268,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
-    pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> LiveBlock {
+    pub(crate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let Carried { size, time, node, thread, steps, .. } = *block;
         let site = match self.selection.admits_part(thread, size) {
             true => SiteIndex::at(self.site_of(node, Some(thread), size)),
@@ -278,7 +278,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// The highest number of live bytes since the span began.
-    pub(in crate::aggregate) fn peak_bytes(&self) -> u64 {
+    pub(crate) fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
 }

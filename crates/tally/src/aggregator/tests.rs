@@ -1,7 +1,7 @@
 //! Sums of small lists of events, and of random ones against a simple model.
 
 use super::*;
-use crate::priced::Priced;
+use crate::Charge;
 use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Op;
@@ -84,8 +84,7 @@ fn a_window_knows_what_was_live_before() {
     assert_eq!((of(&sites, 10).allocations, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
     assert_eq!((of(&sites, 11).allocations, of(&sites, 11).live_bytes), (1, 16));
     assert_eq!(of(&sites, 12).frees, 1);
-    let mean_lifetime = |counts: Metrics| counts.lifetime.checked_div(Priced::from(counts).freed()).unwrap_or(0);
-    let lifetimes = [10, 11].map(|node| mean_lifetime(of(&sites, node)));
+    let lifetimes = [10, 11].map(|node| of(&sites, node).lifetime);
     assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
     let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
     assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);

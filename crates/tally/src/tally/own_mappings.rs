@@ -5,7 +5,7 @@
 //! with mappings or without.
 
 use super::Tally;
-use crate::aggregate::Select;
+use crate::Select;
 use memtoll_trace::chapter::{Extents, Mapped};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
@@ -361,7 +361,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// What is live and mapped now, at a time in units.
-    pub(in crate::aggregate) fn now_with_mappings(&self, time: u64) -> PeakWithMappings {
+    pub(crate) fn now_with_mappings(&self, time: u64) -> PeakWithMappings {
         match &self.own {
             Some(own) => own.now(self.live_bytes, time),
             None => PeakWithMappings { block_bytes: self.live_bytes, time, ..PeakWithMappings::default() },
@@ -384,7 +384,7 @@ impl<S: Select> Tally<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::{Aggregator, Selection};
+    use crate::{Aggregator, Selection};
     use memtoll_trace::ids::NodeId;
     use proptest::prelude::*;
 

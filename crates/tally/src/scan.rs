@@ -2,9 +2,10 @@
 //! chapters because it was cut off.
 
 use super::timeline_builder::{Cells, TimelineBuilder};
-use super::{Aggregator, BlockTable, Everything, Tally};
-use memtoll_model::Scanned;
+use crate::block_table::BlockTable;
+use crate::{Aggregator, Everything, Tally};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::scanned::Scanned;
 use memtoll_trace::{parts, timeline};
 
 /// Events of a chapter at least.

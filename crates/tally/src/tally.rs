@@ -96,7 +96,7 @@ impl<S: Select> Tally<S> {
             peak: 0,
             peak_time: 0,
             in_window: false,
-            curve: CurveBuilder::new(),
+            curve: CurveBuilder::default(),
             lending: Lending::default(),
             own: None,
             carried_below: 0,
@@ -153,7 +153,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// Another window begins; what counted so far is forgotten, with the mappings among the costs.
-    pub(in crate::aggregate) fn begin_slice(&mut self, time: u64) {
+    pub(crate) fn begin_slice(&mut self, time: u64) {
         self.costs.fill(Metrics::default());
         self.begin_window(time);
     }

@@ -1,19 +1,7 @@
-//! Adds up the events of one process image, by call site.
-//!
-//! The same code runs while the program is recorded (its result goes into the file, so that the first report is there at
-//! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
+//! Sums with a memory of the live blocks.
 
-mod block_table;
-mod live_block;
-mod scan;
-mod selection;
-mod site;
-pub mod span;
-mod tally;
-mod timeline_builder;
-
-use crate::runners::Threads;
-use block_table::BlockTable;
+use crate::block_table::BlockTable;
+use crate::{Part, Select, Selection, Tally, Threads};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
@@ -23,21 +11,15 @@ use memtoll_trace::op::Effect;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
-pub use live_block::LiveBlock;
-pub use scan::Scan;
-pub use selection::{Charge, Everything, Part, Select, Selection, Split};
-pub use tally::{Replaced, Tally};
-pub use timeline_builder::{Cells, TimelineBuilder};
-
 /// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
 pub struct Aggregator<S = Part> {
-    tally: Tally<S>,
-    blocks: BlockTable,
+    pub(crate) tally: Tally<S>,
+    pub(crate) blocks: BlockTable,
 }
 
 impl Aggregator {
     /// Goes on where a chapter begins, see [`Tally::resume`].
-    fn resume(
+    pub(crate) fn resume(
         &mut self,
         chapter: &Chapter,
         live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,

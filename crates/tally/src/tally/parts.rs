@@ -3,7 +3,7 @@
 //! counted; what is not theirs is the usual one's.
 
 use super::{LiveBlock, SiteIndex, Tally};
-use crate::aggregate::Select;
+use crate::Select;
 use crate::zeroed::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
@@ -24,7 +24,7 @@ const FIRST_SLOTS: usize = 1 << 8;
 /// operation (6 bits) | thread (18 bits) | size (40 bits)
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::aggregate) struct Usual(u64);
+pub(crate) struct Usual(u64);
 
 impl Usual {
     /// Blocks of this size and threads with such a number are rare.

@@ -1,8 +1,8 @@
 //! Which events count, whom a cost is charged to, and what tells two sites apart.
 
-use crate::runners::Threads;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::ThreadNo;
+use std::collections::BTreeSet;
 
 /// What else tells two sites apart, beside the call stack.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -121,6 +121,25 @@ pub trait Select {
     /// Whether that is so for all threads and sizes.
     fn admits_all_parts(&self) -> bool {
         Self::EVERYTHING
+    }
+}
+
+/// The threads of an image that count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Threads {
+    /// All: the image as a whole.
+    All,
+    /// These.
+    Only(BTreeSet<ThreadNo>),
+}
+
+impl Threads {
+    /// Whether a thread counts; `None`: an unknown one.
+    pub fn admit(&self, thread: impl Into<Option<ThreadNo>>) -> bool {
+        match self {
+            Threads::All => true,
+            Threads::Only(some) => thread.into().is_some_and(|thread| some.contains(&thread)),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! once, at the site of the innermost block.
 
 use super::{LiveBlock, MAX_SIZE, OF_OTHERS, SiteIndex, Tally};
-use crate::aggregate::Select;
+use crate::Select;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;

@@ -13,7 +13,7 @@
 //! as most sites do. From the first other one on, there is a table of counts for both.
 
 use super::{LiveBlock, SiteIndex, Tally};
-use crate::aggregate::Select;
+use crate::Select;
 use crate::zeroed::List;
 use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};

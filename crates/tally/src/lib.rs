@@ -1,0 +1,24 @@
+//! Adds up the events of one process image, by call site.
+//!
+//! The same code runs while the program is recorded (its result goes into the file, so that the first report is there at
+//! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
+
+mod aggregator;
+mod block_table;
+mod curve;
+mod live_block;
+mod scan;
+mod selection;
+mod site;
+pub mod span;
+mod tally;
+mod timeline_builder;
+pub mod zeroed;
+
+pub use aggregator::Aggregator;
+pub use curve::CurveBuilder;
+pub use live_block::LiveBlock;
+pub use scan::Scan;
+pub use selection::{Charge, Everything, Part, Select, Selection, Split, Threads};
+pub use tally::{Replaced, Tally};
+pub use timeline_builder::{Cells, TimelineBuilder};
