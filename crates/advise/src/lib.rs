@@ -38,8 +38,8 @@ use memtoll_analysis::findings::{Share, Whole};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
-use memtoll_report::format;
 use memtoll_tally::Selection;
+use memtoll_text::format;
 use source::Places;
 
 /// What to look for.

@@ -2,10 +2,10 @@
 
 use crate::finding::Place;
 use memtoll_analysis::library::Owner;
+use memtoll_analysis::names;
 use memtoll_analysis::packages::Packages;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording, StackId};
-use memtoll_report::names;
 use std::path::{Component, Path, PathBuf};
 
 /// Frames as places.

@@ -1,5 +1,7 @@
 //! A number that is not known exactly, and where the true one lies.
 
+use memtoll_text::format::{self, Unit};
+
 /// Standard deviations to either side of the mean that hold 95 % of a normal distribution.
 const SIGMAS: f64 = 1.96;
 
@@ -80,6 +82,25 @@ impl Estimate {
             low: mean(self.low, other.low),
             high: mean(self.high, other.high),
         }
+    }
+
+    /// A time in ns as text, with what is known of its error: `12 ± 3 ms`.
+    pub fn time_with_error(self) -> String {
+        format::estimate(Unit::Time, self.value, self.low, self.high)
+    }
+
+    /// The same for tables, without the error: `12 ms`, `< 4 ms`.
+    pub fn known_time(self) -> String {
+        format::known(Unit::Time, self.value, self.low, self.high)
+    }
+
+    /// As a share of a whole that is known better: `12 %`, `< 4 %`; blank if there is no whole.
+    pub fn share_of(self, whole: f64) -> String {
+        if whole <= 0.0 {
+            return String::new();
+        }
+        let share = self.scaled(1.0 / whole);
+        format::known(Unit::Share, share.value, share.low, share.high)
     }
 
     /// How far the truth may be away, on the side where it can be farther.

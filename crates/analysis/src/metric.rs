@@ -5,7 +5,7 @@ use crate::priced::Priced;
 use crate::tariff::Sees;
 use serde::{Deserialize, Serialize};
 
-pub use memtoll_quantity::Unit;
+pub use memtoll_text::format::Unit;
 
 /// Who saw what a metric counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -252,6 +252,11 @@ impl Metric {
     /// The one that an option calls so.
     pub fn named(name: &str) -> Option<Metric> {
         TABLE.iter().find(|about| about.name == name).map(|about| about.metric)
+    }
+
+    /// A value as text, in its unit.
+    pub fn show(self, value: u64) -> String {
+        self.about().unit.show(value as f64)
     }
 
     /// Its value, in its unit. What the kernel did not show is 0; see [`Metric::is_known`].

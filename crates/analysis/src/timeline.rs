@@ -1,7 +1,7 @@
 //! What happens when: live bytes, allocations, faults and the allocator's time in equal intervals, of the whole and of each
 //! thread.
 //!
-//! The supervisor sorts calls into cells of time while it records (`aggregate/timeline_builder.rs`). Intervals that are as
+//! The supervisor sorts calls into cells of time while it records ([`memtoll_tally::TimelineBuilder`]). Intervals that are as
 //! wide as cells or wider are found from these; narrower ones lie in so little time that its events are read.
 
 use crate::chapters::chapters_of;

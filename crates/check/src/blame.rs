@@ -6,10 +6,10 @@ use crate::metric::Metric;
 use memtoll_advise::Finding;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric as Counted;
+use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
-use memtoll_report::site_text::site_text;
 use std::collections::BTreeMap;
 
 /// Lines that are told at the most.

@@ -231,7 +231,7 @@ impl Reader<'_> {
         key: Range<usize>,
         limit: &Spanned<DeValue>,
     ) -> Result<(), Wrong> {
-        let parsed = Limit::parse(limit.get_ref(), memtoll_quantity::Unit::Count)
+        let parsed = Limit::parse(limit.get_ref(), memtoll_text::format::Unit::Count)
             .map_err(|expected| self.wrong(limit.span(), format!("expected {expected}; found {}", found(limit))))?;
         let line = (self.line)(key);
         self.budget.entries.push(Entry { scope, what: What::Findings, rule, limit: parsed, line });

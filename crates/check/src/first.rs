@@ -7,8 +7,8 @@ use memtoll_analysis::metric::Metric as Counted;
 use memtoll_analysis::regions::Region;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
-use memtoll_quantity::Unit;
-use memtoll_report::format;
+use memtoll_text::format;
+use memtoll_text::format::Unit;
 use std::fmt::Write;
 
 /// What of a whole run is limited from the start.

@@ -1,7 +1,7 @@
 //! A limit as a user writes it: a number (`27_018`), a size (`"12 MiB"`), a time (`"1.5 ms"`), a share (`"5 %"`), or how
 //! much more than in the baseline (`"+5 %"`, `"+10"`).
 
-use memtoll_quantity::Unit;
+use memtoll_text::format::Unit;
 use toml::de::DeValue;
 
 /// Names of units, longest first where one ends like another, and what they are worth.

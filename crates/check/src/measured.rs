@@ -169,7 +169,7 @@ impl Measured {
                 let (number, run) = self.worst_run(&entry.scope, metric)?;
                 let mut value = self.of(metric, &run.metrics, None)?;
                 let at = self.tariff.ns(run.begin as f64) / 1e9;
-                value.note = Some(format!("in run {number}, at {}", memtoll_report::format::seconds(at)));
+                value.note = Some(format!("in run {number}, at {}", memtoll_text::format::seconds(at)));
                 Ok(value)
             }
         }
@@ -239,7 +239,7 @@ impl Measured {
     fn process(&self, scope: &Scope) -> Result<Sums, String> {
         let name = [scope.name.clone()];
         let runners = Runners::select(&self.recording, &name, &[]).map_err(|_| {
-            let programs = self.recording.images.iter().map(memtoll_query::names::program);
+            let programs = self.recording.images.iter().map(memtoll_analysis::names::program);
             let programs: FxHashSet<String> = programs.map(|name| name.to_string()).collect();
             let nearest = nearest::hint(&scope.name, programs.iter().map(String::as_str));
             format!("the recording has no process \"{}\"{nearest}", scope.name)
@@ -263,7 +263,7 @@ impl Measured {
         // The first one of those that are alike.
         let worst = runs.rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
         let (index, run) = worst.ok_or_else(|| {
-            let often = memtoll_quantity::often(region.runs.len() as u64);
+            let often = memtoll_text::format::often(region.runs.len() as u64);
             format!("region {} ran {often}; {} do not count", scope.name, scope.after)
         })?;
         Ok((index + 1, run))

@@ -5,7 +5,7 @@ use memtoll_analysis::metric::{Metric as Counted, TABLE};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::Reserved;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_quantity::Unit;
+use memtoll_text::format::Unit;
 use memtoll_trace::meta::Resident;
 
 /// What a limit is about.

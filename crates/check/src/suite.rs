@@ -6,7 +6,7 @@ use crate::measured::{Measured, fits};
 use crate::text::{self, sentence};
 use crate::verdict::{Judged, Verdict, judge, overall};
 use comfy_table::{CellAlignment, Table, presets};
-use memtoll_report::format;
+use memtoll_text::format;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 use std::fmt::Write;

@@ -4,8 +4,8 @@ use crate::blame::Line;
 use crate::limit::Limit;
 use crate::verdict::{Judged, Verdict, overall};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_quantity::Unit;
-use memtoll_report::format;
+use memtoll_text::format;
+use memtoll_text::format::Unit;
 use std::fmt::Write;
 
 /// What was measured and what is allowed: `allocations and reallocations: 30,018; the budget allows 27,018`.
@@ -34,7 +34,7 @@ pub fn sentence(judged: &Judged) -> String {
 }
 
 fn value(unit: Unit, of: &Estimate) -> String {
-    memtoll_quantity::ranged(unit, of.value, of.low, of.high)
+    memtoll_text::format::ranged(unit, of.value, of.low, of.high)
 }
 
 /// A line that broke a limit, with its part and that in the baseline.

@@ -12,7 +12,7 @@ use crate::metric::Steadiness;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::students;
-use memtoll_quantity::Unit;
+use memtoll_text::format::Unit;
 
 /// What became of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]

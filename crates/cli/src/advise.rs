@@ -6,6 +6,7 @@ use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
+use memtoll_analysis::names;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -14,8 +15,8 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::unnamed;
-use memtoll_report::{format, names};
 use memtoll_tally::Selection;
+use memtoll_text::format;
 use regex::Regex;
 use std::path::PathBuf;
 
@@ -177,7 +178,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         let metrics = &line.row.metrics;
         let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
         let blocks = format::counted(metrics.acquisitions(), "block");
-        let cost = format::estimate(tariff.estimates(metrics).processor());
+        let cost = tariff.estimates(metrics).processor().time_with_error();
         let bytes = format::bytes(metrics.bytes_allocated);
         let peak = format::bytes(metrics.peak_bytes);
         let all = format!(

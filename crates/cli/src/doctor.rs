@@ -5,7 +5,7 @@ use crate::output::{Printing, TextOrJson};
 use anstyle::{AnsiColor, Style};
 use clap::ValueHint;
 use memtoll_doctor::{Examined, Finding, Status};
-use memtoll_report::format::wrapped;
+use memtoll_text::format::wrapped;
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(()) if is_stdout => {}
         Ok(()) => {
             let bytes = bytes_of(&output);
-            exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(bytes)));
+            exit::say(format!("{}: {}", output.display(), memtoll_text::format::bytes(bytes)));
         }
     }
     Code::damaged(answer.is_damaged())

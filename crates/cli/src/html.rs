@@ -92,7 +92,7 @@ pub fn write_page(
     let text = text.map_err(|why| Code::Failed.because(why))?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))
         .map_err(|error| Code::Failed.because(format!("cannot write {}: {error}", output.display())))?;
-    exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));
+    exit::say(format!("{}: {}", output.display(), memtoll_text::format::bytes(text.len() as u64)));
     Ok(())
 }
 

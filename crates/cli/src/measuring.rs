@@ -1,7 +1,7 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
 use crate::waiting::Waiting;
-use memtoll_quantity::{Unit, counted};
+use memtoll_text::format::{Unit, counted};
 use memtoll_verify::Error;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Aim, Progress};

@@ -133,7 +133,7 @@ impl Progress for DownloadLine {
             bar.finish_and_clear();
         }
         if let Some(bytes) = bytes {
-            let size = memtoll_report::format::bytes(bytes);
+            let size = memtoll_text::format::bytes(bytes);
             exit::say(format!("fetched the debug file of {name} ({size}) from {server}"));
         }
     }

@@ -78,11 +78,11 @@ fn kernel_buffers(machine: &Machine) -> Option<Outcome> {
     let view = machine.kernel.as_ref().ok()?;
     let wanted = Options::default().ring_bytes.next_power_of_two();
     Some(match view.ring_bytes < wanted {
-        false => Outcome::ok(format!("{} a processor", memtoll_quantity::bytes(view.ring_bytes as u64))),
+        false => Outcome::ok(format!("{} a processor", memtoll_text::format::bytes(view.ring_bytes as u64))),
         true => Outcome::note(format!(
             "{} a processor instead of {}: page faults in bursts may get lost (and counted as such)",
-            memtoll_quantity::bytes(view.ring_bytes as u64),
-            memtoll_quantity::bytes(wanted as u64)
+            memtoll_text::format::bytes(view.ring_bytes as u64),
+            memtoll_text::format::bytes(wanted as u64)
         ))
         .helped_by(format!("sudo sysctl kernel.perf_event_mlock_kb={}", wanted / 1024 + 4)),
     })
@@ -114,7 +114,7 @@ fn kept_prices(_: &Machine) -> Option<Outcome> {
     // All crates have one version.
     Some(match memtoll_record::kept_costs(env!("CARGO_PKG_VERSION")) {
         KeptCosts::Measured { file, times, age, left } => {
-            let often = memtoll_quantity::often(times as u64);
+            let often = memtoll_text::format::often(times as u64);
             let measured = format!("measured {often}, last {age} s ago");
             let next = match left {
                 Some(left) => format!("runs of less than 10 s of CPU time need not measure for {left} s"),
@@ -192,7 +192,7 @@ fn address_space(_: &Machine) -> Option<Outcome> {
     Some(match limit(Resource::As) {
         Some(most) => {
             let text =
-                format!("limited to {}, which the recorder shares with the program", memtoll_quantity::bytes(most));
+                format!("limited to {}, which the recorder shares with the program", memtoll_text::format::bytes(most));
             let outcome = if most < GIB { Outcome::missing(text) } else { Outcome::note(text) };
             outcome.helped_by("ulimit -v unlimited")
         }
@@ -202,7 +202,7 @@ fn address_space(_: &Machine) -> Option<Outcome> {
 
 fn file_size(_: &Machine) -> Option<Outcome> {
     Some(match getrlimit(Resource::Fsize).maximum {
-        Some(most) => Outcome::note(format!("recordings end at {}", memtoll_quantity::bytes(most)))
+        Some(most) => Outcome::note(format!("recordings end at {}", memtoll_text::format::bytes(most)))
             .helped_by("ulimit -f unlimited"),
         None => Outcome::ok("unlimited"),
     })
@@ -216,7 +216,8 @@ fn disk_space(_: &Machine) -> Option<Outcome> {
     }
     let disk = statvfs(".").ok()?;
     let free = disk.f_bavail * disk.f_frsize;
-    let text = format!("{} free here; a recording takes some 5 to 10 bytes an event", memtoll_quantity::bytes(free));
+    let text =
+        format!("{} free here; a recording takes some 5 to 10 bytes an event", memtoll_text::format::bytes(free));
     Some(match free {
         free if free < 100 * MIB => Outcome::missing(text).helped_by("memtoll record -o /another/disk/FILE …"),
         free if free < GIB => Outcome::note(text),
@@ -234,7 +235,7 @@ fn memory(_: &Machine) -> Option<Outcome> {
     let available = group.map_or(available, |group| group.min(available));
     let text = format!(
         "{} available; memtoll takes 50 MB and more for programs with many call paths",
-        memtoll_quantity::bytes(available)
+        memtoll_text::format::bytes(available)
     );
     Some(if available < 256 * MIB { Outcome::note(text) } else { Outcome::ok(text) })
 }

@@ -50,7 +50,7 @@ impl Format for Perfetto {
             has_filter.then(|| "counters and waits are those of all call stacks: they know no filter".to_owned()),
             (short > 0).then(|| {
                 let (short, most) =
-                    (memtoll_query::format::count(short), memtoll_query::format::count(waits::MOST as u64));
+                    (memtoll_text::format::count(short), memtoll_text::format::count(waits::MOST as u64));
                 format!("{short} waits are left out: only the {most} longest ones are slices")
             }),
         ];

@@ -10,7 +10,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::{reserved, resident};
 use memtoll_check::metric::Metric;
 use memtoll_model::Recording;
-use memtoll_query::format;
+use memtoll_text::format;
 
 /// The figures, in the order of their columns.
 pub const FIGURES: [Metric; 2] = [Metric::ResidentPeak, Metric::Reserved];
@@ -66,7 +66,7 @@ pub fn told(store: &mut dyn Store, selection: &Selection) -> Result<Vec<String>,
     for figure in FIGURES {
         if let Some(Mean { runs, value }) = Mean::of(store, selection, figure)? {
             let shown = match value.low.is_finite() {
-                true => memtoll_quantity::estimate(figure.unit(), value.value, value.low, value.high),
+                true => memtoll_text::format::estimate(figure.unit(), value.value, value.low, value.high),
                 false => figure.unit().show(value.value),
             };
             told.push(format!("A run's {}: {shown}, the mean of {}.", figure.name(), format::counted(runs, "run")));

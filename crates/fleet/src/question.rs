@@ -17,7 +17,7 @@ use crate::store::{Cell, Store};
 use crate::table::Value;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
-use memtoll_query::format;
+use memtoll_text::format;
 use regex::Regex;
 use std::collections::BTreeMap;
 

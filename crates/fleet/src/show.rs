@@ -45,14 +45,14 @@ impl Table {
     /// For people. `width`: columns of the terminal.
     pub fn text(&self, width: Option<usize>) -> String {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title.as_str()).collect();
-        let mut table = memtoll_report::table::Table::new(&titles);
+        let mut table = memtoll_text::table::Table::new(&titles);
         self.rows.iter().for_each(|row| table.add(self.cells(row)));
         let mut text = format!("{}\n\n", self.title);
         text += &table.render(width);
         if !self.notes.is_empty() {
             text += "\n";
         }
-        self.notes.iter().for_each(|note| text += &memtoll_report::format::wrapped("", note, width));
+        self.notes.iter().for_each(|note| text += &memtoll_text::format::wrapped("", note, width));
         text
     }
 

@@ -105,5 +105,5 @@ pub fn open(store: &str, purpose: Purpose) -> Result<Box<dyn Store>, Error> {
 
 /// The day of a time, UTC, as `2026-11-23`.
 pub fn day(start_ns: i64) -> String {
-    memtoll_query::format::date(start_ns.max(0) as u64)[..10].to_owned()
+    memtoll_text::format::date(start_ns.max(0) as u64)[..10].to_owned()
 }

@@ -2,7 +2,7 @@
 //! is missing.
 
 use crate::report::{Costs, Falls, Report, WayCosts};
-use memtoll_quantity::{Unit, times};
+use memtoll_text::format::{Unit, times};
 
 /// Statements about `report`, the most useful first.
 pub(crate) fn advice(report: &Report) -> Vec<String> {

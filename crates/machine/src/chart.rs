@@ -204,11 +204,11 @@ impl Layout {
 
     fn head<B: DrawingBackend>(&self, canvas: &Canvas<B>, report: &Report) -> Drawn<B> {
         let machine = &report.machine;
-        let title = format!("What taking and giving back {} costs", memtoll_quantity::bytes(report.size_bytes));
+        let title = format!("What taking and giving back {} costs", memtoll_text::format::bytes(report.size_bytes));
         canvas.text(&title, MARGIN, 28.0, HPos::Left, 23.0, INK)?;
         let about = format!(
             "CPU time, median of {} · {}, {} processors, {}, transparent huge pages: {} · memtoll machine",
-            memtoll_quantity::counted(report.rounds as u64, "round"),
+            memtoll_text::format::counted(report.rounds as u64, "round"),
             machine.processor,
             machine.processors,
             machine.kernel,

@@ -46,16 +46,16 @@ impl Settings {
         let least = LEAST.max(GRAIN * self.threads as u64);
         if self.size < least {
             return Err(Error::TooSmall {
-                least: memtoll_quantity::bytes(least),
-                found: memtoll_quantity::bytes(self.size),
+                least: memtoll_text::format::bytes(least),
+                found: memtoll_text::format::bytes(self.size),
             });
         }
         // Some is needed for all the rest: bookkeeping, page tables, the user's other programs.
         let most = available_memory().map_or(u64::MAX, |bytes| bytes / 10 * 9 / GRAIN * GRAIN);
         if self.size > most {
             return Err(Error::TooLarge {
-                most: memtoll_quantity::bytes(most),
-                found: memtoll_quantity::bytes(self.size),
+                most: memtoll_text::format::bytes(most),
+                found: memtoll_text::format::bytes(self.size),
             });
         }
         Ok(())

@@ -4,7 +4,7 @@ use crate::report::{Falls, Report, UseCosts, WayCosts};
 use crate::units::{microseconds, milliseconds, nanoseconds};
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use memtoll_quantity::{Unit, bytes, counted};
+use memtoll_text::format::{Unit, bytes, counted, wrapped};
 
 /// Columns of a terminal that has room for all tables; narrower ones get the main table only, with fewer columns.
 const WIDE: usize = 120;
@@ -52,28 +52,9 @@ impl Part {
     fn render(&self, width: usize) -> String {
         let style = Style::new().bold();
         let title = if self.title.is_empty() { String::new() } else { format!("{style}{}{style:#}\n", self.title) };
-        let paragraphs: String = self.paragraphs.iter().map(|text| wrap(self.bullet, text, width)).collect();
+        let paragraphs: String = self.paragraphs.iter().map(|text| wrapped(self.bullet, text, Some(width))).collect();
         title + &paragraphs + &self.table
     }
-}
-
-/// A paragraph broken into lines of at most `width` characters.
-fn wrap(bullet: &str, paragraph: &str, width: usize) -> String {
-    let indent = " ".repeat(bullet.len());
-    let mut text = String::new();
-    let mut line = bullet.to_owned();
-    for word in paragraph.split(' ') {
-        let is_empty = line.len() == bullet.len();
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
-            text += &line;
-            text.push('\n');
-            line = indent.clone();
-        } else if !is_empty {
-            line.push(' ');
-        }
-        line += word;
-    }
-    text + &line + "\n"
 }
 
 fn heading(report: &Report) -> Part {
@@ -279,13 +260,6 @@ mod tests {
         assert_eq!(bar(0.3, 2.0, 4), "▋");
         assert_eq!(bar(-1.0, 2.0, 4), "");
         assert_eq!(bar(1.0, 0.0, 4), "");
-    }
-
-    #[test]
-    fn lines_are_broken_between_words() {
-        assert_eq!(wrap("  * ", "one two three", 9), "  * one\n    two\n    three\n");
-        assert_eq!(wrap("  * ", "one two three", 80), "  * one two three\n");
-        assert_eq!(wrap("", "one two three", 8), "one two\nthree\n");
     }
 
     #[test]

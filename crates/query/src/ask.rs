@@ -5,7 +5,6 @@ use crate::answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, 
 use crate::details::{self, Details};
 use crate::figures::Figures;
 use crate::findings::Finding;
-use crate::format;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::list;
@@ -29,6 +28,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::{findings, lanes, regions, timeline};
 use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
+use memtoll_text::format;
 
 /// Answers a question about a recording.
 ///

@@ -1,10 +1,10 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
 use crate::findings::{Finding, maker, memory, place};
-use crate::format::{self, Unit};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
 use memtoll_model::Recording;
+use memtoll_text::format::{self, Unit};
 
 /// A finding in a few words.
 pub struct Brief {
@@ -27,10 +27,10 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
     let (cost, what) = match &finding.what {
         What::CostlyLine(line) => {
             let time = line.intervals.cost_ns.around(line.cost_ns);
-            (format::known(time), costly_line(line, finding))
+            (time.known_time(), costly_line(line, finding))
         }
         What::Waiting(waiting) => (
-            format::known(waiting.waiting_interval.around(waiting.waiting_ns)),
+            waiting.waiting_interval.around(waiting.waiting_ns).known_time(),
             "threads wait for each other in the allocator".to_owned(),
         ),
         What::WaitingForDisk(waiting) => {
@@ -50,7 +50,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         What::Churn(churn) => {
             let blocks = format::counted(churn.temporary, "block");
             let cost = match churn.of_processor {
-                Some(_) => format::known(churn.allocator_interval.around(churn.allocator_ns)),
+                Some(_) => churn.allocator_interval.around(churn.allocator_ns).known_time(),
                 None => format::count(churn.temporary),
             };
             (cost, format!("{blocks} freed before the thread's next allocation"))
@@ -92,7 +92,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         // The part may leave out what is no part of the whole, such as waiting; it is known as well as the cost.
         What::CostlyLine(line) if line.cost_ns > 0.0 => {
             let part = line.intervals.cost_ns.around(line.cost_ns).scaled(share.part / line.cost_ns);
-            format::share(part, share.whole)
+            part.share_of(share.whole)
         }
         What::CheapMemory(cheap) => {
             return Some(format!("{} of CPU time", Unit::Share.show(cheap.line_ns / cheap.processor_ns)));
@@ -104,7 +104,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
             Some(part) => {
                 let whole = churn.allocator_ns / part;
                 let time = churn.allocator_interval.around(churn.allocator_ns);
-                return Some(format!("{} of CPU time", format::share(time, whole)));
+                return Some(format!("{} of CPU time", time.share_of(whole)));
             }
             None => Unit::Share.show(share.value()),
         },

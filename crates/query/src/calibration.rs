@@ -2,9 +2,9 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use crate::format;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, plain, recorded};
 use memtoll_model::Recording;
+use memtoll_text::format;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Findings as sentences.
 
 use crate::rows::RanIn;
-use crate::{format, names, rows, unnamed};
+use crate::{rows, unnamed};
 use memtoll_analysis::costs::Interval;
 use memtoll_analysis::entered::{Entered, entered_by_all};
 use memtoll_analysis::findings::{
@@ -9,10 +9,12 @@ use memtoll_analysis::findings::{
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::names;
 use memtoll_analysis::own_lines;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames, Recording};
+use memtoll_text::format;
 use serde::Serialize;
 
 /// A finding in a sentence, without the last stop.
@@ -135,7 +137,7 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
 
 /// A time, ns, as far as it is known.
 fn with_error(ns: f64, interval: Interval) -> String {
-    format::estimate(interval.around(ns))
+    interval.around(ns).time_with_error()
 }
 
 fn percent(share: Option<&Share>) -> String {

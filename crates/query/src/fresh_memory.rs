@@ -5,11 +5,11 @@
 //! it is recorded or not, mostly in the first run after a pause. The prices measured right after the run use memory that
 //! the run has just given back, so they do not have it.
 
-use crate::format;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_text::format;
 
 /// Faults on memory that is in the caches or not, in large or small steps, differ by less.
 const DEARER: f64 = 2.0;

@@ -51,7 +51,7 @@ pub enum Impossible {
     #[error("no block has such a size: expected --min-size to be at most --max-size")]
     Sizes,
     /// No block has such a size.
-    #[error("no block has such a size: the largest has {}", crate::format::bytes(*largest))]
+    #[error("no block has such a size: the largest has {}", memtoll_text::format::bytes(*largest))]
     NoBlock {
         /// The largest block, bytes.
         largest: u64,
@@ -129,7 +129,7 @@ impl Impossible {
 }
 
 fn seconds(value: f64) -> String {
-    crate::format::seconds(value)
+    memtoll_text::format::seconds(value)
 }
 
 fn marks(names: &[String]) -> String {

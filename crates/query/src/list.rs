@@ -2,8 +2,8 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use crate::names;
 use crate::query::List;
+use memtoll_analysis::names;
 use memtoll_analysis::runners::{Runners, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
 use memtoll_trace::meta::{Exit, MarkKind};

@@ -1,10 +1,11 @@
 //! What a reader must know to read the numbers of an answer.
 
-use crate::{format, fresh_memory};
+use crate::fresh_memory;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
+use memtoll_text::format;
 
 /// That the program's threads waited for memtoll, if they did so for long.
 pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {

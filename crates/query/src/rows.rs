@@ -1,11 +1,11 @@
 //! Rows of tables.
 
 use crate::figures::Figures;
-use crate::names;
 use crate::patterns::Pattern;
 use memtoll_analysis::elements::elements;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::names;
 use memtoll_analysis::ran_in;
 use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::Texts;

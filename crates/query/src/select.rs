@@ -1,9 +1,9 @@
 //! Which part of a recording a query selects.
 
 use crate::impossible::Impossible;
-use crate::names;
 use crate::query::{Query, View as Shown, When};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::sliced::Sliced;

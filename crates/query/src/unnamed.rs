@@ -1,7 +1,7 @@
 //! Why functions are shown as addresses, and the one command that names them.
 
-use crate::names::last_part;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::names::last_part;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{Asked, FrameId, Frames, LoadedFile, Recording, System, is_of_distribution};
 

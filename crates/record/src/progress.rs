@@ -3,7 +3,7 @@
 use crate::run::Run;
 use crate::thread_spawning::{self, Stack};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use memtoll_quantity::{bytes, count, counted, rate};
+use memtoll_text::format::{bytes, count, counted, rate};
 use rustix::stdio::stderr;
 use rustix::termios::{LocalModes, isatty, tcgetattr, tcgetpgrp};
 use std::collections::VecDeque;

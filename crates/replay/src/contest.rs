@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::player::{Calls, Player, Taken};
-use memtoll_quantity::Unit;
+use memtoll_text::format::Unit;
 use memtoll_verify::interval::Interval;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! What is asked for: which process, what happens to which call sites, how much time passes between calls.
 
+use memtoll_analysis::names;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_model::{Recording, StackId};
-use memtoll_report::names;
 use regex::Regex;
 
 /// What becomes of a call site's blocks.

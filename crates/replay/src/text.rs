@@ -4,8 +4,8 @@ use crate::contest::{CONFIDENCE, Figure, Outcome};
 use crate::expected::expected;
 use crate::fidelity::{Beside, Recorded, compare};
 use crate::prepare::{Counts, Prepared};
-use memtoll_report::format;
-use memtoll_report::table::Table;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 use memtoll_verify::interval::Interval;
 use memtoll_verify::prediction::Range;
 

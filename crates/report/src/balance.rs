@@ -1,7 +1,7 @@
 //! What a run's memory cost: the balance of its processor time and page faults.
 
+use crate::plain_run;
 use crate::section::{Limits, Lines, title_within};
-use crate::{format, plain_run};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
@@ -10,6 +10,7 @@ use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_text::format;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;
 
@@ -31,7 +32,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let calls = match total.timed_calls {
         0 => "0 calls".to_owned(),
         calls => {
-            let each = format::estimate(balance.allocator.scaled(1.0 / calls as f64));
+            let each = balance.allocator.scaled(1.0 / calls as f64).time_with_error();
             format!("{}, {each} each", format::counted(calls, "call"))
         }
     };
@@ -65,11 +66,11 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         _ => {}
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
-        lines.beside(format::estimate(recorder), "recorder overhead, in CPU time (not included above)");
+        lines.beside(recorder.time_with_error(), "recorder overhead, in CPU time (not included above)");
     }
     if costs.waiting > 0.0 {
         lines.beside(
-            format::estimate(tariff.estimates(total).waiting),
+            tariff.estimates(total).waiting.time_with_error(),
             &format!(
                 "waiting inside malloc, free and the like, in all threads together, {}",
                 plain_run::of_waiting(recording)
@@ -78,7 +79,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     if costs.reading > 0.0 {
         lines.beside(
-            format::estimate(tariff.estimates(total).reading),
+            tariff.estimates(total).reading.time_with_error(),
             "waiting for the disk in major faults, in all threads together",
         );
     }
@@ -88,7 +89,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format!("What memory costs, of about {about} of processor time")
         }
         Some((program, _)) => {
-            format!("What memory costs, of {} of the program's processor time", format::estimate(program))
+            format!("What memory costs, of {} of the program's processor time", program.time_with_error())
         }
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),

@@ -1,12 +1,13 @@
 //! The section of the first screen with the call paths that allocate most.
 
 use crate::section::{FAINT, Limits, share, title};
-use crate::{format, names};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::top_paths::{TopPaths, top_paths};
 use memtoll_model::{FrameId, Recording};
+use memtoll_text::format;
 
 /// The call paths that allocate most.
 pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: Limits) -> String {

@@ -1,22 +1,22 @@
 //! What lines of code cost: a table, and what the dearest one does, in words.
 
 use crate::balance::files;
-use crate::format;
 use crate::section::{Limits, title};
-use crate::site_text::site_text;
-use crate::table::Table;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::elements;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::faults_again;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::{Row, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::touched::{asked_for, is_more_than_asked_for, maps_itself};
 use memtoll_model::Recording;
 use memtoll_query::findings::AGAIN;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
@@ -176,7 +176,7 @@ const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 /// A row's costs, as text.
 pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.estimates(metrics);
-    let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time) };
+    let known = |time: Estimate| if time.value < 0.5 { String::new() } else { time.known_time() };
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };

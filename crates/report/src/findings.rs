@@ -1,8 +1,8 @@
 //! The findings that the summary starts with.
 
-use crate::format;
 use crate::section::{Limits, title};
 use memtoll_query::findings::Finding;
+use memtoll_text::format;
 
 /// Sentences of the first screen at the most; all of them are in the JSON.
 const MOST: usize = 8;

@@ -3,8 +3,9 @@
 
 use crate::head::{self, stays};
 use crate::section::{BOLD, FAINT, title};
-use crate::{format, names, next, remarks, wrap};
+use crate::{next, remarks};
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::names;
 use memtoll_analysis::resident;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sums::Sums;
@@ -12,6 +13,8 @@ use memtoll_model::Recording;
 use memtoll_query::brief::{Brief, LEAST, brief};
 use memtoll_query::findings::Finding;
 use memtoll_query::{Answer, Basis};
+use memtoll_text::format;
+use memtoll_text::wrap;
 
 /// Lines at most, with the one that says where the recording is.
 pub const LINES: usize = 24;
@@ -78,7 +81,7 @@ fn statements<'s>(kind: &str, all: impl Iterator<Item = &'s String>, width: usiz
 }
 
 fn head(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let command = names::shorten(&recording.about.command.join(" "), width);
+    let command = wrap::shorten(&recording.about.command.join(" "), width);
     let run = wrap::lines(&head::run(recording), width).swap_remove(0);
     let parts = head::parts(recording, sums, None);
     let parts = parts.iter().flat_map(|part| wrap::lines(part, width)).map(|line| format!("{BOLD}{line}{BOLD:#}"));
@@ -160,8 +163,8 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let most = largest.map_or(String::new(), |(_, what)| format!("; most of it: {what}"));
     // Of a short run, the program's own time may be known too badly for a share.
     let program = balance.program().filter(|program| program.value > all.value);
-    let share = program.map_or(String::new(), |program| format!(", {}", format::share(all, program.value)));
-    line(&format::estimate(all), &format!("of CPU time for memory{share}{most}"), width)
+    let share = program.map_or(String::new(), |program| format!(", {}", all.share_of(program.value)));
+    line(&all.time_with_error(), &format!("of CPU time for memory{share}{most}"), width)
 }
 
 fn curve(sums: &Sums, width: usize) -> Option<String> {
@@ -198,7 +201,7 @@ fn paragraph(number: usize, brief: &Brief, width: usize) -> Vec<String> {
     const MOST: usize = 2;
     let head = format!("{number:>2}. {:>10}  ", brief.cost);
     let room = width.saturating_sub(wrap::width(&head));
-    let mut lines = vec![head + &names::shorten(&brief.place, room)];
+    let mut lines = vec![head + &wrap::shorten(&brief.place, room)];
     let what = brief.share.iter().cloned().chain([brief.what.clone()]).collect::<Vec<_>>().join(": ");
     // With room for what shows that it goes on.
     let broken = wrap::lines(&what, width - NUMBERS - 2);

@@ -2,8 +2,8 @@
 
 use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits, share};
-use crate::{format, names, wrap};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::runners::thread_name;
@@ -11,6 +11,8 @@ use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
+use memtoll_text::format;
+use memtoll_text::wrap;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
@@ -18,7 +20,7 @@ use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, limits: Limits) -> String {
     let about = &recording.about;
     let mut text = String::new();
-    let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+    let command = wrap::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
     let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));

@@ -1,11 +1,12 @@
 //! What each thread did over time, as strips of text.
 
-use crate::format;
-use crate::names;
 use memtoll_analysis::lanes::{Lane, Lanes};
+use memtoll_analysis::names;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::notes::waited_for_memtoll;
+use memtoll_text::format;
+use memtoll_text::wrap;
 use memtoll_trace::ids::ThreadNo;
 
 const RUNNING: char = '█';
@@ -62,10 +63,10 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         let name = name(recording, lane.image, lane.thread);
         let line = match width {
             Some(width) if is_narrow => {
-                let name = names::shorten(&name, width.saturating_sub(numbers.chars().count()).max(8));
+                let name = wrap::shorten(&name, width.saturating_sub(numbers.chars().count()).max(8));
                 format!("{}\n{}", (numbers + &name).trim_end(), strip(lane))
             }
-            Some(_) => format!("{numbers}{}  {}", strip(lane), names::shorten(&name, NAME)),
+            Some(_) => format!("{numbers}{}  {}", strip(lane), wrap::shorten(&name, NAME)),
             None => format!("{numbers}{}  {name}", strip(lane)),
         };
         text += line.trim_end();

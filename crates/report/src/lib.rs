@@ -3,7 +3,6 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which the printer takes out where
 //! they are not wanted.
 
-pub use memtoll_query::names;
 use memtoll_query::processor;
 use memtoll_query::unnamed;
 
@@ -15,7 +14,6 @@ pub mod diff;
 pub mod export;
 pub mod findings;
 pub mod first_screen;
-pub mod format;
 mod head;
 pub mod json;
 pub mod lanes;
@@ -30,9 +28,6 @@ pub mod regions;
 pub mod remarks;
 pub mod rows;
 pub mod section;
-pub mod site_text;
 pub mod summary;
-pub mod table;
 pub mod threads;
 pub mod tree;
-pub mod wrap;

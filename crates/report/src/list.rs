@@ -1,9 +1,9 @@
 //! What there is to choose from in a recording: marks, threads, processes, loaded files.
 
-use crate::format;
 use crate::processes::exit_text;
-use crate::table::Table;
 use memtoll_query::list::Items;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 
 /// A list as a table. `screen`: columns of the terminal, if there is one.
 pub fn render(items: &Items, screen: Option<usize>) -> String {

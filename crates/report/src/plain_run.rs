@@ -1,11 +1,11 @@
 //! What the program takes without the recorder, beside what it takes with it.
 
-use crate::format;
 use crate::section::title;
-use crate::table::Table;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, plain, recorded};
 use memtoll_analysis::metric::Unit;
 use memtoll_model::Recording;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 use memtoll_trace::meta::Calibration;
 
 /// A value as people read it.
@@ -17,7 +17,7 @@ fn show(figure: Figure, value: f64) -> String {
 fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
     let Some(spread) = spread else { return String::new() };
     if figure.unit() == Unit::Time && spread.margin().is_some() {
-        return format::estimate(spread.estimate());
+        return spread.estimate().time_with_error();
     }
     let mean = show(figure, spread.mean);
     match spread.margin() {

@@ -1,10 +1,10 @@
 //! The program's own pools: how much of their chunks is handed out, and by how many lines.
 
-use crate::format;
 use crate::section::{Limits, title};
-use crate::table::Table;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::{Recording, StackId};
+use memtoll_text::format;
+use memtoll_text::table::Table;
 use memtoll_trace::meta::Pool;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;

@@ -1,13 +1,14 @@
 //! The section of the first screen with the processes of a run, and how they ended.
 
-use crate::format;
 use crate::section::{Limits, title};
-use crate::table::Table;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 use memtoll_trace::meta::Exit;
 
 /// The processes with most allocations; nothing if there is only one.
@@ -34,8 +35,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.bytes_allocated),
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
-            if cost.value > 0.0 { format::known(cost) } else { String::new() },
-            program.map_or(String::new(), format::known),
+            if cost.value > 0.0 { cost.known_time() } else { String::new() },
+            program.map_or(String::new(), Estimate::known_time),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{rank}{}", runners::command(&recording.images[*index])),
         ]);

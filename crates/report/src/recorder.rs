@@ -1,10 +1,10 @@
 //! What the recorder itself did and cost: never hidden.
 
-use crate::format;
-use crate::table::Table;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 
 /// One line for each process. `width` is that of the terminal, if there is one.
 pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) -> String {

@@ -1,12 +1,12 @@
 //! What each run of a region costs, as a table.
 
-use crate::format;
 use crate::section::title_within;
-use crate::table::Table;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::regions::{RegionRun, Spread};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_text::format;
+use memtoll_text::table::Table;
 use memtoll_trace::meta::MarkKind;
 
 /// Something that is shown of a region's runs.
@@ -21,7 +21,7 @@ fn exact(number: u64) -> Estimate {
 }
 
 fn quantities() -> [Quantity; 7] {
-    let seconds: fn(Estimate) -> String = |ns| format::known(ns);
+    let seconds: fn(Estimate) -> String = Estimate::known_time;
     let count: fn(Estimate) -> String = |count| format::count(count.value as u64);
     let bytes: fn(Estimate) -> String = |bytes| format::bytes(bytes.value as u64);
     [

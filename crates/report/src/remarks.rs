@@ -1,9 +1,9 @@
 //! What the reader must know to trust the numbers.
 
-use crate::format;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_query::{Answer, notes};
+use memtoll_text::format;
 
 /// Statements about what is not in the recording, or cannot be read of it: the first thing to know.
 pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator<Item = &'a String> {

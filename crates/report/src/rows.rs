@@ -1,13 +1,15 @@
 //! Rows of call sites, threads, processes or sizes as a table.
 
 use crate::processor::Processor;
-use crate::table::Table;
-use crate::{costs, format, names, nothing, remarks};
+use crate::{costs, nothing, remarks};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_query::{Answer, Basis, Shown};
+use memtoll_text::format;
+use memtoll_text::table::Table;
 
 const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
@@ -98,7 +100,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         text += &match sort {
             Metric::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
             _ => {
-                let (number, share) = (format::value(of_rest, sort), format::percent(of_rest, of_all));
+                let (number, share) = (sort.show(of_rest), format::percent(of_rest, of_all));
                 format!("… and {more} more with {number} ({}); --limit shows more of them\n", share.trim())
             }
         };

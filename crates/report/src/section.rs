@@ -1,9 +1,10 @@
 //! What the sections of the summary have in common.
 
-use crate::{format, wrap};
 use anstyle::Style;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
+use memtoll_text::format;
+use memtoll_text::wrap;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -49,7 +50,7 @@ impl Lines {
         // Calls that waited, without switches recorded, may have taken longer than the processor did anything.
         let all = self.processor.filter(|all| (0.0..=all * 1.001).contains(&ns.value));
         let share = all.map_or(String::new(), |all| format::percent(ns.value as u64, all as u64));
-        self.put(&format::estimate(ns), &share, what);
+        self.put(&ns.time_with_error(), &share, what);
     }
 
     /// A number that is no part of anything.

@@ -3,19 +3,21 @@
 use crate::head::{self, first_capital, stays};
 use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title, title_within};
-use crate::site_text::site_text;
-use crate::table::Table;
-use crate::{balance, call_paths, costs, findings, format, names, plain_run, pools, processes, remarks};
+use crate::{balance, call_paths, costs, findings, plain_run, pools, processes, remarks};
 use memtoll_analysis::detectors::are_rarely_temporary;
 use memtoll_analysis::findings::What;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
+use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::{Answer, Basis};
+use memtoll_text::format;
+use memtoll_text::table::Table;
 
 /// The summary.
 pub fn render(answer: &Answer, limits: Limits) -> String {
@@ -177,7 +179,7 @@ fn short_section(
     }
     let mut text = title_within(heading, limits.width);
     for row in rows {
-        let number = format::value(by.value(&row.metrics), by);
+        let number = by.show(by.value(&row.metrics));
         let share = format::percent(by.value(&row.metrics), total);
         let line = site_text(recording, row, None);
         text += &format::wrapped(&format!("{number:>14} {share:>8}  "), &line, limits.width);

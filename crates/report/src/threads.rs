@@ -1,9 +1,9 @@
 //! For whom threads waited in the allocator.
 
-use crate::format;
 use memtoll_analysis::tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
+use memtoll_text::format;
 use memtoll_trace::ids::ThreadNo;
 
 /// Waits that are shown.
@@ -22,7 +22,7 @@ pub fn waits(recording: &Recording, waits: &[Wait], width: Option<usize>) -> Str
             Some(holder) => format!("while thread {holder} was in the allocator"),
             None => "with no other thread seen in the allocator".to_owned(),
         };
-        let time = format::estimate(tariff::waits(recording.about.clock.seconds(wait.time)));
+        let time = tariff::waits(recording.about.clock.seconds(wait.time)).time_with_error();
         text += &format::wrapped(&format!("{time:>14}  "), &format!("thread {waiter} waited, {meanwhile}"), width);
     }
     if text.is_empty() { text } else { crate::section::title("Who waited in the allocator for whom") + &text }

@@ -1,14 +1,17 @@
 //! Call trees as indented text.
 
 use crate::section::BOLD;
-use crate::{format, head, names, nothing, remarks, wrap};
+use crate::{head, nothing, remarks};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::{Branch, By, Direction};
 use memtoll_model::Recording;
 use memtoll_query::query::TreeQuery;
 use memtoll_query::{Answer, Basis, Shown};
+use memtoll_text::format;
+use memtoll_text::wrap;
 
 /// The tree of an answer to this question, below a line that says what is counted.
 pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> String {
@@ -39,7 +42,7 @@ fn heading(
     sort: Metric,
     width: Option<usize>,
 ) -> String {
-    let value = format::value(sort.value(&root.metrics), sort);
+    let value = sort.show(sort.value(&root.metrics));
     let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
     let what = match sort {
         Metric::Allocations => counted("allocation"),
@@ -88,7 +91,7 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn line(&mut self, value: u64, fork: &str, name: &str) {
-        let number = format::value(value, self.sort);
+        let number = self.sort.show(value);
         let share = match self.sort {
             Metric::Lifetime => String::new(),
             _ => format::percent(value, self.total),

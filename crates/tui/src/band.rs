@@ -5,7 +5,8 @@ use crate::draw::Pane;
 use crate::state::State;
 use crate::text::time;
 use crate::views::{Known, Shown};
-use memtoll_query::{Activity, Span, format};
+use memtoll_query::{Activity, Span};
+use memtoll_text::format;
 
 /// Lines of the curve.
 const CURVE: usize = 2;

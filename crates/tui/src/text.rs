@@ -23,7 +23,7 @@ fn is_hidden(c: char) -> bool {
 
 /// A time with a fitting unit.
 pub fn time(ns: f64) -> String {
-    memtoll_query::format::Unit::Time.show(ns)
+    memtoll_text::format::Unit::Time.show(ns)
 }
 
 /// Columns that a text takes.

@@ -141,7 +141,7 @@ pub fn compare(
                  machine would tell more",
                 aim.metric.title(),
                 aim.metric.show(saved.error()),
-                memtoll_quantity::Unit::Share.show(saved.error() / whole.median)
+                memtoll_text::format::Unit::Share.show(saved.error() / whole.median)
             ));
         }
     };

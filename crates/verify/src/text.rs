@@ -5,9 +5,9 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::prediction::Verdict;
 use crate::tryout::{PLAIN, Tryout};
-use memtoll_quantity::{UNKNOWN, Unit, estimate, ranged};
-use memtoll_report::format::wrapped;
-use memtoll_report::table::Table;
+use memtoll_text::format::wrapped;
+use memtoll_text::format::{UNKNOWN, Unit, estimate, ranged};
+use memtoll_text::table::Table;
 
 /// `1.38 s ± 12.0 ms`.
 fn with_error(metric: Metric, value: Option<&Interval>) -> String {

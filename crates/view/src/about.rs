@@ -2,7 +2,7 @@
 
 use memtoll_analysis::runners::{command, program, thread_name};
 use memtoll_model::Recording;
-use memtoll_report::format;
+use memtoll_text::format;
 use serde_json::{Value, json};
 
 /// Processes, and threads of all of them, that are listed.

@@ -4,10 +4,11 @@ use crate::ask::Ask;
 use crate::engine::Engine;
 use crate::pack::Pack;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Noise, Quantity, Run, Values, compare};
+use memtoll_analysis::names;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
-use memtoll_query::{Answer, Basis, Query, names, query};
+use memtoll_query::{Answer, Basis, Query, query};
 use serde_json::{Value, json};
 
 /// Rows that a browser gets; the others are one.

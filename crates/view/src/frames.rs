@@ -1,9 +1,9 @@
 //! The frames of an answer: their names and places, each text once.
 
 use crate::pack::Pack;
+use memtoll_analysis::names;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
-use memtoll_query::names;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 

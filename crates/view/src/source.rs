@@ -6,8 +6,8 @@ use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::source_file;
 use crate::tree::write_values;
+use memtoll_analysis::names;
 use memtoll_model::FrameId;
-use memtoll_query::names;
 use std::collections::BTreeMap;
 
 impl Engine<'_> {

@@ -1,7 +1,7 @@
 //! Threads: blocks that change hands, very many threads, their names, and all the ways in which they end.
 
 use memtoll_e2e::{Target, program, program_with, run};
-use memtoll_query::format::counted;
+use memtoll_text::format::counted;
 
 #[test]
 fn a_block_may_be_freed_by_another_thread() {

@@ -6,7 +6,7 @@ use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 500;
 /// The largest text inside a `std::string` itself, and the smallest room that a Rust one takes, bytes.

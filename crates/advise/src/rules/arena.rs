@@ -6,7 +6,7 @@ use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{Work, calls, making, pages, saves};
 use crate::site::Site;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 2000;
 /// Larger blocks are few for their bytes.

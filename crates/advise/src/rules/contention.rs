@@ -6,7 +6,7 @@ use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;
-use memtoll_report::format;
+use memtoll_text::format;
 use memtoll_trace::meta::MallocSetting;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {

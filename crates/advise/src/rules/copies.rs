@@ -5,7 +5,7 @@ use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{calls, making, pages, saves};
 use crate::site::{Site, part};
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 1000;
 /// What of making the copies goes.

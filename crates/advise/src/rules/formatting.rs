@@ -8,7 +8,7 @@ use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
 use memtoll_analysis::library::qualified_name;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 1000;
 

@@ -9,7 +9,7 @@ use crate::site::Site;
 use memtoll_analysis::detectors::are_many_null_frees;
 use memtoll_analysis::entered::entered;
 use memtoll_model::StackId;
-use memtoll_report::format;
+use memtoll_text::format;
 use rustc_hash::FxHashSet;
 
 /// What a call takes in the caller and on the way from it, ns.

@@ -6,7 +6,7 @@ use crate::range::Range;
 use crate::saving::{Pages, Work, calls, has_own_mappings, pages, saves};
 use crate::site::{Site, makes_room};
 use memtoll_analysis::elements::elements_of;
-use memtoll_report::format;
+use memtoll_text::format;
 
 /// Larger blocks have mappings of their own each time: glibc's largest threshold, bytes.
 const MOST_LEARNT: u64 = 32 << 20;

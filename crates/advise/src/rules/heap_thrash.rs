@@ -5,7 +5,7 @@ use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::wall;
 use memtoll_analysis::detectors::{HeapThrash, heap_thrash};
-use memtoll_report::format;
+use memtoll_text::format;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let Some(HeapThrash { all, peak }) = heap_thrash(facts.sums) else { return Vec::new() };

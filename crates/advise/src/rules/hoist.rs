@@ -6,7 +6,7 @@ use crate::range::Range;
 use crate::saving::{calls, pages, saves};
 use crate::site::{Site, through};
 use memtoll_analysis::library::qualified_name;
-use memtoll_report::format;
+use memtoll_text::format;
 use memtoll_trace::metrics::Metrics;
 use rustc_hash::{FxHashMap, FxHashSet};
 

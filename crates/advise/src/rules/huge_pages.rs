@@ -5,7 +5,7 @@ use crate::finding::{Confidence, Saves};
 use crate::range::Range;
 use crate::saving::wall;
 use crate::site::Site;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const HUGE: u64 = 2 << 20;
 /// Smaller blocks have too few huge pages to make up for the one that is not full.

@@ -7,7 +7,7 @@ use crate::range::Range;
 use crate::site::Site;
 use memtoll_analysis::detectors::keeps_much;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 100;
 

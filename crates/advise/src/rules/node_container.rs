@@ -6,7 +6,7 @@ use crate::range::Range;
 use crate::saving::{Work, calls, pages, saves};
 use crate::site::Site;
 use memtoll_analysis::library::qualified_name;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const FEWEST: u64 = 1000;
 /// Bytes of a piece of libstdc++'s `std::deque`.

@@ -6,7 +6,7 @@ use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
-use memtoll_report::format;
+use memtoll_text::format;
 use memtoll_trace::op::Op;
 
 const SMALLEST: u64 = 64 << 10;

@@ -5,7 +5,7 @@ use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{Work, calls, making, pages, saves};
 use crate::site::Site;
-use memtoll_report::format;
+use memtoll_text::format;
 
 /// Fewer instances are not worth another type.
 const FEWEST: u64 = 500;

@@ -7,7 +7,7 @@ use crate::range::Range;
 use crate::saving::{calls, making, saves};
 use crate::site::Site;
 use memtoll_analysis::detectors::are_temporary;
-use memtoll_report::format;
+use memtoll_text::format;
 
 /// Of making, filling and dropping the object, what goes with a view.
 const VIEWED: Range = Range { low: 0.4, likely: 0.8, high: 1.0 };

@@ -7,7 +7,7 @@ use crate::saving::{Work, wall};
 use crate::site::Site;
 use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
-use memtoll_report::format;
+use memtoll_text::format;
 
 /// Bytes that are filled, at least.
 const LEAST: u64 = 4 << 20;

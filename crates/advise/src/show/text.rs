@@ -4,7 +4,7 @@ use super::words;
 use crate::finding::{Advice, Finding};
 use crate::source::Root;
 use anstyle::Style;
-use memtoll_report::format;
+use memtoll_text::format;
 
 const BOLD: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();

@@ -2,8 +2,8 @@
 
 use crate::finding::{Finding, Saves};
 use crate::range::Range;
-use memtoll_quantity::{Unit, ranged};
-use memtoll_report::format;
+use memtoll_text::format;
+use memtoll_text::format::{Unit, ranged};
 use memtoll_trace::meta::{Saved, Verified};
 
 /// A kind of saving: its name, its unit, and where it stands.
@@ -87,7 +87,7 @@ pub fn verified(of: &Verified) -> String {
 
 /// `f (a.cpp:12)`.
 pub fn place(finding: &Finding) -> String {
-    let file = finding.file.as_deref().map(memtoll_report::names::last_part);
+    let file = finding.file.as_deref().map(memtoll_analysis::names::last_part);
     match (file, finding.line) {
         (Some(file), Some(line)) => format!("{} ({file}:{line})", finding.function),
         (Some(file), None) => format!("{} ({file})", finding.function),

@@ -8,7 +8,7 @@ use clap::ValueHint;
 use memtoll_fleet::Error;
 use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::store::{Added, Purpose, open};
-use memtoll_quantity::counted;
+use memtoll_text::format::counted;
 use std::path::{Path, PathBuf};
 
 /// Add recordings to a store

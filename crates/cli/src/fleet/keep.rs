@@ -7,7 +7,7 @@ use crate::output::{ColorChoice, Screen};
 use memtoll_fleet::cluster::{tables_of, tables_over};
 use memtoll_fleet::rollup::roll_up;
 use memtoll_fleet::store::{Purpose, day, open};
-use memtoll_query::format::counted;
+use memtoll_text::format::counted;
 
 /// Add up the runs of whole days, so that questions about many runs take less time
 ///

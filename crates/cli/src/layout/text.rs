@@ -1,8 +1,8 @@
 //! A layout as text.
 
 use memtoll_model::layout::{CACHE_LINE, Hole, Kind, Layout, Member, Role};
-use memtoll_query::format::{bytes, count, counted, percent};
 use memtoll_query::layout::TypeLayout;
+use memtoll_text::format::{bytes, count, counted, percent};
 use std::fmt::Write;
 
 /// The whole answer.

@@ -3,12 +3,13 @@
 use super::column::{Column, Value, intervals, metrics};
 use super::runs::run_id;
 use super::source::Source;
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runners::thread_name;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Part, sums_that_match};
 use memtoll_model::Image;
-use memtoll_query::{Details, Figures, names};
+use memtoll_query::{Details, Figures};
 use memtoll_tally::{Selection, Split};
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::Exit;

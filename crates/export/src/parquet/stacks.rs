@@ -3,11 +3,12 @@
 use super::column::{Column, Kind, Unit, metrics};
 use super::runs::run_id;
 use super::source::{Frame as Numbered, Source};
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::sums_in_image;
 use memtoll_query::rows::Row;
-use memtoll_query::{Figures, Shown, names};
+use memtoll_query::{Figures, Shown};
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

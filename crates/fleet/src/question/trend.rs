@@ -9,7 +9,7 @@ use crate::statement::{Buckets, By, Per, Runs, Sites};
 use crate::store::Store;
 use crate::table::{Column, Kind, NAME, Table, Value};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_query::format;
+use memtoll_text::format;
 use std::collections::BTreeMap;
 
 /// The label that a trend follows by default: the version, where a run of the selection has one.

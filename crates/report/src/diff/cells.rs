@@ -1,10 +1,11 @@
 //! The cells of tables, the same in text and Markdown.
 
 use super::fate;
-use crate::{format, names};
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
 use memtoll_analysis::metric::Unit;
+use memtoll_analysis::names;
 use memtoll_query::comparison::{Comparison, Total};
+use memtoll_text::format;
 
 /// Numbers of a unit as text.
 pub(super) trait InWords: Copy {

@@ -3,17 +3,18 @@
 use super::cells::{What, headings, of_total, rows};
 use super::{capitalized, method};
 use crate::section::{FAINT, title};
-use crate::table::Table;
-use crate::{format, names};
 use memtoll_analysis::diff::Run;
 use memtoll_query::comparison::Comparison;
+use memtoll_text::format;
+use memtoll_text::table::Table;
+use memtoll_text::wrap;
 
 /// For people. `limit`: rows of the table of changes; `width`: that of the terminal, if there is one.
 pub fn text(of: &Comparison, limit: usize, width: Option<usize>) -> String {
     let mut text = String::new();
     for (which, runs) in ["before", "after"].iter().zip(&of.sides) {
         for run in runs {
-            text += &format!("{FAINT}{which:>6}: {}{FAINT:#}\n", names::shorten(&about(run), room(width)));
+            text += &format!("{FAINT}{which:>6}: {}{FAINT:#}\n", wrap::shorten(&about(run), room(width)));
         }
     }
     let mut totals = Table::new(&["before", "after", "change", "", "total"]);

@@ -4,7 +4,7 @@ use super::overview::paragraph;
 use crate::colors::{BOLD, SOFT};
 use crate::text::{fit, safe};
 use memtoll_advise::{Advice, Finding, Range, Saves, verified};
-use memtoll_query::format::{self, Unit};
+use memtoll_text::format::{self, Unit};
 use ratatui::text::{Line, Span};
 
 type Kind = (&'static str, Unit, fn(&Saves) -> Range);

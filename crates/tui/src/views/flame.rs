@@ -7,8 +7,9 @@ use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::{Pane, columns_of};
 use crate::keys::Action;
 use crate::text::fit;
+use memtoll_query::Shown as Found;
 use memtoll_query::tree::Node;
-use memtoll_query::{Shown as Found, format};
+use memtoll_text::format;
 use ratatui::style::{Color, Style};
 
 /// Two shades for neighbors.

@@ -8,8 +8,10 @@ use crate::keys::Action;
 use crate::state::GROUPS;
 use crate::text::{fit, safe, width};
 use memtoll_analysis::metric::{Metric, Together};
+use memtoll_analysis::names;
 use memtoll_query::rows::Row;
-use memtoll_query::{Answer, Figures, Shown as Found, format, names};
+use memtoll_query::{Answer, Figures, Shown as Found};
+use memtoll_text::format;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -101,7 +103,7 @@ pub fn value(figures: &Figures, metric: Metric) -> String {
     match figures.of(metric) {
         None => "–".to_owned(),
         Some(0) => "0".to_owned(),
-        Some(value) => format::value(value, metric),
+        Some(value) => metric.show(value),
     }
 }
 
@@ -123,7 +125,7 @@ pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, with_furt
     let name = fit(&full, room);
     let style = if shown.finds(&full) { FOUND } else { Style::new() };
     let padding = " ".repeat(room - width(&name));
-    let percent = share.map_or(String::new(), |share| memtoll_query::format::Unit::Share.show(share));
+    let percent = share.map_or(String::new(), |share| memtoll_text::format::Unit::Share.show(share));
     let mut spans = vec![
         Span::raw(format!("{:>NUMBER$}", value(&row.figures, metric))),
         Span::raw(format!("{percent:>SHARE$} ")),

@@ -9,7 +9,7 @@ use crate::parts::{Part, parts};
 use crate::question::Question;
 use crate::text::{safe, time, wrapped};
 use memtoll_analysis::balance::Balance;
-use memtoll_query::{Answer, Shown as Found, format};
+use memtoll_query::{Answer, Shown as Found};
 use ratatui::text::{Line, Span};
 
 /// Lines that are listed.
@@ -78,10 +78,10 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
             Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
         ];
         if let Some(all) = program {
-            line.push(Span::raw(format!(" {:>9}", format::share(part.time, all))));
+            line.push(Span::raw(format!(" {:>9}", part.time.share_of(all))));
         }
         if part.time.margin() > 0.0 {
-            line.push(Span::styled(format!("  ({})", format::estimate(part.time)), SOFT));
+            line.push(Span::styled(format!("  ({})", part.time.time_with_error()), SOFT));
         }
         text.push(line.into());
     }
@@ -89,7 +89,7 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
         text.push(Line::styled("The parts are more than the CPU time: see their errors.", SOFT));
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
-        let took = format::estimate(recorder);
+        let took = recorder.time_with_error();
         text.push(Line::styled(format!("Recorder overhead: {took} (not included above)."), SOFT));
     }
     text

@@ -6,7 +6,7 @@ use crate::browse::Scroll;
 use crate::colors::{BOLD, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
-use memtoll_query::format;
+use memtoll_text::format;
 use ratatui::text::Line;
 
 /// What was recorded.

@@ -7,10 +7,12 @@ use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
 use crate::text::{fit, safe};
+use memtoll_analysis::names;
 use memtoll_analysis::tree::By;
 use memtoll_query::rows::Place;
 use memtoll_query::tree::Node;
-use memtoll_query::{Figures, Shown as Found, format, names};
+use memtoll_query::{Figures, Shown as Found};
+use memtoll_text::format;
 use ratatui::style::Style;
 use rustc_hash::FxHashSet;
 
@@ -119,7 +121,7 @@ impl TreeView {
             };
             pane.put_right(0, line, NUMBER, &value(figures, metric), Style::new());
             let share =
-                share(figures, &root.figures, metric).map(|share| memtoll_query::format::Unit::Share.show(share));
+                share(figures, &root.figures, metric).map(|share| memtoll_text::format::Unit::Share.show(share));
             pane.put_right(NUMBER, line, SHARE, &share.unwrap_or_default(), Style::new());
             let x = NUMBER + SHARE + 1 + indent;
             let style = match &row.what {

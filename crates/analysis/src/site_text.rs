@@ -1,10 +1,11 @@
 //! A call site in a line.
 
-use crate::{format, names};
-use memtoll_analysis::elements::{block_size, elements};
-use memtoll_analysis::metric::Metric;
-use memtoll_analysis::sites::Row;
+use crate::elements::{block_size, elements};
+use crate::metric::Metric;
+use crate::names;
+use crate::sites::Row;
 use memtoll_model::{FrameId, Recording};
+use memtoll_text::format;
 
 /// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
 /// compiled function `below`.

@@ -4,10 +4,10 @@
 //! cut: names go on in further lines, below [`Table::NARROW`] columns in lines of their own, and columns of numbers that
 //! have no room are left out and named.
 
-use crate::names;
-use crate::section::FAINT;
-use crate::wrap::{self, width};
+use crate::wrap::{self, shorten, width};
 use anstyle::Style;
+
+const FAINT: Style = Style::new().dimmed();
 
 /// What the last column holds.
 #[derive(Clone, Copy, PartialEq)]
@@ -106,7 +106,7 @@ impl Table {
             let name = line.get(last).map_or("", String::as_str);
             let name = match self.last {
                 Last::Names => wrap::lines(name, room),
-                Last::Texts => vec![names::shorten(name, room)],
+                Last::Texts => vec![shorten(name, room)],
             };
             if index == 0 {
                 let name = if in_lines_of_their_own { String::new() } else { name.join(" ") };

@@ -1,7 +1,7 @@
 //! What holds for every text of every quantity, whatever number it is given.
 
-use crate::unit::is_number;
-use crate::{UNKNOWN, Unit, estimate, known};
+use super::unit::is_number;
+use super::{UNKNOWN, Unit, estimate, known};
 use proptest::prelude::*;
 
 const UNITS: [Unit; 4] = [Unit::Count, Unit::Bytes, Unit::Time, Unit::Share];
@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn dates_are_dates(ns in 1..u64::MAX) {
-        let date = crate::date(ns);
+        let date = super::date(ns);
         let parts: Vec<u64> = date.split(['-', ' ', ':']).map(|part| part.parse().unwrap()).collect();
         prop_assert!(parts.len() == 5 && (1970..2555).contains(&parts[0]), "{date}");
         prop_assert!((1..13).contains(&parts[1]) && (1..32).contains(&parts[2]) && parts[3] < 24 && parts[4] < 60, "{date}");

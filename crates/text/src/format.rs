@@ -10,6 +10,8 @@ mod estimate;
 mod properties;
 mod unit;
 
+use crate::wrap;
+
 pub use date::date;
 pub use estimate::{estimate, known, ranged};
 pub use unit::Unit;
@@ -94,6 +96,30 @@ pub fn times(a: f64, b: f64) -> Option<String> {
         .then(|| format!("{} times", unit::grouped(ratio, usize::from(ratio < 9.95))))
 }
 
+/// `head` and `text`, wrapped at `width` columns, if there is such a width; further lines begin below the text.
+pub fn wrapped(head: &str, text: &str, width: Option<usize>) -> String {
+    /// Columns of a line at least, however narrow the terminal is.
+    const LEAST: usize = 30;
+    let indent = wrap::width(head);
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST));
+    let lines = wrap::lines(text, room);
+    head.to_owned() + &lines.join(&format!("\n{:indent$}", "")) + "\n"
+}
+
+/// A row of bars, one for each of `width` equal parts of `values`, showing their highest.
+pub fn sparkline(values: &[u64], width: usize) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().copied().max().unwrap_or(0).max(1);
+    let width = width.min(values.len());
+    (0..width)
+        .map(|column| {
+            let part = &values[column * values.len() / width..((column + 1) * values.len() / width).max(1)];
+            let value = part.iter().copied().max().unwrap_or(0);
+            BARS[(value as u128 * 8).div_ceil(highest as u128) as usize]
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +143,19 @@ mod tests {
         assert_eq!(times(12.34, 1.0).as_deref(), Some("12 times"));
         assert_eq!(times(1.05, 1.0), None);
         assert_eq!(times(1.0, 0.0), None);
+    }
+
+    #[test]
+    fn bars_show_the_highest_of_their_part() {
+        assert_eq!(sparkline(&[0, 1, 8], 3), " ▁█");
+        assert_eq!(sparkline(&[1, 8, 2, 2], 2), "█▂");
+        assert_eq!(sparkline(&[], 5), "");
+    }
+
+    #[test]
+    fn long_lines_go_on_below_their_text() {
+        let text = "of blocks and mappings, of which many were touched";
+        assert_eq!(wrapped("7  ", text, Some(34)), "7  of blocks and mappings, of\n   which many were touched\n");
+        assert_eq!(wrapped("7  ", text, None), format!("7  {text}\n"));
     }
 }

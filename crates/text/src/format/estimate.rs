@@ -1,7 +1,7 @@
 //! Numbers that are not known exactly.
 
-use crate::UNKNOWN;
-use crate::unit::{Step, Unit, grouped, is_number, minus, with_unit};
+use super::UNKNOWN;
+use super::unit::{Step, Unit, grouped, is_number, minus, with_unit};
 
 /// A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not
 /// the same on both sides; `under 4 ms` where it cannot be told from nothing, and `at least 8 ms` where its upper end is

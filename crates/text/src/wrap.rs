@@ -1,4 +1,4 @@
-//! Breaks texts into lines that fit. Nothing is cut: what is longer than a line goes on in the next one.
+//! Texts that fit: broken into lines, of which nothing is cut, or shortened to one line.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -79,10 +79,29 @@ fn joint(word: &str, room: usize) -> usize {
     best.unwrap_or(end.max(word.chars().next().map_or(0, char::len_utf8)))
 }
 
+/// Shortens a text to `width` characters, with an ellipsis in the middle: both ends of a name tell something.
+pub fn shorten(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width || width < 8 {
+        return text.to_owned();
+    }
+    let tail = (width - 1) / 2;
+    let head = width - 1 - tail;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("abcdefghijkl", 9), "abcd…ijkl");
+        assert_eq!(shorten("abc", 9), "abc");
+    }
 
     #[test]
     fn lines_break_at_blanks_and_names_at_their_joints() {

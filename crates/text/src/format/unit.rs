@@ -1,6 +1,6 @@
 //! What a number counts, and how it is written.
 
-use crate::{UNKNOWN, count};
+use super::{UNKNOWN, count};
 use serde::Serialize;
 
 /// What a number counts.

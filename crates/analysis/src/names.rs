@@ -1,12 +1,12 @@
 //! How frames are named on a screen.
 
-use crate::format;
-use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::ran_in::RanIn;
-use memtoll_analysis::sites::Row;
-use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::type_name::short_type;
+use crate::library::qualified_name;
+use crate::ran_in::RanIn;
+use crate::sites::Row;
+use crate::stacks::Texts;
+use crate::type_name::short_type;
 use memtoll_model::{FrameId, Frames, Image, Recording};
+use memtoll_text::format;
 pub use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::version_of;
 
@@ -148,7 +148,7 @@ pub fn ran_in(recording: &Recording, row: &Row) -> String {
 
 /// What a process runs, without its folder: `git`.
 pub fn program(image: &Image) -> &str {
-    memtoll_analysis::runners::program(image)
+    crate::runners::program(image)
 }
 
 /// A type that fits into a line: only the first template argument of a long one.
@@ -160,19 +160,6 @@ pub fn short_kind(kind: &str) -> String {
         }
         _ => with_short_arguments(kind, LONG * 2),
     }
-}
-
-/// Shortens a text to `width` characters, with an ellipsis in the middle: both ends of a name tell something.
-pub fn shorten(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width || width < 8 {
-        return text.to_owned();
-    }
-    let tail = (width - 1) / 2;
-    let head = width - 1 - tail;
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(length - tail).collect();
-    format!("{start}…{end}")
 }
 
 /// The row's name with its place, type, and what it is inlined into.
@@ -225,11 +212,5 @@ mod tests {
         assert_eq!(short_self(name).as_deref(), Some("<app::Rows<Vec<u8>> as core::default::Default>::default"));
         assert_eq!(short_self("<<A as app::Of>::B as core::default::Default>::default"), None);
         assert_eq!(short_self("app::f<u8>"), None);
-    }
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shorten("abcdefghijkl", 9), "abcd…ijkl");
-        assert_eq!(shorten("abc", 9), "abc");
     }
 }

@@ -1,0 +1,7 @@
+//! Texts for people, whatever they are about: numbers with their units and errors, dates, lines and tables that fit a screen.
+//!
+//! Nothing here knows of recordings, and nothing here is waited for.
+
+pub mod format;
+pub mod table;
+pub mod wrap;
