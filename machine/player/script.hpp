@@ -1,4 +1,4 @@
-// The script that the player plays: the calls of a recording, ready to be made. Written by crates/replay/src/script.rs,
+// The script that the player plays: the calls of a recording, ready to be made. Written by crates/verify/src/replay/script.rs,
 // whose test compares both sides.
 #pragma once
 

@@ -1,11 +1,22 @@
-//! `memtoll doctor`
+//! `memtoll doctor`: what memtoll can do on this machine and with a program, and the one command that would help.
+//!
+//! * `machine`: what the kernel, the limits and the system allow
+//! * `program`: how a program was built, read by `binary` from its file
+
+mod binary;
+mod checks;
+mod machine;
+mod program;
+#[cfg(test)]
+mod tests;
 
 use crate::exit::{self, Code};
 use crate::output::{Printing, TextOrJson};
 use anstyle::{AnsiColor, Style};
+use checks::{Finding, Status};
 use clap::ValueHint;
-use memtoll_doctor::{Examined, Finding, Status};
 use memtoll_text::format::wrapped;
+use program::Examined;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -71,12 +82,11 @@ fn section(title: &str, findings: &[Finding], width: Option<usize>) -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Code {
-    let program = match arguments.program.as_deref().map(memtoll_doctor::program).transpose() {
+    let program = match arguments.program.as_deref().map(program::program).transpose() {
         Ok(program) => program,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    let findings =
-        Findings { schema_version: memtoll_query::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
+    let findings = Findings { schema_version: memtoll_query::SCHEMA_VERSION, machine: machine::machine(), program };
     let screen = arguments.printing.screen();
     let text = match arguments.printing.format {
         TextOrJson::Text => findings.text(screen.width),

@@ -1,4 +1,4 @@
-//! Measures programs as they are, without the recorder, and says what a change saves.
+//! Measures what a change saves: programs as they are, without the recorder, or the calls of a recording made again.
 //!
 //! The sides of a comparison run in turn, in an order that changes at random from round to round, so that what disturbs
 //! the machine meanwhile meets all of them. What is saved is told from the differences within the rounds, with an
@@ -15,6 +15,7 @@
 //! * [`prediction`]: what a finding had promised
 //! * [`calibration`]: `memtoll calibrate`, the program of a recording without the recorder
 //! * [`candidates`], [`tryout`]: `memtoll try`, settings and allocators against the program as it is
+//! * [`replay`]: `memtoll replay` and `memtoll compare-allocators`, the calls of a recording instead of the program
 
 pub mod calibration;
 pub mod candidates;
@@ -25,6 +26,7 @@ pub mod interval;
 pub mod json;
 pub mod metric;
 pub mod prediction;
+pub mod replay;
 pub mod run;
 pub mod sampled;
 pub mod text;

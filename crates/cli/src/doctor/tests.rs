@@ -1,6 +1,8 @@
 //! What the doctor says of programs that were built in one way or another.
 
-use memtoll_doctor::{Examined, Finding, Language, Status, program};
+use super::binary::Language;
+use super::checks::{Finding, Status};
+use super::program::{Examined, program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;

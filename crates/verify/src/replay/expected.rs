@@ -10,10 +10,10 @@
 //! range begins at what the replay itself saves. And where blocks lie changes how fast the program itself runs: with an
 //! allocator that puts no headers between them, rather faster.
 
-use crate::contest::{Figure, Outcome};
-use crate::fidelity::Recorded;
-use crate::prepare::Counts;
-use memtoll_verify::prediction::Range;
+use super::contest::{Figure, Outcome};
+use super::fidelity::Recorded;
+use super::prepare::Counts;
+use crate::prediction::Range;
 
 /// By how much the program's own work may change, as a share of what the allocator takes: blocks lie elsewhere.
 const PLACEMENT: f64 = 0.1;

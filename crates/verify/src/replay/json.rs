@@ -1,11 +1,11 @@
 //! A replay as JSON.
 
-use crate::contest::{Figure, Outcome};
-use crate::expected::expected;
-use crate::prepare::Counts;
-use crate::text::{Replay, fragmentation};
-use memtoll_verify::interval::Interval;
-use memtoll_verify::prediction::Range;
+use super::contest::{Figure, Outcome};
+use super::expected::expected;
+use super::prepare::Counts;
+use super::text::{Replay, fragmentation};
+use crate::interval::Interval;
+use crate::prediction::Range;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

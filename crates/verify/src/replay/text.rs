@@ -1,13 +1,13 @@
 //! A replay as text for a terminal.
 
-use crate::contest::{CONFIDENCE, Figure, Outcome};
-use crate::expected::expected;
-use crate::fidelity::{Beside, Recorded, compare};
-use crate::prepare::{Counts, Prepared};
+use super::contest::{CONFIDENCE, Figure, Outcome};
+use super::expected::expected;
+use super::fidelity::{Beside, Recorded, compare};
+use super::prepare::{Counts, Prepared};
+use crate::interval::Interval;
+use crate::prediction::Range;
 use memtoll_text::format;
 use memtoll_text::table::Table;
-use memtoll_verify::interval::Interval;
-use memtoll_verify::prediction::Range;
 
 /// A replay.
 pub struct Replay<'a> {

@@ -1,7 +1,7 @@
 //! How a program was built, and what to change to see more of it.
 
-use crate::binary::{Binary, Error, Language};
-use crate::{Check, Finding, Outcome, run};
+use super::binary::{Binary, Error, Language};
+use super::checks::{Check, Finding, Outcome, run};
 use memtoll_analysis::findings::BUILD_RUST_WITH_LINES;
 use memtoll_record::Verdict;
 use memtoll_symbols::{System, is_of_distribution};

@@ -1,6 +1,7 @@
 //! How near a replay is to what was recorded.
 
-use crate::contest::{Figure, Outcome};
+use super::contest::{Figure, Outcome};
+use crate::interval::Interval;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runners::Runners;
@@ -8,7 +9,6 @@ use memtoll_analysis::sums::sums_of;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
-use memtoll_verify::interval::Interval;
 
 /// What the recording says of the process's blocks.
 pub struct Recorded {

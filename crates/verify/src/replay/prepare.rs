@@ -1,10 +1,10 @@
 //! From a recording to a script. Events are read twice: first to learn which thread frees a block and when threads end,
 //! then to write the steps. What is kept in memory is what is known of the live blocks, and a bit for each block ever.
 
-use crate::Error;
-use crate::plan::{Changes, Plan, Treatment};
-use crate::script::{Do, Script, Step};
-use crate::touched::Touched;
+use super::Error;
+use super::plan::{Changes, Plan, Treatment};
+use super::script::{Do, Script, Step};
+use super::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;

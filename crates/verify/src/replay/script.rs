@@ -201,7 +201,7 @@ impl<W: Write> Script<W> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = include_str!("../../../machine/player/script.hpp");
+    const HEADER: &str = include_str!("../../../../machine/player/script.hpp");
 
     #[test]
     fn both_sides_number_alike() {

@@ -1,6 +1,6 @@
 //! One playing of a script.
 
-use crate::Error;
+use super::Error;
 use memtoll_machine::Program;
 use serde::Deserialize;
 use std::path::Path;

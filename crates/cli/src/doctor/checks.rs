@@ -1,17 +1,4 @@
-//! What memtoll can do on this machine and with a program, and the one command that would help: `memtoll doctor`.
-//!
-//! * `machine`: what the kernel, the limits and the system allow
-//! * `program`: how a program was built, read by `binary` from its file
-//!
-//! Each check is a function in a table; none of them changes anything.
-
-mod binary;
-mod machine;
-mod program;
-
-pub use binary::{Error, Language};
-pub use machine::machine;
-pub use program::{Examined, program};
+//! A table of checks, and what they found. None of them changes anything.
 
 use serde::Serialize;
 
@@ -41,34 +28,34 @@ pub struct Finding {
 }
 
 /// A [`Finding`] that does not know yet what it is of.
-pub(crate) struct Outcome {
-    status: Status,
-    found: String,
-    remedy: Option<String>,
+pub struct Outcome {
+    pub status: Status,
+    pub found: String,
+    pub remedy: Option<String>,
 }
 
 impl Outcome {
-    fn ok(found: impl Into<String>) -> Outcome {
+    pub fn ok(found: impl Into<String>) -> Outcome {
         Outcome { status: Status::Ok, found: found.into(), remedy: None }
     }
 
-    fn note(found: impl Into<String>) -> Outcome {
+    pub fn note(found: impl Into<String>) -> Outcome {
         Outcome { status: Status::Note, ..Outcome::ok(found) }
     }
 
-    fn missing(found: impl Into<String>) -> Outcome {
+    pub fn missing(found: impl Into<String>) -> Outcome {
         Outcome { status: Status::Missing, ..Outcome::ok(found) }
     }
 
-    fn helped_by(self, remedy: impl Into<String>) -> Outcome {
+    pub fn helped_by(self, remedy: impl Into<String>) -> Outcome {
         Outcome { remedy: Some(remedy.into()), ..self }
     }
 }
 
 /// A check of `T`: what it looks at, and how. `None`: there is nothing to say.
-pub(crate) type Check<T> = (&'static str, fn(&T) -> Option<Outcome>);
+pub type Check<T> = (&'static str, fn(&T) -> Option<Outcome>);
 
-pub(crate) fn run<T>(checks: &[Check<T>], of: &T) -> Vec<Finding> {
+pub fn run<T>(checks: &[Check<T>], of: &T) -> Vec<Finding> {
     let finding = |(check, look): &Check<T>| {
         let Outcome { status, found, remedy } = look(of)?;
         Some(Finding { check, status, found, remedy })

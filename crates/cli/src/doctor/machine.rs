@@ -1,6 +1,6 @@
 //! What this machine lets memtoll do.
 
-use crate::{Check, Finding, Outcome, run};
+use super::checks::{Check, Finding, Outcome, run};
 use memtoll_kernel::{Clock, Collector, Options, Refused, View};
 use memtoll_record::KeptCosts;
 use rustix::fs::{Access, MemfdFlags, access, ftruncate, memfd_create, statvfs};
@@ -261,14 +261,14 @@ fn debug_files(_: &Machine) -> Option<Outcome> {
     Some(match is_any {
         true => Outcome::ok(format!("some in {}", folder.display())),
         false => Outcome::note("none for the system's libraries: their inner functions have no names")
-            .helped_by(crate::program::server_command()),
+            .helped_by(super::program::server_command()),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status;
+    use crate::doctor::checks::Status;
 
     #[test]
     fn every_check_has_a_name_of_its_own_and_says_something() {

@@ -1,9 +1,9 @@
 //! All contestants, in turn and in random order, each with and without an allocator: the difference is the allocator's.
 
-use crate::Error;
-use crate::player::{Calls, Player, Taken};
+use super::Error;
+use super::player::{Calls, Player, Taken};
+use crate::interval::Interval;
 use memtoll_text::format::Unit;
-use memtoll_verify::interval::Interval;
 use std::path::Path;
 
 /// What is played against.
