@@ -11,8 +11,6 @@ use rustc_hash::FxHashMap;
 
 /// Blocks up to this size are not put together with their neighbours at once: glibc's fast bins, bytes.
 const SMALL: u64 = 120;
-/// A call that takes longer, beyond faults and mappings, puts blocks together. ns.
-pub const LONG: f64 = 2e3;
 
 /// Work that small blocks leave to later calls.
 #[derive(Debug, Default, PartialEq)]

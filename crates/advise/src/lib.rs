@@ -8,6 +8,7 @@ mod ceiling;
 mod facts;
 mod finding;
 mod foreign;
+mod formatters;
 mod identities;
 mod late;
 mod own;
@@ -23,6 +24,7 @@ mod sources;
 #[cfg(test)]
 mod testing;
 mod wall;
+mod work;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, Refusal, patch};

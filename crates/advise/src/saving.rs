@@ -11,48 +11,7 @@ use crate::facts::Facts;
 use crate::finding::Saves;
 use crate::range::Range;
 use crate::site::Site;
-use memtoll_analysis::tariff::Tariff;
-
-/// What the program does beside the calls themselves, ns each, from the machine's prices.
-pub struct Work {
-    /// Copying a byte: a warm cache, a mix, a cold one.
-    pub copy_byte: Range,
-    /// Filling a byte with zeroes.
-    pub fill_byte: Range,
-    /// What the kernel needs to take a page away again.
-    pub unmap_page: f64,
-    /// A byte of memory that is touched for the first time in huge pages, in pages that are populated in one go, and
-    /// page by page.
-    pub fresh_byte: Range,
-}
-
-impl Work {
-    /// Copying a byte at the prices of a recording, ns.
-    pub fn copy_byte(tariff: &Tariff) -> Range {
-        let zeroing = zeroing(tariff);
-        Range::new(zeroing, zeroing * 2.0, zeroing * 6.0)
-    }
-
-    /// At the prices of a recording.
-    pub fn of(facts: &Facts) -> Work {
-        let (prices, page) = (facts.tariff.prices(), facts.page());
-        let zeroing = zeroing(&facts.tariff);
-        let fault = facts.tariff.faults().page / page;
-        let huge = prices.huge_fault.map_or(fault * 0.4, |price| price.median / (2 << 20) as f64);
-        Work {
-            copy_byte: Work::copy_byte(&facts.tariff),
-            fill_byte: Range::new(zeroing * 0.5, zeroing, zeroing * 2.0),
-            unmap_page: prices.unmap_page.median,
-            fresh_byte: Range::new(huge.min(fault), fault * 0.5, fault),
-        }
-    }
-}
-
-/// Zeroing a byte, ns. Without prices, that of a machine of 2023.
-fn zeroing(tariff: &Tariff) -> f64 {
-    let page = tariff.prices().zeroing.median;
-    (if page > 0.0 { page } else { 200.0 }) / tariff.page() as f64
-}
+use crate::work::Work;
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and
 /// what the caller has to save and load again. ns.
@@ -80,7 +39,7 @@ pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
 
 /// All that a line costs, with what it leaves to others, ns of processor time at the most.
 pub fn most(facts: &Facts, site: &Site) -> f64 {
-    let pages = (site.metrics().faults + site.metrics().huge_faults) as f64 * Work::of(facts).unmap_page;
+    let pages = (site.metrics().faults + site.metrics().huge_faults) as f64 * Work::of(&facts.tariff).unmap_page;
     (calls(facts, site, 1.0).high + site.faults.high + pages + site.mapping.high) * UNSEEN.high
 }
 
@@ -126,7 +85,7 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
         }
     };
     let each = |ns: f64| if all > 0.0 { ns / all } else { 0.0 };
-    let unmap = Work::of(facts).unmap_page;
+    let unmap = Work::of(&facts.tariff).unmap_page;
     let ns = Range::new(
         faults.low * each(site.faults.low),
         faults.likely * (each(site.faults.likely) + unmap),

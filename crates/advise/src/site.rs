@@ -3,12 +3,13 @@
 use crate::pattern::{Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
+use memtoll_analysis::costs::Costs;
 use memtoll_analysis::own_lines::{OwnLine, own_lines};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::{Costs, Tariff};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_trace::meta::Found;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -206,7 +207,7 @@ pub fn sites(
         sites: &watched,
         line_of: &line_of.collect(),
         lines: lines.len(),
-        longest: tariff.units(crate::late::LONG) as u64,
+        longest: tariff.units(crate::pattern::calls::LONG) as u64,
     };
     let (patterns, under_way, damage) = patterns(recording, stacks, &watch);
     for (line, units) in lines.iter_mut().zip(under_way) {

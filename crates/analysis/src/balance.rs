@@ -8,11 +8,12 @@
 
 use crate::beside::{Beside, UnchargedFaults};
 use crate::calibration::{self, Figure};
+use crate::costs::Costs;
 use crate::estimate::Estimate;
 use crate::priced::Priced;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
-use crate::tariff::{Costs, Tariff};
+use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};

@@ -3,8 +3,8 @@
 //! Means, not medians: those of the parts add up to that of the processor time, exactly.
 
 use crate::estimate::Estimate;
-use crate::metric::Unit;
 use crate::students;
+use memtoll_text::format::Unit;
 use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
 

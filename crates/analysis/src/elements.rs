@@ -1,5 +1,6 @@
 //! How many elements the blocks of a container have room for.
 
+use crate::element::{Element, Layout};
 use crate::sites::Row;
 use memtoll_trace::metrics::Metrics;
 
@@ -8,26 +9,6 @@ pub fn block_size(metrics: &Metrics) -> Option<u64> {
     let acquired = metrics.allocations + metrics.reallocations;
     let all_alike = acquired > 0 && metrics.largest.checked_mul(acquired) == Some(metrics.bytes_allocated);
     all_alike.then_some(metrics.largest)
-}
-
-/// What is in the blocks of a container.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Layout {
-    /// Nothing but elements.
-    Elements,
-    /// Rust's `Rc<[T]>` and `Arc<[T]>`: two counters, then elements.
-    BehindCounters,
-    /// Rust's hash tables: buckets, a power of two of them, then a byte for each and 16 more.
-    Buckets,
-}
-
-/// The elements of a container.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Element {
-    /// Bytes.
-    pub size: u64,
-    /// How they lie in a block.
-    pub layout: Layout,
 }
 
 /// Number of elements that each block has room for, where all blocks are alike and consist of elements of a known size and

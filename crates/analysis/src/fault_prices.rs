@@ -3,10 +3,13 @@
 use crate::beside::UnchargedFaults;
 use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
-use crate::tariff::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::meta::{Found, KernelStats, Prices, TimedFaults, Usage};
+
+/// How much too dear the price of a fault may be, as a share of it, and how much too cheap.
+pub(crate) const FAULTS_TOO_DEAR: f64 = 0.17;
+pub(crate) const FAULTS_TOO_CHEAP: f64 = 0.28;
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
 const FEWEST_TIMED: u64 = 12;

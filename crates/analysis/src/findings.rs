@@ -21,7 +21,7 @@ mod wrapped;
 pub use churn::Churn;
 pub use costly_line::{CheapMemory, CostlyLine};
 pub use disk::WaitingForDisk;
-pub use faults_again::{FaultsAgain, faults_again};
+pub use faults_again::FaultsAgain;
 pub use hardly_touched::HardlyTouched;
 pub use never_freed::NeverFreed;
 pub use no_lines::{BUILD_RUST_WITH_LINES, NoLines};

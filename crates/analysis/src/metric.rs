@@ -2,10 +2,10 @@
 //! metric is a new entry here.
 
 use crate::priced::Priced;
-use crate::tariff::Sees;
+use crate::sees::Sees;
 use serde::{Deserialize, Serialize};
 
-pub use memtoll_text::format::Unit;
+use memtoll_text::format::Unit;
 
 /// Who saw what a metric counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

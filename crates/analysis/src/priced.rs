@@ -95,8 +95,8 @@ impl Priced {
     }
 
     /// The costs as parts of a time.
-    pub fn costs(&self) -> crate::tariff::Costs {
-        crate::tariff::Costs {
+    pub fn costs(&self) -> crate::costs::Costs {
+        crate::costs::Costs {
             allocator: self.allocator_ns as f64,
             faults: self.fault_time_ns as f64,
             zeroing: self.zeroing_ns as f64,

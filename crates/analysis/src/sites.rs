@@ -1,7 +1,7 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
-use crate::elements::Element;
+use crate::element::Element;
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::Runner;

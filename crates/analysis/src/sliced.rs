@@ -1,9 +1,13 @@
 //! A recording whose chapters are cut finer while a viewer shows it, so that spans of time are added up at once.
 
 use crate::chapters::chapters_of;
-use crate::sums::OfImage;
-use memtoll_model::Recording;
-use memtoll_tally::span::{self, Chapters, Slices};
+use memtoll_model::{Chapters, Recording};
+use memtoll_tally::span::{self, Chapters as _, Slices};
+use memtoll_trace::chapter::Chapter;
+use memtoll_trace::event::Event;
+use memtoll_trace::ids::NodeId;
+use memtoll_trace::parts::Parts;
+use memtoll_trace::pattern::Pattern;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -54,5 +58,54 @@ impl Sliced {
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()
+    }
+}
+
+/// The chapters of an image, and their slices as far as there are some.
+pub(crate) struct OfImage<'a> {
+    chapters: &'a Chapters<'a>,
+    slices: Option<(&'a Sliced, usize)>,
+}
+
+impl<'a> OfImage<'a> {
+    /// Without slices.
+    pub fn plain(chapters: &'a Chapters<'a>) -> OfImage<'a> {
+        OfImage { chapters, slices: None }
+    }
+
+    /// With the slices of the image of this number, if there are some.
+    pub fn sliced(chapters: &'a Chapters<'a>, slices: Option<(&'a Sliced, usize)>) -> OfImage<'a> {
+        OfImage { chapters, slices }
+    }
+}
+
+impl span::Chapters for OfImage<'_> {
+    fn times(&self) -> &[(u64, u64)] {
+        self.chapters.times()
+    }
+
+    fn chapter(&self, number: usize) -> Result<Chapter, String> {
+        self.chapters.read(number)
+    }
+
+    fn sums(&self, number: usize) -> Result<Chapter, String> {
+        self.chapters.read_sums(number)
+    }
+
+    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+        self.chapters.parts(number)
+    }
+
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+        self.chapters.for_each_events(number, take)
+    }
+
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
+        self.chapters.patterns(number)
+    }
+
+    fn slices(&self, number: usize) -> Option<Arc<span::Slices>> {
+        let (sliced, image) = self.slices?;
+        sliced.of(image, number)
     }
 }

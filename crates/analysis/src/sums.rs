@@ -10,22 +10,17 @@ use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
 use crate::ran_in::{Images, Programs};
 use crate::runners::Runners;
-use crate::sliced::Sliced;
+use crate::sliced::{OfImage, Sliced};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use memtoll_model::{Chapters, Image, Recording, StackId};
+use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
-use memtoll_trace::chapter::Chapter;
-use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::parts::Parts;
-use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// The sums of one image; its number is that in [`Recording::images`].
 #[derive(Default)]
@@ -410,7 +405,7 @@ fn found_in(
     if let Some(chapters) = chapters_of(recording, index)
         && let slices = sliced.map(|sliced| (sliced, index))
         && let (asked, thread) = of_chapters(image, selection, threads)
-        && let Ok(span) = span::add_up(&OfImage { chapters: &chapters, slices }, &asked)
+        && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &asked)
     {
         return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
     }
@@ -500,49 +495,5 @@ impl Asked<'_> {
         }
         let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
         Found { sites: FoundSites::AddedUp(sites), beside, curve, peak_time, peak_with_mappings }
-    }
-}
-
-/// The chapters of an image, and their slices as far as there are some.
-pub(crate) struct OfImage<'a> {
-    chapters: &'a Chapters<'a>,
-    slices: Option<(&'a Sliced, usize)>,
-}
-
-impl<'a> OfImage<'a> {
-    /// Without slices.
-    pub fn plain(chapters: &'a Chapters<'a>) -> OfImage<'a> {
-        OfImage { chapters, slices: None }
-    }
-}
-
-impl span::Chapters for OfImage<'_> {
-    fn times(&self) -> &[(u64, u64)] {
-        self.chapters.times()
-    }
-
-    fn chapter(&self, number: usize) -> Result<Chapter, String> {
-        self.chapters.read(number)
-    }
-
-    fn sums(&self, number: usize) -> Result<Chapter, String> {
-        self.chapters.read_sums(number)
-    }
-
-    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
-        self.chapters.parts(number)
-    }
-
-    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
-        self.chapters.for_each_events(number, take)
-    }
-
-    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
-        self.chapters.patterns(number)
-    }
-
-    fn slices(&self, number: usize) -> Option<Arc<span::Slices>> {
-        let (sliced, image) = self.slices?;
-        sliced.of(image, number)
     }
 }

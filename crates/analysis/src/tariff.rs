@@ -19,10 +19,11 @@
 
 use crate::anchor::{Anchor, Calls, Met};
 use crate::calibration::{self, Figure};
-pub use crate::costs::{CostEstimates, Costs};
+use crate::costs::CostEstimates;
 use crate::estimate::Estimate;
-pub use crate::fault_prices::FaultPrices;
+use crate::fault_prices::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR, FaultPrices};
 use crate::priced::Priced;
+use crate::sees::Sees;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
@@ -36,10 +37,6 @@ const FEWEST_SAMPLES: u64 = 25;
 
 /// How far the recorder's own estimate of its work may be off, as a share of it.
 const OWN_ERR: f64 = 0.5;
-
-/// How much too dear the price of a fault may be, as a share of it, and how much too cheap.
-pub(crate) const FAULTS_TOO_DEAR: f64 = 0.17;
-pub(crate) const FAULTS_TOO_CHEAP: f64 = 0.28;
 
 /// How far the price of zeroing may be off at least, as a share of it.
 const LEAST_ZEROING_ERR: f64 = 0.25;
@@ -81,25 +78,6 @@ pub struct Tariff {
     /// The processor time for which a sample inside the kernel stands, ns, if there are any.
     kernel_period: Option<f64>,
     sees: Sees,
-}
-
-/// What the kernel let be seen. Where it is false, a count of 0 means that nothing is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sees {
-    /// Page faults.
-    pub faults: bool,
-    /// When threads lost the processor.
-    pub switches: bool,
-}
-
-impl Sees {
-    fn of(recording: &Recording) -> Sees {
-        match &recording.end {
-            Some(end) => Sees { faults: end.kernel.faults, switches: end.kernel.switches },
-            // It was cut off before it said so.
-            None => Sees { faults: true, switches: true },
-        }
-    }
 }
 
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].

@@ -1,6 +1,5 @@
 //! What a line's memory is, and how much of it is touched.
 
-use crate::findings::faults_again;
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::tariff::Tariff;
@@ -26,6 +25,15 @@ pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     // A block may begin on one page and end on another.
     let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
     metrics.touched_bytes > of_blocks && maps(metrics)
+}
+
+/// Whether more faulted than a line's blocks have. The headers of small blocks and what lies between them are touched, too.
+pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
+    let blocks = Metric::Allocations.value(metrics);
+    let page = tariff.page();
+    let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
+    let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
+    are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most
 }
 
 /// Whether a line's blocks touch more than they have: the headers of small blocks, and what lies between them.

@@ -1,6 +1,7 @@
 //! `docs/metrics.md` is what the table of metrics says. `UPDATE_METRICS=1 cargo test -p memtoll-analysis` writes it.
 
-use memtoll_analysis::metric::{About, TABLE, Unit};
+use memtoll_analysis::metric::{About, TABLE};
+use memtoll_text::format::Unit;
 use std::fmt::Write;
 use std::path::Path;
 

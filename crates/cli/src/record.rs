@@ -11,7 +11,7 @@ use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask, unnamed};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
-use memtoll_report::first_screen;
+use memtoll_report::{first_screen, next};
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
 use memtoll_view::Compared;
@@ -281,7 +281,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                     exit::say(note);
                 }
                 let room = width.unwrap_or(usize::MAX).saturating_sub(exit::WHO.len());
-                exit::say(first_screen::last_line(&answer, room));
+                exit::say(next::last_line(&answer, room));
                 if recording.calibration.is_none() && is_first_time("calibrate") {
                     exit::say(
                         "times are from one recorded run; record --calibrate measures the program without the recorder, too",

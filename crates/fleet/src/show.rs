@@ -2,7 +2,7 @@
 
 use crate::table::{Column, Kind, Table, Value};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::Unit;
+use memtoll_text::format::Unit;
 use serde_json::{Map, json};
 
 /// A value for people, without escapes.

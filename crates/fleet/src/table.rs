@@ -1,7 +1,8 @@
 //! An answer: columns and rows, and what a reader must know of them.
 
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric, Unit};
+use memtoll_analysis::metric::Metric;
+use memtoll_text::format::Unit;
 
 /// The column that says what rows are called, the last one.
 pub const NAME: &str = "name";

@@ -2,9 +2,9 @@
 
 use crate::activity::Activity;
 use crate::details::{Details, Recorder};
-use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::lanes::Lanes;
+use crate::left_out::LeftOut;
 use crate::list::Items;
 use crate::regions::Region;
 use crate::rows::Row;
@@ -136,16 +136,6 @@ pub struct Table<'r> {
     /// The further rows, as the analysis has them.
     #[serde(skip)]
     pub rest: Vec<sites::Row>,
-}
-
-/// Rows or branches that are not shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct LeftOut {
-    /// How many.
-    pub number: usize,
-    /// What they have together.
-    #[serde(flatten)]
-    pub figures: Figures,
 }
 
 /// What an answer is made from.

@@ -1,12 +1,13 @@
 //! From a question to its answer: the only way.
 
 use crate::activity::Activity;
-use crate::answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};
+use crate::answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
 use crate::details::{self, Details};
 use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
+use crate::left_out::LeftOut;
 use crate::list;
 use crate::notes;
 use crate::patterns::Pattern;

@@ -1,6 +1,6 @@
 //! The metrics of anything, for scripts: names and order are those of the table of metrics.
 
-use memtoll_analysis::costs::CostIntervals;
+use memtoll_analysis::intervals::CostIntervals;
 use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;

@@ -2,12 +2,12 @@
 
 use crate::rows::RanIn;
 use crate::{rows, unnamed};
-use memtoll_analysis::costs::Interval;
 use memtoll_analysis::entered::{Entered, entered_by_all};
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
+use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names;
 use memtoll_analysis::own_lines;
@@ -391,7 +391,7 @@ impl<'r> Finding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_analysis::costs::CostIntervals;
+    use memtoll_analysis::intervals::CostIntervals;
 
     fn nothing() -> CostlyLine {
         CostlyLine {

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use memtoll_analysis::costs::CostIntervals;
+use memtoll_analysis::intervals::CostIntervals;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::regions;
 use memtoll_analysis::tariff::Tariff;

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
 use crate::processor::Processor;
-use memtoll_analysis::costs::Interval;
+use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::processor::Runner;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{self, Tariff};

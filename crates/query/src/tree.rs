@@ -1,8 +1,8 @@
 //! Call trees. Ask for a few levels, and for what is below a node when it is opened.
 
-use crate::answer::LeftOut;
 use crate::figures::Figures;
 use crate::impossible::Impossible;
+use crate::left_out::LeftOut;
 use crate::query::TreeQuery;
 use crate::rows::Place;
 use memtoll_analysis::key::Key;

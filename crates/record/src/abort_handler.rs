@@ -6,7 +6,7 @@
 //! of the thread that lets it go and the one that aborts, the first keeps the other from it. What was written
 //! until then is in the file. All of it is done in a signal handler, so nothing but system calls is made.
 
-use crate::target::Limits;
+use crate::limits::Limits;
 use memtoll_trace::meta::Exit;
 use rustix::process::Pid;
 use std::ffi::{CString, OsString, c_char, c_int, c_void};

@@ -39,6 +39,7 @@ mod image;
 mod job_threads;
 mod join;
 mod kernel_events;
+mod limits;
 mod listener;
 mod live_recording;
 mod loaded_files;
@@ -199,12 +200,12 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
 
 /// The same. `began` is called once the program runs, with what tells of the recording meanwhile.
 pub fn record_live(options: &Options, began: impl FnOnce(Live)) -> Result<Outcome, Error> {
-    let limits = target::Limits::raise();
+    let limits = limits::Limits::raise();
     spare_memory::keep();
     record_within(options, limits, began).inspect_err(|_| limits.restore())
 }
 
-fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Live)) -> Result<Outcome, Error> {
+fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Live)) -> Result<Outcome, Error> {
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
     let program = recordable_program::find(name)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })?;

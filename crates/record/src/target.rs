@@ -1,15 +1,13 @@
 //! The program under the recorder: starting it as if memtoll were not there, passing on signals, waiting for it.
 
+use crate::limits::Limits;
 use crate::run::Run;
 use crate::thread_spawning::{self, Stack};
 use crate::{abort_handler, proc_files};
 use memtoll_trace::meta::Exit;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, pidfd_open, setrlimit,
-    waitid,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -25,35 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32};
 use std::time::{Duration, Instant};
-
-/// The supervisor needs a file of its own size and a descriptor for each process; the target gets what was there.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    file_size: Rlimit,
-    files: Rlimit,
-}
-
-impl Limits {
-    /// Raises this process's limits as far as they go, and remembers them.
-    pub fn raise() -> Limits {
-        let limits = Limits { file_size: getrlimit(Resource::Fsize), files: getrlimit(Resource::Nofile) };
-        // Only root can go beyond the hard limit. There is none for descriptors that could be asked for.
-        let none = Rlimit { current: None, maximum: None };
-        if setrlimit(Resource::Fsize, none).is_err() {
-            let limit = limits.file_size;
-            let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, maximum: limit.maximum });
-        }
-        let limit = limits.files;
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-        limits
-    }
-
-    /// Sets this process's limits to what they were.
-    pub fn restore(self) {
-        let _ = setrlimit(Resource::Fsize, self.file_size);
-        let _ = setrlimit(Resource::Nofile, self.files);
-    }
-}
 
 /// Signals that reach the supervisor. Made before anything is written: from then on, a write beyond the limit of a
 /// file's size is an error and no longer the end.

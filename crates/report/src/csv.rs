@@ -1,6 +1,6 @@
 //! Rows as CSV, with the column names of the JSON report.
 
-use memtoll_analysis::costs::CostIntervals;
+use memtoll_analysis::intervals::CostIntervals;
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_query::export::Export;

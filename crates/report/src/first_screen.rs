@@ -2,8 +2,8 @@
 //! 80 columns; everything else is in `memtoll report`.
 
 use crate::head::{self, stays};
+use crate::remarks;
 use crate::section::{BOLD, FAINT, title};
-use crate::{next, remarks};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::names;
 use memtoll_analysis::resident;
@@ -50,13 +50,6 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     lines.extend(findings(answer, room, width));
     lines.extend(notes);
     text(lines)
-}
-
-/// The line below the screen: where the recording is, and what to type next.
-pub fn last_line(answer: &Answer, room: usize) -> String {
-    let (file, next) = (answer.basis.recording.path().display(), next::command(answer));
-    let line = format!("recorded in {file}; next: {next}");
-    if wrap::width(&line) <= room { line } else { next }
 }
 
 fn text(lines: Vec<String>) -> String {

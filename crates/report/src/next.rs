@@ -3,10 +3,11 @@
 use crate::{first_screen, unnamed};
 use memtoll_analysis::findings::{NoNames, What};
 use memtoll_query::{Answer, Basis};
+use memtoll_text::wrap;
 
 /// The most useful command. As long as functions have no names, no view says much; without lines, one function may be all
 /// that it says.
-pub fn command(answer: &Answer) -> String {
+fn command(answer: &Answer) -> String {
     let Basis { recording, .. } = &answer.basis;
     let findings = || answer.findings.iter().flatten();
     let file = unnamed::shell_word(&recording.path().display().to_string());
@@ -27,4 +28,11 @@ pub fn command(answer: &Answer) -> String {
         Some(format!("memtoll advise {file} {}", unnamed::shell_word(finding.place.as_deref()?)))
     };
     missing.or_else(of_line).unwrap_or_else(|| format!("memtoll report {file}"))
+}
+
+/// The line below the screen: where the recording is, and what to type next.
+pub fn last_line(answer: &Answer, room: usize) -> String {
+    let (file, next) = (answer.basis.recording.path().display(), command(answer));
+    let line = format!("recorded in {file}; next: {next}");
+    if wrap::width(&line) <= room { line } else { next }
 }

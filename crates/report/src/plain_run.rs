@@ -2,9 +2,9 @@
 
 use crate::section::title;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, plain, recorded};
-use memtoll_analysis::metric::Unit;
 use memtoll_model::Recording;
 use memtoll_text::format;
+use memtoll_text::format::Unit;
 use memtoll_text::table::Table;
 use memtoll_trace::meta::Calibration;
 

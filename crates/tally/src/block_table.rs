@@ -4,7 +4,7 @@
 //! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
 
 use super::LiveBlock;
-use super::site::SiteIndex;
+use crate::site_index::SiteIndex;
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 

@@ -10,9 +10,11 @@ mod live_block;
 mod scan;
 mod selection;
 mod site;
+mod site_index;
 pub mod span;
 mod tally;
 mod timeline_builder;
+mod usual;
 pub mod zeroed;
 
 pub use aggregator::Aggregator;

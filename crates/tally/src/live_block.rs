@@ -1,6 +1,6 @@
 //! What must be kept of a block while it lives.
 
-use super::site::SiteIndex;
+use crate::site_index::SiteIndex;
 use memtoll_trace::ids::ThreadNo;
 
 /// No block is larger, bytes: a program's addresses have 47 bits.

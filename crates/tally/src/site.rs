@@ -1,26 +1,9 @@
 //! What is added up for one call site.
 
 use super::Charge;
-use super::tally::Usual;
+use crate::usual::Usual;
 use memtoll_trace::ids::NodeId;
-use memtoll_trace::index;
 use memtoll_trace::metrics::Metrics;
-
-index! {
-    /// A call site of a tally, by the order in which it saw them.
-    SiteIndex
-}
-
-impl SiteIndex {
-    /// No site.
-    pub const NONE: SiteIndex = SiteIndex::new(u32::MAX);
-
-    /// The site at this place.
-    #[inline(always)]
-    pub fn at(place: usize) -> SiteIndex {
-        SiteIndex::new(place as u32)
-    }
-}
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
 /// stands in the first.
@@ -43,7 +26,7 @@ pub(super) struct Site {
     pub frees: u64,
     pub peak_bytes: u64,
     pub peak_allocations: u64,
-    /// See [`super::tally`]'s parts.
+    /// See the tally's parts.
     pub usual: Usual,
     pub reallocations: u64,
     /// See [`Metrics::release_balance`].

@@ -7,9 +7,10 @@ mod patterns;
 mod pooled;
 
 use super::live_block::{LiveBlock, MAX_SIZE};
-use super::site::{Origin, Rare, Site, SiteIndex};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
+use crate::site::{Origin, Rare, Site};
+use crate::site_index::SiteIndex;
 use crate::zeroed::List;
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
@@ -24,7 +25,6 @@ use patterns::Patterns;
 use pooled::Lending;
 use rustc_hash::FxHashMap;
 
-pub(super) use parts::Usual;
 pub use patterns::Replaced;
 
 /// A thread, and what it acquired last.

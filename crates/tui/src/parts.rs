@@ -53,7 +53,7 @@ mod tests {
             mapping: Estimate::exact(3.0),
             other_faults: Estimate::exact(5.0),
             recorder: Some(Estimate::exact(10.0)),
-            costs: memtoll_analysis::tariff::Costs { faults: 20.0, zeroing: 5.0, ..Default::default() },
+            costs: memtoll_analysis::costs::Costs { faults: 20.0, zeroing: 5.0, ..Default::default() },
             ..Balance::default()
         };
         let all = parts(&balance);

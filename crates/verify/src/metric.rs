@@ -1,6 +1,6 @@
 //! What is compared: one table from which names, units and titles come.
 
-use memtoll_analysis::metric::Unit;
+use memtoll_text::format::Unit;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,10 @@
 //! spans of time add up, with what only a screen needs to know of them.
 
 use memtoll_analysis::diff::Quantity;
-use memtoll_analysis::metric::{Metric, Unit};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_text::format::Unit;
 use serde_json::{Value, json};
 
 /// How the numbers of neighboring spans of time become that of both.

@@ -1,5 +1,8 @@
 //! How long single calls take: those that take long do other lines' work, or something large of their own.
 
+/// A call that takes longer, beyond faults and mappings, puts blocks together. ns.
+pub const LONG: f64 = 2e3;
+
 /// Calls of a site, releases of its blocks included, as the recorder timed them: with page faults, mappings and waiting inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Calls {

@@ -1,11 +1,12 @@
 //! See append.md.
 
-use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
+use crate::formatters::formatter;
 use crate::range::Range;
-use crate::saving::{Work, calls, saves};
+use crate::saving::{calls, saves};
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_text::format;
 
 const FEWEST: u64 = 500;
@@ -58,7 +59,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let allocations = Range::new(without(most_texts), without(texts), blocks);
     let goes = allocations.likely / blocks;
     // A text that was just written is in the cache, and of a chain of two, the second moves what the first has copied.
-    let copied = Work::of(facts).copy_byte.scaled((pattern.crept_bytes as f64 - 2.0 * texts * largest).max(0.0));
+    let copied =
+        Work::of(&facts.tariff).copy_byte.scaled((pattern.crept_bytes as f64 - 2.0 * texts * largest).max(0.0));
     let copied = Range::new(copied.low * 0.2, copied.likely * 0.5, copied.high);
     let cpu = calls(facts, site, goes).plus(copied);
     let mut draft = Draft::of(index);

@@ -4,8 +4,9 @@ use super::temporary::is_shared;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::saving::{Work, calls, making, pages, saves};
+use crate::saving::{calls, making, pages, saves};
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_text::format;
 
 const FEWEST: u64 = 2000;
@@ -65,7 +66,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if !is_many || metrics.reallocations > 0 || pattern.steps * 50 > pattern.blocks || !site.dies_together() {
         return None;
     }
-    let work = Work::of(facts);
+    let work = Work::of(&facts.tariff);
     let mut gone = pages(facts, site, 0.0);
     // Lot by lot, the heap is trimmed and faults again; one pool keeps its memory for the next lot.
     if is_of_lots {

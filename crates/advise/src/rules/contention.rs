@@ -1,8 +1,8 @@
 //! See contention.md.
 
-use super::formatting::formatter;
 use crate::facts::{Draft, Facts};
 use crate::finding::{Confidence, Remedy, Saves};
+use crate::formatters::formatter;
 use crate::range::Range;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;

@@ -3,8 +3,9 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
-use crate::saving::{Pages, Work, calls, has_own_mappings, pages, saves};
+use crate::saving::{Pages, calls, has_own_mappings, pages, saves};
 use crate::site::{Site, makes_room};
+use crate::work::Work;
 use memtoll_analysis::elements::elements_of;
 use memtoll_text::format;
 
@@ -42,7 +43,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if pattern.quantile(0.9) <= SMALLEST_FINAL && site.row.element.is_some() {
         return None;
     }
-    let work = Work::of(facts);
+    let work = Work::of(&facts.tariff);
     // Of each instance, one block is left.
     let goes = pattern.steps as f64 / pattern.blocks.max(1) as f64;
     let finals: u64 = pattern.finals.iter().map(|(size, number)| size * number).sum();

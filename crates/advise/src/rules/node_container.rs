@@ -3,8 +3,9 @@
 use crate::facts::{Draft, Facts};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::saving::{Work, calls, pages, saves};
+use crate::saving::{calls, pages, saves};
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_analysis::library::qualified_name;
 use memtoll_text::format;
 
@@ -182,7 +183,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let kept = (elements / pattern.heap_bytes.max(1) as f64).min(1.0);
     let gone = pages(facts, site, kept);
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
-    let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
+    let block = Work::of(&facts.tariff).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
     let cpu = calls(facts, site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
     // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain, and without
     // them it is unknown.

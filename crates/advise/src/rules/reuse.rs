@@ -4,8 +4,9 @@ use super::growth;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
-use crate::saving::{Work, calls, saves};
+use crate::saving::{calls, saves};
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_text::format;
 use memtoll_trace::op::Op;
 
@@ -36,7 +37,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let cpu = calls(facts, site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
     // What is a copy from the first byte on may not be needed at all.
     let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
-    let copy = if is_copy { Work::of(facts).copy_byte.scaled(touched as f64) } else { Range::default() };
+    let copy = if is_copy { Work::of(&facts.tariff).copy_byte.scaled(touched as f64) } else { Range::default() };
     let copy = facts.own.inside(growth::is_copy).map_or(copy, |most| copy.of_at_most_about(most));
     let cpu = cpu.with(Range::new(0.0, copy.low, copy.high));
     let mut draft = Draft::of(index);

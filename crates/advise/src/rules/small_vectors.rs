@@ -3,8 +3,9 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::saving::{Work, calls, making, pages, saves};
+use crate::saving::{calls, making, pages, saves};
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_text::format;
 
 /// Fewer instances are not worth another type.
@@ -54,7 +55,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let bytes: u64 = pattern.instances * inside;
     let kept = bytes as f64 / pattern.heap_bytes.max(1) as f64;
-    let work = Work::of(facts);
+    let work = Work::of(&facts.tariff);
     let gone = pages(facts, site, kept.min(1.0));
     // If as many are always there, a plain array does, and the owner loses the vector's three pointers, too: their pages
     // fault as the elements' do.

@@ -1,8 +1,8 @@
 //! See temporary.md.
 
-use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
+use crate::formatters::formatter;
 use crate::range::Range;
 use crate::saving::{calls, making, saves};
 use crate::site::Site;

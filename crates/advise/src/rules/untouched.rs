@@ -3,8 +3,9 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
-use crate::saving::{Work, wall};
+use crate::saving::wall;
 use crate::site::Site;
+use crate::work::Work;
 use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
 use memtoll_text::format;
@@ -66,7 +67,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if !is_filled || touched < LEAST || site.mean_size() < (128 << 10) {
         return None;
     }
-    let fill = Work::of(facts).fill_byte.scaled(touched as f64);
+    let fill = Work::of(&facts.tariff).fill_byte.scaled(touched as f64);
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
         "{} of its {} page faults happen in a function that fills memory: the pages are fresh, and the kernel has \

@@ -1,8 +1,8 @@
 //! Blocks that are freed before their thread allocates again.
 
 use super::{Facts, Finding, Share, What, Whole};
-use crate::costs::Interval;
 use crate::detectors::are_temporary;
+use crate::intervals::Interval;
 use crate::metric::Metric;
 use serde::Serialize;
 

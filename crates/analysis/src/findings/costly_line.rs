@@ -2,8 +2,8 @@
 
 use super::touchers::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
-use crate::costs::{CostIntervals, Interval};
 use crate::elements::{block_size, elements};
+use crate::intervals::{CostIntervals, Interval};
 use crate::metric::Metric;
 use crate::sites::Row;
 use serde::Serialize;

@@ -1,10 +1,7 @@
 //! Pages of a line that faulted more than once.
 
 use super::{Facts, Finding, What};
-use crate::metric::Metric;
-use crate::priced::Priced;
-use crate::tariff::Tariff;
-use crate::touched::maps;
+use crate::touched::faults_again;
 use serde::Serialize;
 
 /// More pages faulted than the dearest line has.
@@ -14,15 +11,6 @@ pub struct FaultsAgain {
     pub bytes: u64,
     /// What faulted, bytes.
     pub faulted_bytes: u64,
-}
-
-/// Whether more faulted than a line's blocks have. The headers of small blocks and what lies between them are touched, too.
-pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
-    let blocks = Metric::Allocations.value(metrics);
-    let page = tariff.page();
-    let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
-    let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
-    are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {

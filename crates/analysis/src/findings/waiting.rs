@@ -1,8 +1,8 @@
 //! Threads that wait for each other in the allocator.
 
 use super::{Facts, Finding, Share, What, Whole};
-use crate::costs::Interval;
 use crate::detectors::is_much_waiting;
+use crate::intervals::Interval;
 use serde::Serialize;
 
 /// Threads wait in the allocator.

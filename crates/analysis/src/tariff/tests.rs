@@ -1,4 +1,5 @@
 use super::*;
+use crate::costs::Costs;
 use memtoll_trace::meta::Price;
 use proptest::collection::vec;
 use proptest::prelude::*;

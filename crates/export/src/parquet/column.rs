@@ -1,7 +1,8 @@
 //! Columns of tables. A column is declared once: the file's schema, the tables in `docs/sql.md` and the tests come from it.
 
-use memtoll_analysis::metric::{self, TABLE};
+use memtoll_analysis::metric::TABLE;
 use memtoll_query::{CostIntervals, Figures};
+use memtoll_text::format;
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use parquet::data_type::ByteArray;
 use std::borrow::Cow;
@@ -62,13 +63,13 @@ impl Unit {
     }
 }
 
-impl From<metric::Unit> for Unit {
-    fn from(unit: metric::Unit) -> Unit {
+impl From<format::Unit> for Unit {
+    fn from(unit: format::Unit) -> Unit {
         match unit {
-            metric::Unit::Share => Unit::None,
-            metric::Unit::Count => Unit::Count,
-            metric::Unit::Bytes => Unit::Bytes,
-            metric::Unit::Time => Unit::Nanoseconds,
+            format::Unit::Share => Unit::None,
+            format::Unit::Count => Unit::Count,
+            format::Unit::Bytes => Unit::Bytes,
+            format::Unit::Time => Unit::Nanoseconds,
         }
     }
 }

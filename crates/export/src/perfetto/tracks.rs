@@ -152,9 +152,9 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
         }
         for Counted { about, value } in &counted {
             let unit = match about.unit {
-                memtoll_analysis::metric::Unit::Count | memtoll_analysis::metric::Unit::Share => UNIT_COUNT,
-                memtoll_analysis::metric::Unit::Bytes => UNIT_SIZE_BYTES,
-                memtoll_analysis::metric::Unit::Time => UNIT_TIME_NS,
+                memtoll_text::format::Unit::Count | memtoll_text::format::Unit::Share => UNIT_COUNT,
+                memtoll_text::format::Unit::Bytes => UNIT_SIZE_BYTES,
+                memtoll_text::format::Unit::Time => UNIT_TIME_NS,
             };
             let track = ids.of(Track::Counter(number, about.key), packets, |track| {
                 track.name = Some(about.title.to_owned());

@@ -1,12 +1,14 @@
 //! The totals of both sides.
 
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::costs::CostEstimates;
 use memtoll_analysis::diff::{Quantity, Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric, Unit};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
-use memtoll_analysis::tariff::{CostEstimates, Sees};
+use memtoll_analysis::sees::Sees;
+use memtoll_text::format::Unit;
 
 /// What is compared.
 struct Declared {

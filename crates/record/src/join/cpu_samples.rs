@@ -6,6 +6,7 @@
 
 use super::address_space::Kind;
 use super::places::CodeMapped;
+use super::sample::{Sample, Spot};
 use super::threads::{Call, Effect};
 use super::{Join, MOST_WAITING};
 use memtoll_kernel::{Mapping, Mode};
@@ -22,25 +23,6 @@ struct Code {
     /// Where in the file it begins, bytes.
     offset: u64,
     mapped: CodeMapped,
-}
-
-/// What code a sample met.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Spot {
-    Recorder,
-    /// At a byte of a file.
-    File(Arc<str>, u64),
-    /// Code that no file has.
-    Elsewhere,
-}
-
-/// A sample of which it is not known yet whether it met the thread inside a call.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// When.
-    pub at: Ticks,
-    spot: Spot,
-    mode: Mode,
 }
 
 /// What samples met: code, who ran, and the effect of the call that the thread was in.

@@ -6,7 +6,7 @@
 //! that instant (`Thread::compared`), and a wait of which all others have not made their next call stays undecided for a while.
 
 use super::Join;
-use super::threads::{Call, Effect, Off, Thread};
+use super::threads::{Call, Effect, Off, SleepNo, Thread};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::{ThreadNo, Ticks};
 use std::collections::VecDeque;
@@ -21,10 +21,6 @@ const TO_SLEEP_MICROSECONDS: u64 = 3;
 const SHORT_SLEEP_MICROSECONDS: u64 = 1_000;
 /// So long after its end, a wait is decided without the calls that are still missing, microseconds.
 const PATIENCE_MICROSECONDS: u64 = 20_000;
-
-/// Number of an instant at which a thread fell asleep.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub struct SleepNo(u64);
 
 /// A thread that was in the allocator when another one fell asleep.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -44,6 +44,7 @@ mod heap_pages;
 mod kernel_events;
 mod lock_holders;
 mod places;
+mod sample;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -2,10 +2,9 @@
 //! since.
 
 use super::call_time::Bill;
-use super::cpu_samples::Sample;
 use super::fault_time::Observed;
 use super::heap_pages::Share;
-use super::lock_holders::SleepNo;
+use super::sample::Sample;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 use rustc_hash::FxHashMap;
@@ -13,6 +12,10 @@ use rustc_hash::FxHashMap;
 /// Faults, samples or spans of one thread that wait for its next call, at the most: then they are told as outside of all. A
 /// program that computes for a minute between two calls has 60,000 samples.
 pub const MOST_WAITING: usize = 1 << 16;
+
+/// Number of an instant at which a thread fell asleep.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct SleepNo(pub u64);
 
 /// A call of a hooked function.
 #[derive(Clone, Copy, Default, Debug)]

@@ -2,10 +2,10 @@
 
 use super::fate;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
-use memtoll_analysis::metric::Unit;
 use memtoll_analysis::names;
 use memtoll_query::comparison::{Comparison, Total};
 use memtoll_text::format;
+use memtoll_text::format::Unit;
 
 /// Numbers of a unit as text.
 pub(super) trait InWords: Copy {

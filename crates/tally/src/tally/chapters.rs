@@ -3,8 +3,9 @@
 
 use super::own_mappings::OwnMappings;
 use super::patterns::Old;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, Usual, counted_from_1};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, counted_from_1};
 use crate::curve::CurveBuilder;
+use crate::usual::Usual;
 use crate::zeroed::List;
 use crate::{Everything, Select};
 use memtoll_trace::chapter::{self, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites};

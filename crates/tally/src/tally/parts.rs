@@ -4,74 +4,16 @@
 
 use super::{LiveBlock, SiteIndex, Tally};
 use crate::Select;
+use crate::usual::Usual;
 use crate::zeroed::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::op::Op;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use rustc_hash::FxHashMap;
 
-const SIZE_BITS: u32 = 40;
-const THREAD_BITS: u32 = 18;
-const _: () = assert!(SIZE_BITS + THREAD_BITS + Op::BITS == u64::BITS);
 /// Most programs have fewer.
 const FIRST_SLOTS: usize = 1 << 8;
-
-/// The usual thread, size and operation of a site, packed; zero: it has none yet.
-///
-/// ```text
-/// operation (6 bits) | thread (18 bits) | size (40 bits)
-/// ```
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usual(u64);
-
-impl Usual {
-    /// Blocks of this size and threads with such a number are rare.
-    const NEVER: Usual = Usual(u64::MAX);
-    const WITHOUT_OPERATION: u64 = (1 << (SIZE_BITS + THREAD_BITS)) - 1;
-
-    #[inline(always)]
-    fn new(operation: u8, thread: ThreadNo, size: u64) -> Usual {
-        let thread = thread.get();
-        if size >> SIZE_BITS != 0 || thread >= (1 << THREAD_BITS) - 1 {
-            return Usual::NEVER;
-        }
-        Usual(u64::from(operation) << (SIZE_BITS + THREAD_BITS) | u64::from(thread) << SIZE_BITS | size)
-    }
-
-    /// Of what becomes of a block: not of a call.
-    #[inline(always)]
-    fn of_block(block: &LiveBlock) -> Usual {
-        Usual::new(0, block.thread, block.size())
-    }
-
-    #[inline(always)]
-    fn is_of_block(self, block: &LiveBlock) -> bool {
-        (self.0 ^ Usual::of_block(block).0) & Usual::WITHOUT_OPERATION == 0
-    }
-
-    fn operation(self) -> u8 {
-        (self.0 >> (SIZE_BITS + THREAD_BITS)) as u8
-    }
-
-    /// What is usual if `other` is as well.
-    fn and(self, other: Usual) -> Option<Usual> {
-        match () {
-            () if other == Usual::NEVER => None,
-            () if self == Usual::default() => Some(other),
-            () if (self.0 ^ other.0) & Usual::WITHOUT_OPERATION != 0 => None,
-            () if self.operation() == 0 => Some(other),
-            () => None,
-        }
-    }
-
-    fn unpacked(self) -> parts::Usual {
-        let thread = ThreadNo::new((self.0 >> SIZE_BITS & ((1 << THREAD_BITS) - 1)) as u32);
-        let size = self.0 & ((1 << SIZE_BITS) - 1);
-        parts::Usual { thread, size, operation: self.operation() }
-    }
-}
 
 /// A site, a thread, and a size of blocks. They are packed, so that comparing two keys takes two steps. Keys are in the order of
 /// sites, then threads, then sizes.

@@ -1,7 +1,7 @@
 //! What to change, and what that saves.
 
-use super::overview::paragraph;
 use crate::colors::{BOLD, SOFT};
+use crate::draw::paragraph;
 use crate::text::{fit, safe};
 use memtoll_advise::{Advice, Finding, Range, Saves, verified};
 use memtoll_text::format::{self, Unit};

@@ -3,11 +3,11 @@
 use super::{Known, Shown, advice, lines};
 use crate::browse::Scroll;
 use crate::colors::{BOLD, SOFT};
-use crate::draw::{Pane, columns_of};
+use crate::draw::{Pane, columns_of, paragraph};
 use crate::keys::Action;
 use crate::parts::{Part, parts};
 use crate::question::Question;
-use crate::text::{safe, time, wrapped};
+use crate::text::{time, wrapped};
 use memtoll_analysis::balance::Balance;
 use memtoll_query::{Answer, Shown as Found};
 use ratatui::text::{Line, Span};
@@ -46,14 +46,6 @@ impl OverviewView {
     pub fn act(&mut self, action: Action) -> bool {
         self.scroll.act(action)
     }
-}
-
-/// A text in lines, behind a heading.
-pub fn paragraph(head: &str, text: &str, width: usize) -> Vec<Line<'static>> {
-    let indent = " ".repeat(head.chars().count());
-    let lines = wrapped(&safe(text), width.saturating_sub(indent.len()).max(8));
-    let line = |(at, line): (usize, String)| Line::raw(format!("{}{line}", if at == 0 { head } else { &indent }));
-    lines.into_iter().enumerate().map(line).collect()
 }
 
 /// The bar that adds up, and what its parts are.

@@ -1,10 +1,9 @@
 //! What was recorded, and what is missing.
 
 use super::Shown;
-use super::overview::paragraph;
 use crate::browse::Scroll;
 use crate::colors::{BOLD, SOFT};
-use crate::draw::Pane;
+use crate::draw::{Pane, paragraph};
 use crate::keys::Action;
 use memtoll_text::format;
 use ratatui::text::Line;
