@@ -3,8 +3,8 @@
 //! The target can write anything into it, so nothing read from it is trusted: numbers are checked before they become
 //! addresses, and a broken arena ends in an error, not in a crash.
 
+use crate::bytes_range::BytesRange;
 use crate::proc_files;
-use crate::process_polling::BytesRange;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::ids::{ImageNo, NodeId};
 use memtoll_trace::nodes::Node;

@@ -11,9 +11,11 @@
 //! of ancestors, never those of descendants.
 
 use crate::arena::Arena;
-use crate::run::Run;
-use crate::sink::Sink;
-use std::collections::BTreeMap;
+use crate::surroundings::Surroundings;
+use memtoll_kernel::KernelEvent;
+use memtoll_trace::inherited::Inherited;
+use memtoll_trace::meta::Exit;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
@@ -49,11 +51,41 @@ pub struct Family {
     arena: Weak<Arena>,
 }
 
+/// What an image does for the children that it has forked.
+pub trait Ancestor: Send {
+    /// Whose `address` was at the time `at` of a fork of this image, units.
+    fn bequeaths(&self, address: u64, at: u64) -> Option<Owned>;
+
+    /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
+    fn child_was_silent(&self, at: u64, silent: Silent);
+}
+
+/// Whose a piece of inherited memory is.
+#[derive(Clone, Copy)]
+pub struct Owned {
+    pub from: Inherited,
+    pub start: u64,
+    pub size: u64,
+    pub of_file: bool,
+}
+
+/// A child that was silent until it ended or executed a program.
+pub struct Silent {
+    pub pid: u32,
+    pub parent: u32,
+    /// When it was over, ticks.
+    pub ended: u64,
+    /// How, if that is known.
+    pub exit: Option<Exit>,
+    /// What the kernel told.
+    pub events: VecDeque<KernelEvent>,
+}
+
 /// An image's sink, which knows what its children inherit.
-pub struct Estate {
-    run: Arc<Run>,
+pub struct Estate<S: ?Sized = dyn Ancestor> {
+    around: Arc<Surroundings>,
     family: Arc<Family>,
-    sink: Mutex<Sink>,
+    sink: Mutex<S>,
 }
 
 /// A forked child may ask.
@@ -65,7 +97,7 @@ pub struct Fork {
     pub at: u64,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -119,19 +151,27 @@ impl Family {
     }
 }
 
-impl Estate {
+impl<S> Estate<S> {
     /// Of the image whose events `sink` takes.
-    pub fn new(run: Arc<Run>, family: Arc<Family>, sink: Sink) -> Arc<Estate> {
-        Arc::new(Estate { run, family, sink: Mutex::new(sink) })
+    pub fn new(around: Arc<Surroundings>, family: Arc<Family>, sink: S) -> Arc<Estate<S>> {
+        Arc::new(Estate { around, family, sink: Mutex::new(sink) })
     }
 
+    /// The sink, if no child can ask any more.
+    pub fn into_sink(self: Arc<Self>) -> Option<S> {
+        let estate = Arc::into_inner(self)?;
+        Some(estate.sink.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<S: ?Sized> Estate<S> {
     /// The sink, once others have asked what they want to know.
-    pub fn sink(&self) -> MutexGuard<'_, Sink> {
+    pub fn sink(&self) -> MutexGuard<'_, S> {
         locked(&self.sink)
     }
 
     /// The same, unless its worker is at work.
-    pub fn idle_sink(&self) -> Option<MutexGuard<'_, Sink>> {
+    pub fn idle_sink(&self) -> Option<MutexGuard<'_, S>> {
         match self.sink.try_lock() {
             Ok(sink) => Some(sink),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -143,18 +183,12 @@ impl Estate {
     pub fn family(&self) -> &Arc<Family> {
         &self.family
     }
-
-    /// The sink, if no child can ask any more.
-    pub fn into_sink(self: Arc<Self>) -> Option<Sink> {
-        let estate = Arc::into_inner(self)?;
-        Some(estate.sink.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl Fork {
     /// A child is forked at a time in ticks.
     pub fn new(estate: Arc<Estate>, ticks: u64) -> Fork {
-        let at = estate.run.around.clock.units(ticks);
+        let at = estate.around.clock.units(ticks);
         *locked(&estate.family.living).entry(at).or_default() += 1;
         Fork { estate, ticks, at }
     }
@@ -162,6 +196,11 @@ impl Fork {
     /// The image that the child inherits from.
     pub fn estate(&self) -> &Arc<Estate> {
         &self.estate
+    }
+
+    /// Whose `address` was at the fork.
+    pub fn bequeaths(&self, address: u64) -> Option<Owned> {
+        self.estate.sink().bequeaths(address, self.at)
     }
 
     /// Whether the ancestors' workers have come as far as the forks: what they know now is all.

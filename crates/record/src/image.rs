@@ -71,7 +71,7 @@ pub struct Worker {
     heads: Vec<Option<u64>>,
     order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
     feed: Option<Feed>,
-    estate: Arc<Estate>,
+    estate: Arc<Estate<Sink>>,
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
@@ -141,8 +141,8 @@ impl Worker {
         let now = run.around.clock.now();
         let family = Arc::new(Family::of(&arena));
         let sink = Sink::new(run.clone(), about, family.clone());
-        let estate = Estate::new(run.clone(), family, sink);
-        let feed = run.kernel().map(|kernel| kernel.feed(pid, now, &estate));
+        let estate = Estate::new(run.around.clone(), family, sink);
+        let feed = run.kernel().map(|kernel| kernel.feed(pid, now, estate.clone()));
         let backlog = Backlog::new(run.backlog.clone());
         let growth = Growth::new(run.backlog.clone());
         Worker {

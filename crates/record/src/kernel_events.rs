@@ -3,9 +3,7 @@
 //! One collector hears of everything. Each worker takes what belongs to its image: a process begins a new image with each
 //! exec, so events are kept by process and by the number of its execs.
 
-use crate::clock::Clock;
-use crate::fork_family::{Estate, Family, Fork};
-use crate::sink::Silent;
+use crate::fork_family::{Estate, Family, Fork, Silent};
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
 use memtoll_kernel::{Collector, Doorbell, Intake, KernelEvent, Totals, View, What};
@@ -262,8 +260,8 @@ impl Kernel {
     }
 
     /// The events of the image that runs in a process at the time `at`, in ticks.
-    pub fn feed(self: &Arc<Self>, pid: u32, at: u64, estate: &Arc<Estate>) -> Feed {
-        let claim = Claim { at, estate: Arc::downgrade(estate) };
+    pub fn feed(self: &Arc<Self>, pid: u32, at: u64, estate: Arc<Estate>) -> Feed {
+        let claim = Claim { at, estate: Arc::downgrade(&estate) };
         self.locked().claims.entry(pid).or_default().push(claim);
         let family = estate.family().clone();
         Feed { kernel: self.clone(), pid, began: at, family, key: None, events: VecDeque::new() }
@@ -349,28 +347,4 @@ impl Drop for Feed {
             self.kernel.locked().queues.remove(&key);
         }
     }
-}
-
-/// What a page fault costs here, about: ticks. Only used to tell what else a call did in which faults happened; reports
-/// use prices that are measured with more care.
-pub fn rough_fault_ticks(clock: &Clock) -> u64 {
-    const PAGES: usize = 15;
-    let bytes = PAGES * rustix::param::page_size();
-    let (protection, flags) =
-        (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::PRIVATE);
-    // SAFETY: a fresh mapping, used only here.
-    let Ok(memory) = (unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }) else {
-        return 0;
-    };
-    let mut spans = Vec::with_capacity(PAGES);
-    for page in 0..PAGES {
-        let before = clock.now();
-        // SAFETY: within the mapping.
-        unsafe { memory.cast::<u8>().add(page * rustix::param::page_size()).write_volatile(1) };
-        spans.push(clock.now().wrapping_sub(before));
-    }
-    // SAFETY: nothing refers to it any more.
-    let _ = unsafe { rustix::mm::munmap(memory, bytes) };
-    spans.sort_unstable();
-    spans[PAGES / 2]
 }

@@ -25,6 +25,7 @@
 mod abort_handler;
 mod arena;
 mod backlog;
+mod bytes_range;
 mod c_library;
 mod cache_folder;
 mod chunk_cursor;

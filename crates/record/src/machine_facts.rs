@@ -1,7 +1,7 @@
 //! What is the same for all processes of a run: the clock, and facts about the machine.
 
 use crate::clock::{Clock, UNIT_TICKS_LOG2};
-use crate::{kernel_events, proc_files};
+use crate::proc_files;
 use memtoll_trace::ids::{Ticks, Units};
 use memtoll_trace::meta::Machine;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Surroundings {
         Surroundings {
             ticks_per_microsecond: clock.ticks_per_microsecond(),
             processors: machine.processors as usize,
-            fault: Ticks(kernel_events::rough_fault_ticks(&clock)),
+            fault: Ticks(rough_fault_ticks(&clock)),
             always_huge: proc_files::always_huge_pages(),
             recorder: OnceLock::new(),
             machine,
@@ -61,4 +61,28 @@ impl Surroundings {
 #[inline(always)]
 pub fn span(ticks: Ticks) -> Units {
     Units((ticks.0 + (1 << (UNIT_TICKS_LOG2 - 1))) >> UNIT_TICKS_LOG2)
+}
+
+/// What a page fault costs here, about: ticks. Only used to tell what else a call did in which faults happened; reports
+/// use prices that are measured with more care.
+fn rough_fault_ticks(clock: &Clock) -> u64 {
+    const PAGES: usize = 15;
+    let bytes = PAGES * rustix::param::page_size();
+    let (protection, flags) =
+        (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::PRIVATE);
+    // SAFETY: a fresh mapping, used only here.
+    let Ok(memory) = (unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }) else {
+        return 0;
+    };
+    let mut spans = Vec::with_capacity(PAGES);
+    for page in 0..PAGES {
+        let before = clock.now();
+        // SAFETY: within the mapping.
+        unsafe { memory.cast::<u8>().add(page * rustix::param::page_size()).write_volatile(1) };
+        spans.push(clock.now().wrapping_sub(before));
+    }
+    // SAFETY: nothing refers to it any more.
+    let _ = unsafe { rustix::mm::munmap(memory, bytes) };
+    spans.sort_unstable();
+    spans[PAGES / 2]
 }

@@ -7,6 +7,7 @@ mod early_releases;
 mod fork_inheritance;
 mod image_facts;
 mod image_records;
+mod kept;
 mod ledger;
 mod live_blocks;
 mod pool_events;
@@ -31,7 +32,8 @@ use block_writer::{BlockWriter, NodesWritten};
 use early_releases::Early;
 use fork_inheritance::Heirs;
 use image_facts::Facts;
-use ledger::{Awaited, Kept, Ledger, Released};
+use kept::Kept;
+use ledger::{Awaited, Ledger, Released};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
@@ -43,8 +45,6 @@ use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
 use std::sync::Arc;
 use time_base::TimeBase;
-
-pub use children_without_calls::Silent;
 
 /// What is done with the events of an image: facts are kept, blocks looked up, costs joined, and all of it written.
 pub struct Sink {

@@ -4,19 +4,18 @@
 //! its memory is gone before memtoll hears of its end: then the last look tells, with what the kernel told of page
 //! faults since. And only looks at all processes at once say what they had together.
 
-mod bytes_range;
 mod final_figures;
 mod peak_of_all_processes;
 mod polled_process;
 mod recent_changes;
 
 use crate::arena::Arena;
+use crate::bytes_range::BytesRange;
 use crate::identity::Identity;
 use crate::machine_facts::Surroundings;
 use crate::proc_files;
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
-pub use bytes_range::BytesRange;
 pub use final_figures::Word;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Resident;

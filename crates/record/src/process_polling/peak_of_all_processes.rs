@@ -10,7 +10,7 @@
 //! process may have had more: that much, at most, it had all the time from one look to the next. A process that begins or
 //! ends between two looks counts only while it lives.
 
-use super::bytes_range::BytesRange;
+use crate::bytes_range::BytesRange;
 
 /// Intervals that are kept; then each two become one.
 const MOST_INTERVALS: usize = 8192;

@@ -1,7 +1,8 @@
 //! A process under observation, and its figures when it has ended.
 
-use super::{BytesRange, Recent};
+use super::Recent;
 use crate::arena::Arena;
+use crate::bytes_range::BytesRange;
 use crate::identity::Identity;
 use crate::proc_files::{self, Memory};
 use memtoll_trace::meta::{Resident, Usage};

@@ -5,34 +5,21 @@ use super::Sink;
 use super::fork_inheritance::Adopted;
 use super::image_facts::Facts;
 use super::write_order::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
+use crate::fork_family::{Ancestor, Silent};
 use crate::join::Join;
-use memtoll_kernel::KernelEvent;
 use memtoll_tally::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
 use memtoll_trace::meta::{Exit, Image, ImageEnd, RecorderStats, Thread};
 use memtoll_trace::nodes;
-use std::collections::VecDeque;
-
-/// A child that was silent until it ended or executed a program.
-pub struct Silent {
-    pub pid: u32,
-    pub parent: u32,
-    /// When it was over, ticks.
-    pub ended: u64,
-    /// How, if that is known.
-    pub exit: Option<Exit>,
-    /// What the kernel told.
-    pub events: VecDeque<KernelEvent>,
-}
 
 /// Its only thread that says anything.
 const THREAD: ThreadNo = ThreadNo::FIRST;
 
 impl Sink {
-    /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
-    pub fn child_was_silent(&self, at: u64, silent: Silent) {
+    /// See [`crate::family::Ancestor::child_was_silent`].
+    pub(super) fn write_silent_child(&self, at: u64, silent: Silent) {
         let Silent { pid, parent, ended, exit, events } = silent;
         let (run, clock) = (&self.run, &self.run.around.clock);
         let began = events.front().map_or(ended, |event| event.ticks);

@@ -3,8 +3,9 @@
 //! Most of them still are when a child asks. What has been released since is kept here as long as a child may
 //! ask for it: a block costs nothing unless it was live at the fork of a child that lives.
 
-use super::{Kept, Sink};
-use crate::fork_family::{Family, Fork};
+use super::Sink;
+use super::kept::Kept;
+use crate::fork_family::{Ancestor, Family, Owned, Silent};
 use crate::join::{self, AddressSpace, Answer};
 use memtoll_trace::ids::{Bytes, NodeId, Ticks, Units};
 use memtoll_trace::inherited::Inherited;
@@ -53,15 +54,6 @@ pub struct Adopted {
     nodes: Vec<Inherited>,
     ids: FxHashMap<Inherited, NodeId>,
     written: usize,
-}
-
-/// Whose a piece of inherited memory is.
-#[derive(Clone, Copy)]
-pub struct Owned {
-    pub from: Inherited,
-    start: u64,
-    size: u64,
-    of_file: bool,
 }
 
 impl Owned {
@@ -218,11 +210,6 @@ impl Sink {
         block.map(|block| Owned { of_file, ..block }).or(of_mapping)
     }
 
-    /// Whose `address` was at the time `at` of a fork of this image, units.
-    pub(super) fn bequeaths(&self, address: u64, at: u64) -> Option<Owned> {
-        self.owned(address, at).or_else(|| self.inherits(address, at))
-    }
-
     /// Whose inherited memory `address` is at a time in units. All that this image has made itself, the caller has looked at.
     fn inherits(&self, address: u64, time: u64) -> Option<Owned> {
         let fork = self.heirs.family.ancestor()?;
@@ -254,9 +241,13 @@ impl Sink {
     }
 }
 
-impl Fork {
-    fn bequeaths(&self, address: u64) -> Option<Owned> {
-        self.estate().sink().bequeaths(address, self.at)
+impl Ancestor for Sink {
+    fn bequeaths(&self, address: u64, at: u64) -> Option<Owned> {
+        self.owned(address, at).or_else(|| self.inherits(address, at))
+    }
+
+    fn child_was_silent(&self, at: u64, silent: Silent) {
+        self.write_silent_child(at, silent);
     }
 }
 

@@ -6,19 +6,13 @@
 #[cfg(doc)]
 use super::early_releases;
 use super::early_releases::{Early, EarlyReleases};
+use super::kept::Kept;
 use super::live_blocks::LiveBlocks;
 use super::pools::Pools;
 use super::reused_addresses::Overtaken;
 use memtoll_tally::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
-
-/// What is kept of a block while it lives.
-#[derive(Clone, Copy)]
-pub struct Kept {
-    pub number: BlockNo,
-    pub block: LiveBlock,
-}
 
 /// A release that is done.
 pub struct Released {

@@ -1,7 +1,8 @@
 //! Events of the program's own allocators: what they release and acquire, and what memory that goes takes with it.
 
+use super::Sink;
+use super::kept::Kept;
 use super::pools::{Handed, Lender};
-use super::{Kept, Sink};
 use crate::arena::Arena;
 use crate::join;
 use crate::wire::{Blob, PoolBlob, Record, kind};

@@ -11,7 +11,7 @@
 //! Pools contain each other or are apart; blocks of one pool never overlap. What is said later holds: whatever it
 //! overlaps, and does not nest in, is over.
 
-use super::Kept;
+use super::kept::Kept;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::meta::Pool as About;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -4,7 +4,7 @@
 //! given the address to another thread, the supervisor does not hold back all others' events for it: the release comes
 //! late, and must still find its own block and not the one that has the address now.
 
-use super::Kept;
+use super::kept::Kept;
 use std::collections::VecDeque;
 
 /// Blocks that are kept at a time. There are fewer threads in the middle of a release; blocks whose release is missing come on top.
