@@ -2,12 +2,14 @@
 
 use crate::columns::METRICS;
 use crate::error::Error;
-use crate::figures::{FIGURES, Mean};
+use crate::figures::FIGURES;
+use crate::grouping::{By, Per, Runs, Sites};
+use crate::means::Mean;
 use crate::question::{bases, matching};
 use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
-use crate::statement::{self, By, Per, Runs, Sites};
+use crate::statement;
 use crate::store::Store;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::library::qualified_name;

@@ -11,8 +11,8 @@ use crate::cluster::{self, SCHEMA};
 use crate::dialect::{CLICKHOUSE, Dialect};
 use crate::error::Error;
 use crate::run::Run;
-use crate::schema::{OF_DAYS, OF_RUNS, VERSION};
-use crate::statement::{Select, Sql};
+use crate::schema::{OF_DAYS, OF_RUNS, VERSION, other_version};
+use crate::sql::{Select, Sql};
 use crate::store::{Added, Purpose, Rows, Store};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -121,7 +121,7 @@ impl ClickHouse {
             match version.first().map_or(0, |row| row[0].number() as i64) {
                 VERSION => return Ok(()),
                 0 => {}
-                other => return Err(Error::schema(&self.name, other)),
+                other => return Err(other_version(&self.name, other)),
             }
         } else if crate::schema::tables(true).iter().any(|table| has(table.name)) {
             return Err(Error::NotAStore(self.name.clone()));

@@ -1,6 +1,6 @@
 //! Where SQLite and ClickHouse differ. All statements are written once, with the words that stand here.
 
-use crate::schema::Kind;
+use crate::layout::{Kind, Table};
 
 /// The words of an engine.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Dialect {
     /// The type of a column.
     pub column: fn(Kind) -> &'static str,
     /// What ends the declaration of a table: by day and service, or by its key.
-    pub end: fn(&crate::schema::Table) -> String,
+    pub end: fn(&Table) -> String,
     /// A value of runs that chance gave them. Where it can be, it is one by which their rows are sorted.
     pub random: &'static str,
     /// A run as a text that is in the order of runs.

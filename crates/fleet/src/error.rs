@@ -1,7 +1,5 @@
 //! What can go wrong with a store.
 
-use crate::schema::VERSION;
-
 /// Why a store does not do what it was asked for: what was expected, what was found, what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,12 +18,14 @@ pub enum Error {
     #[error("{0} is no store of memtoll fleet: choose another file")]
     NotAStore(String),
     /// Another memtoll made it.
-    #[error("{store} has schema {found}, and this memtoll knows schema {VERSION}: {next}")]
+    #[error("{store} has schema {found}, and this memtoll knows schema {known}: {next}")]
     Schema {
         /// The store.
         store: String,
         /// Its schema.
         found: i64,
+        /// The schema of this memtoll.
+        known: i64,
         /// What to do.
         next: &'static str,
     },
@@ -56,16 +56,4 @@ pub enum Error {
     /// A question that the store cannot answer.
     #[error("{0}")]
     Question(String),
-}
-
-impl Error {
-    /// For a store whose schema is another one.
-    pub(crate) fn schema(store: &str, found: i64) -> Error {
-        let next = if found > VERSION {
-            "use the memtoll that made it, or a newer one"
-        } else {
-            "add the recordings to a new store"
-        };
-        Error::Schema { store: store.to_owned(), found, next }
-    }
 }

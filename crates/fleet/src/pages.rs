@@ -8,10 +8,11 @@ mod html;
 mod link;
 
 use crate::error::Error;
+use crate::grouping::{By, Per};
 use crate::question::{Question, compare, top, trend, usual_label};
 use crate::run::{HOST, SERVICE, VERSION};
 use crate::selection::Selection;
-use crate::statement::{self, By, Per};
+use crate::statement;
 use crate::store::Store;
 use crate::table::{Table, Value};
 use html::Html;

@@ -9,10 +9,11 @@ pub use top::top;
 pub use trend::{trend, usual_label};
 
 use crate::error::Error;
+use crate::grouping::{By, Per, Runs};
 use crate::identity::Key;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
-use crate::statement::{self, By, Per, Runs};
+use crate::statement;
 use crate::store::{Cell, Store};
 use crate::table::Value;
 use memtoll_analysis::estimate::Estimate;

@@ -2,7 +2,9 @@
 
 use crate::columns::{METRICS, name};
 use crate::dialect::Dialect;
+use crate::error::Error;
 use crate::figures::{self, FIGURES};
+use crate::layout::{Column, Kind, Table};
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
@@ -13,61 +15,6 @@ pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
 
 /// The tables that have sums of whole days.
 pub const OF_DAYS: [&str; 3] = ["rolls", "rolled_runs", "rolled_sums"];
-
-/// What a column holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// One upload of a run.
-    Run,
-    /// A call stack.
-    Stack,
-    /// 128 bits.
-    Id,
-    /// A function or a frame.
-    Key,
-    /// Several of them.
-    Keys,
-    /// Text.
-    Text,
-    /// A day, UTC.
-    Day,
-    /// Ns since 1970.
-    Time,
-    /// A count, bytes, or ns.
-    Count,
-    /// A small number.
-    Small,
-    /// Any number.
-    Number,
-}
-
-/// A column.
-#[derive(Debug)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// What it holds.
-    pub kind: Kind,
-    /// Whether it is there only to find rows faster in large stores.
-    pub is_for_large: bool,
-}
-
-/// A table.
-#[derive(Debug)]
-pub struct Table {
-    /// Its name.
-    pub name: &'static str,
-    /// Its columns.
-    pub columns: Vec<Column>,
-    /// Where it is sorted by.
-    pub key: Vec<&'static str>,
-    /// Of rows with the same key, the one with the largest value here counts.
-    pub replaced_by: Option<&'static str>,
-    /// What parts of it can be dropped.
-    pub partition: &'static str,
-    /// What decides on which shard of a cluster a row is: a run's rows are together, and so are rows that replace each other.
-    pub shard: &'static str,
-}
 
 /// All tables. `large`: with what large stores need.
 pub fn tables(large: bool) -> Vec<Table> {
@@ -263,10 +210,14 @@ impl Table {
             self.columns.iter().map(|column| format!("{} {}", column.name, (dialect.column)(column.kind))).collect();
         format!("CREATE TABLE IF NOT EXISTS {database}{} ({}{}", self.name, columns.join(", "), (dialect.end)(self))
     }
+}
 
-    /// The statement that adds a row: a `?` for each column. `or`: what happens to one whose key is there.
-    pub fn insertion(&self, or: &str) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        format!("INSERT {or}INTO {} ({}) VALUES ({})", self.name, names.join(", "), vec!["?"; names.len()].join(", "))
-    }
+/// Why a store whose schema is another one is refused.
+pub(crate) fn other_version(store: &str, found: i64) -> Error {
+    let next = if found > VERSION {
+        "use the memtoll that made it, or a newer one"
+    } else {
+        "add the recordings to a new store"
+    };
+    Error::Schema { store: store.to_owned(), found, known: VERSION, next }
 }

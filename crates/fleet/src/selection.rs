@@ -1,11 +1,11 @@
 //! Which runs and which of their stacks are asked for.
 
 use crate::columns::seen;
+use crate::day::day;
 use crate::dialect::Dialect;
-use crate::rollup::Rolls;
+use crate::rolls::Rolls;
 use crate::run::{HOST, SERVICE};
-use crate::statement::Sql;
-use crate::store::day;
+use crate::sql::Sql;
 use memtoll_analysis::metric::Metric;
 use regex::Regex;
 

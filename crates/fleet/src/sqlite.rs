@@ -1,12 +1,14 @@
 //! A store in one file.
 
+use crate::day::day;
 use crate::dialect::{Dialect, SQLITE};
 use crate::error::Error;
 use crate::identity::Id;
+use crate::layout::Table;
 use crate::run::{Run, Stack, number};
-use crate::schema::{OF_DAYS, OF_RUNS, Table, VERSION, tables};
-use crate::statement::{Select, Sql};
-use crate::store::{Added, Cell, Purpose, Rows, Store, day};
+use crate::schema::{OF_DAYS, OF_RUNS, VERSION, other_version, tables};
+use crate::sql::{Select, Sql};
+use crate::store::{Added, Cell, Purpose, Rows, Store};
 use rusqlite::types::{ToSql, Value, ValueRef};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params_from_iter,
@@ -53,7 +55,7 @@ impl Sqlite {
         transaction.commit().map_err(failed)?;
         match found {
             (APPLICATION, VERSION) => {}
-            (APPLICATION, other) => return Err(Error::schema(&name, other)),
+            (APPLICATION, other) => return Err(other_version(&name, other)),
             _ if is_new && purpose == Purpose::Add => {}
             _ => return Err(Error::NotAStore(name)),
         }

@@ -5,118 +5,12 @@
 
 use crate::columns::{is_largest_of_windows, name};
 use crate::dialect::Dialect;
+use crate::grouping::{Buckets, By, Per, Runs, Sites};
 use crate::identity::Key;
-use crate::rollup::Rolls;
+use crate::rolls::Rolls;
 use crate::selection::Selection;
+use crate::sql::{Select, Sql};
 use memtoll_analysis::metric::Metric;
-
-/// A statement with the texts that a user gave, which are never part of it.
-#[derive(Clone, Debug, Default)]
-pub struct Sql {
-    /// With a `?` for each value.
-    pub text: String,
-    /// The values.
-    pub values: Vec<String>,
-}
-
-impl Sql {
-    /// A statement without values.
-    pub fn text(text: &str) -> Sql {
-        Sql { text: text.to_owned(), values: Vec::new() }
-    }
-
-    /// Adds words.
-    pub fn add(&mut self, words: &str) -> &mut Sql {
-        self.text += words;
-        self
-    }
-
-    /// Adds a text as a value.
-    pub fn bind(&mut self, value: &str) -> &mut Sql {
-        self.text += "?";
-        self.values.push(value.to_owned());
-        self
-    }
-
-    /// Adds a whole number.
-    pub fn number(&mut self, number: i64) -> &mut Sql {
-        self.text += &number.to_string();
-        self
-    }
-
-    /// Adds another statement.
-    pub fn sql(&mut self, other: &Sql) -> &mut Sql {
-        self.text += &other.text;
-        self.values.extend_from_slice(&other.values);
-        self
-    }
-}
-
-/// A statement that gives rows.
-#[derive(Clone, Debug)]
-pub struct Select {
-    /// The statement.
-    pub sql: Sql,
-    /// How many values each row has. A server on which others than memtoll have a hand may give others.
-    pub columns: usize,
-}
-
-/// What sums are grouped by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
-    /// Nothing.
-    All,
-    /// The function that the report names of each stack.
-    Function,
-    /// All functions that the report shows of a stack, each once.
-    FunctionWithCallees,
-    /// The name of that function, whatever loaded file it is in.
-    Name,
-    /// The names of all these functions, each once.
-    NameWithCallees,
-    /// The line that the report names.
-    Line,
-    /// The loaded file of that function.
-    Module,
-    /// The program.
-    Process,
-    /// A column of runs.
-    Service,
-    /// The machine.
-    Host,
-}
-
-/// What values are divided by.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Per {
-    /// A run.
-    Run,
-    /// A second of processor time.
-    Cpu,
-    /// What a label counts, such as requests.
-    Label(String),
-}
-
-/// Runs, and what they are weighed and grouped by.
-pub struct Runs<'a> {
-    /// Which ones.
-    pub selection: &'a Selection,
-    /// The metric that must be known of them.
-    pub metric: Metric,
-    /// What values are divided by.
-    pub per: &'a Per,
-    /// The label whose values make groups; `None`: days.
-    pub buckets: Option<Buckets<'a>>,
-}
-
-/// What groups of runs are.
-#[derive(Clone, Copy, Debug)]
-pub enum Buckets<'a> {
-    /// The values of a label.
-    Label(&'a str),
-    /// Days.
-    Day,
-}
 
 /// The condition on runs of which a metric is known, and what values are divided by.
 fn counted(selection: &Selection, metric: Metric, per: &Per) -> Sql {
@@ -202,22 +96,6 @@ fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
     let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
     let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
     Sql::text(&format!("SELECT stack FROM ({}) AS c WHERE function IN ({keys})", (dialect.callers)("")))
-}
-
-/// Which rows are added up, of which functions.
-pub struct Sites<'a> {
-    /// Which runs.
-    pub selection: &'a Selection,
-    /// Only runs of which this is known.
-    pub per: &'a Per,
-    /// Only stacks that show one of these functions.
-    pub stacks: Option<&'a [Key]>,
-    /// Only stacks of which the report names one of these functions.
-    pub own: Option<&'a [Key]>,
-    /// What is added up; the first one decides which runs count.
-    pub metrics: &'a [Metric],
-    /// What sums are grouped by.
-    pub by: By,
 }
 
 /// A value that rows have in common; nothing if they differ.

@@ -1,12 +1,9 @@
 //! What an engine does for a store.
 
-use crate::clickhouse::ClickHouse;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::run::Run;
-use crate::sqlite::Sqlite;
-use crate::statement::{Select, Sql};
-use std::path::Path;
+use crate::sql::{Select, Sql};
 
 /// What became of a run that was to be added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,24 +83,4 @@ pub enum Purpose {
     Ask,
     /// To remove runs.
     Forget,
-}
-
-/// Opens a store: the path of a file, or `clickhouse://HOST:PORT/DATABASE`.
-///
-/// # Errors
-/// There is none, it cannot be reached, or it has another schema.
-pub fn open(store: &str, purpose: Purpose) -> Result<Box<dyn Store>, Error> {
-    let wrong = |why: &str| Error::Address { store: store.to_owned(), why: why.to_owned() };
-    match store.split_once("://") {
-        Some(("clickhouse" | "clickhouses", _)) => Ok(Box::new(ClickHouse::open(store, purpose)?)),
-        Some(("file", path)) => Ok(Box::new(Sqlite::open(Path::new(path), purpose)?)),
-        Some((scheme, _)) => Err(wrong(&format!("unknown kind of store: {scheme}://"))),
-        None if store.is_empty() => Err(wrong("it is empty")),
-        None => Ok(Box::new(Sqlite::open(Path::new(store), purpose)?)),
-    }
-}
-
-/// The day of a time, UTC, as `2026-11-23`.
-pub fn day(start_ns: i64) -> String {
-    memtoll_text::format::date(start_ns.max(0) as u64)[..10].to_owned()
 }

@@ -6,8 +6,9 @@ use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use clap::ValueHint;
 use memtoll_fleet::Error;
+use memtoll_fleet::open::open;
 use memtoll_fleet::run::{Run, Wish};
-use memtoll_fleet::store::{Added, Purpose, open};
+use memtoll_fleet::store::{Added, Purpose};
 use memtoll_text::format::counted;
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,10 @@ use super::{StoreArgument, failed};
 use crate::exit::{self, Code};
 use crate::output::{ColorChoice, Screen};
 use memtoll_fleet::cluster::{tables_of, tables_over};
+use memtoll_fleet::day::day;
+use memtoll_fleet::open::open;
 use memtoll_fleet::rollup::roll_up;
-use memtoll_fleet::store::{Purpose, day, open};
+use memtoll_fleet::store::Purpose;
 use memtoll_text::format::counted;
 
 /// Add up the runs of whole days, so that questions about many runs take less time

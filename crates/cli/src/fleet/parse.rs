@@ -3,7 +3,7 @@
 use crate::selection::parse_time;
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::columns;
-use memtoll_fleet::statement::Per;
+use memtoll_fleet::grouping::Per;
 use std::time::{Duration, SystemTime};
 
 /// A label with its value.

@@ -2,8 +2,9 @@
 
 use super::{Arguments, listen};
 use crate::exit::{self, Code};
+use memtoll_fleet::open::open;
 use memtoll_fleet::pages::page;
-use memtoll_fleet::store::{Purpose, open};
+use memtoll_fleet::store::Purpose;
 use memtoll_view::serve::pages::Page;
 use std::sync::{Mutex, PoisonError};
 

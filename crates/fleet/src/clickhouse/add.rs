@@ -144,7 +144,8 @@ fn listed(ids: &[Id]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::schema::{Kind, tables};
+    use crate::layout::Kind;
+    use crate::schema::tables;
 
     #[test]
     fn each_column_is_written() {

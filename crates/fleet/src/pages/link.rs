@@ -1,7 +1,7 @@
 //! The address of a page: a question in words.
 
 use crate::columns;
-use crate::statement::{By, Per};
+use crate::grouping::{By, Per};
 use memtoll_analysis::metric::Metric;
 
 /// What rows may be.

@@ -1,8 +1,9 @@
 use super::*;
 use crate::columns::METRICS;
 use crate::identity::Identity;
+use crate::open::open;
 use crate::run::{Frame, Function, Run, Site, Stack, Total};
-use crate::store::{Purpose, open};
+use crate::store::Purpose;
 use std::collections::BTreeSet;
 
 const HOSTILE: &str = "<script>alert(\"x\")</script>&'\u{1b}[31m";

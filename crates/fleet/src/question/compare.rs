@@ -2,9 +2,9 @@
 
 use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of, unnamed};
 use crate::error::Error;
+use crate::grouping::{By, Per, Runs, Sites};
 use crate::rollup::rolled;
 use crate::spread::Values;
-use crate::statement::{By, Per, Runs, Sites};
 use crate::store::Store;
 use crate::table::{Column, Kind, NAME, Table, Value};
 use memtoll_analysis::estimate::Estimate;

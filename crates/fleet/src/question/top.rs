@@ -4,10 +4,10 @@ use super::{
     DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of, unnamed,
 };
 use crate::error::Error;
-use crate::figures;
+use crate::grouping::{By, Per, Runs, Sites};
+use crate::means;
 use crate::rollup::rolled;
 use crate::selection::Selection;
-use crate::statement::{By, Per, Runs, Sites};
 use crate::store::{Cell, Store};
 use crate::table::{Column, Kind, NAME, Table, Value};
 use memtoll_analysis::metric::{COSTS, Metric};
@@ -84,7 +84,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     notes.extend(is_mean.then(|| INTERVALS.to_owned()));
     notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
     if selection.filter.is_none() && selection.processes.is_empty() {
-        notes.extend(figures::told(store, selection)?);
+        notes.extend(means::told(store, selection)?);
     }
     notes.extend(left_out(store, selection, *metric, drawn.of)?);
     notes.extend(unnamed(&shown));

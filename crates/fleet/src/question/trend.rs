@@ -2,10 +2,10 @@
 
 use super::{DRAWN, Drawn, INTERVALS, Known, Question, bases, changed, counted, filtered, none, spread_of};
 use crate::error::Error;
+use crate::grouping::{Buckets, By, Per, Runs, Sites};
 use crate::rollup::rolled;
 use crate::run::VERSION;
 use crate::spread::Values;
-use crate::statement::{Buckets, By, Per, Runs, Sites};
 use crate::store::Store;
 use crate::table::{Column, Kind, NAME, Table, Value};
 use memtoll_analysis::estimate::Estimate;
