@@ -110,7 +110,7 @@ pub enum Owner {
     /// A library's that is compiled into programs: the compiler may have inlined the program's code into it.
     Library,
     /// What is around every stack: the allocator's inner functions, the start of a thread, the C library.
-    Surroundings,
+    MachineFacts,
     /// The recorder stands between the program and what allocates for it: dlclose frees what the loader has kept,
     /// pthread_create allocates a thread's local storage.
     Recorder,
@@ -179,7 +179,7 @@ pub fn owner(function: &str, file: Option<&str>, module: &str) -> Owner {
     if loaded == RECORDER {
         Owner::Recorder
     } else if starts(SURROUNDINGS) || MODULES.iter().any(|prefix| loaded.starts_with(prefix)) || is_c_library(module) {
-        Owner::Surroundings
+        Owner::MachineFacts
     } else if starts(LIBRARIES) || file.is_some_and(|file| FOLDERS.iter().any(|folder| file.contains(folder))) {
         Owner::Library
     } else {
@@ -260,21 +260,21 @@ mod tests {
 
     #[test]
     fn libraries_are_told_from_programs() {
-        use Owner::{Library, Program, Recorder, Surroundings};
+        use Owner::{Library, MachineFacts, Program, Recorder};
         let cases = [
             ("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a", Library),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a", Library),
-            ("strdup", None, "/lib/libc.so.6", Surroundings),
-            ("_nss_systemd_getpwuid_r", None, "/lib/libnss_systemd.so.2", Surroundings),
+            ("strdup", None, "/lib/libc.so.6", MachineFacts),
+            ("_nss_systemd_getpwuid_r", None, "/lib/libnss_systemd.so.2", MachineFacts),
             ("NSS_Init", None, "/lib/libnss3.so", Program),
             ("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so", Recorder),
             ("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a", Library),
-            ("operator new(unsigned long)", None, "/bin/a", Surroundings),
-            ("alloc::raw_vec::RawVec<T,A>::grow_one", None, "/bin/a", Surroundings),
+            ("operator new(unsigned long)", None, "/bin/a", MachineFacts),
+            ("alloc::raw_vec::RawVec<T,A>::grow_one", None, "/bin/a", MachineFacts),
             ("memtoll::region::region(unsigned long)", Some("/src/include/memtoll/region.hpp"), "/bin/a", Library),
             ("memtoll_alloc", Some("/src/third_party/memtoll.h"), "/bin/a", Library),
             ("insert<u8>", Some("/rust/deps/hashbrown-0.16.1/src/map.rs"), "/bin/a", Library),
-            ("fmt::v9::vformat(fmt::v9::string_view)", None, "/lib/libfmt.so.9", Surroundings),
+            ("fmt::v9::vformat(fmt::v9::string_view)", None, "/lib/libfmt.so.9", MachineFacts),
             ("ROW::ROW(std::vector<int> const&)", Some("/src/row.cpp"), "/bin/a", Program),
             ("std_like", None, "/bin/a", Program),
             ("f", None, "/usr/lib/libmemtoll.so.1", Program),

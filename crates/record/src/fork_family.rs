@@ -11,7 +11,7 @@
 //! of ancestors, never those of descendants.
 
 use crate::arena::Arena;
-use crate::surroundings::Surroundings;
+use crate::machine_facts::MachineFacts;
 use memtoll_kernel::KernelEvent;
 use memtoll_trace::inherited::Inherited;
 use memtoll_trace::meta::Exit;
@@ -83,7 +83,7 @@ pub struct Silent {
 
 /// An image's sink, which knows what its children inherit.
 pub struct Estate<S: ?Sized = dyn Ancestor> {
-    around: Arc<Surroundings>,
+    around: Arc<MachineFacts>,
     family: Arc<Family>,
     sink: Mutex<S>,
 }
@@ -153,7 +153,7 @@ impl Family {
 
 impl<S> Estate<S> {
     /// Of the image whose events `sink` takes.
-    pub fn new(around: Arc<Surroundings>, family: Arc<Family>, sink: S) -> Arc<Estate<S>> {
+    pub fn new(around: Arc<MachineFacts>, family: Arc<Family>, sink: S) -> Arc<Estate<S>> {
         Arc::new(Estate { around, family, sink: Mutex::new(sink) })
     }
 

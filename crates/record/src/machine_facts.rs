@@ -7,7 +7,7 @@ use memtoll_trace::meta::Machine;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub struct Surroundings {
+pub struct MachineFacts {
     pub clock: Clock,
     pub machine: Machine,
     pub ticks_per_microsecond: u64,
@@ -20,11 +20,11 @@ pub struct Surroundings {
     recorder: OnceLock<PathBuf>,
 }
 
-impl Surroundings {
+impl MachineFacts {
     /// Looks at the machine. `clock` says when the run began.
-    pub fn look(clock: Clock) -> Surroundings {
+    pub fn look(clock: Clock) -> MachineFacts {
         let machine = proc_files::machine();
-        Surroundings {
+        MachineFacts {
             ticks_per_microsecond: clock.ticks_per_microsecond(),
             processors: machine.processors as usize,
             fault: Ticks(rough_fault_ticks(&clock)),

@@ -5,7 +5,7 @@ use crate::backlog::Budget;
 use crate::clock::Clock;
 use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
-use crate::machine_facts::Surroundings;
+use crate::machine_facts::MachineFacts;
 use crate::output::Output;
 use crate::proc_files;
 use crate::process_polling::Looks;
@@ -40,7 +40,7 @@ pub struct Recorded {
 
 pub struct Run {
     pub output: Output,
-    pub around: Arc<Surroundings>,
+    pub around: Arc<MachineFacts>,
     pub stack_depth: u32,
     /// Which rank of a parallel job this process is.
     pub rank: Option<Rank>,
@@ -84,7 +84,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Run {
     pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
-        let around = Arc::new(Surroundings::look(clock));
+        let around = Arc::new(MachineFacts::look(clock));
         Run {
             output,
             looks: Arc::new(Looks::new(around.clone())),

@@ -55,7 +55,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let own = site.frame.map(|frame| recording.frames.frame(frame).function);
     let is_asked = |frame: FrameId| {
         let texts = Texts::of(&recording.frames, frame);
-        owner(texts.function, texts.file, texts.module) == Owner::Surroundings
+        owner(texts.function, texts.file, texts.module) == Owner::MachineFacts
     };
     let mut found: Vec<(TextId, (u64, FrameId))> =
         by_function.into_iter().filter(|(_, (_, frame))| !is_asked(*frame)).collect();

@@ -53,7 +53,7 @@ pub use address_space::{AddressSpace, Kind};
 pub use places::{CodeMapped, CodePlace};
 pub use threads::{Call, Effect};
 
-use crate::machine_facts::{Surroundings, span};
+use crate::machine_facts::{MachineFacts, span};
 use crate::proc_files::MapLine;
 
 use fault_time::FaultTime;
@@ -130,7 +130,7 @@ pub struct OwnMapping {
 
 /// What the join knows of one process image.
 pub struct Join {
-    around: Arc<Surroundings>,
+    around: Arc<MachineFacts>,
     fault_time: FaultTime,
     /// A call of this length is looked at.
     long: Ticks,
@@ -162,7 +162,7 @@ pub struct Join {
 
 impl Join {
     /// For an image that has just begun, at the time `began`, with `mappings`; `None`: the kernel tells of all since its exec.
-    pub fn new(around: Arc<Surroundings>, began: Ticks, mappings: Option<&[MapLine]>) -> Join {
+    pub fn new(around: Arc<MachineFacts>, began: Ticks, mappings: Option<&[MapLine]>) -> Join {
         let mut join = Join {
             fault_time: FaultTime { quiet: around.fault, ticks_per_microsecond: around.ticks_per_microsecond },
             long: around.microseconds(LONG_MICROSECONDS),

@@ -18,7 +18,7 @@ fn number(thread: u32) -> ThreadNo {
 
 /// A join that knows two threads, 1 and 2 (with the ids 71 and 72), and a heap; and the time, ticks.
 fn two_threads() -> (Join, u64) {
-    let around = Arc::new(Surroundings::look(Clock::start()));
+    let around = Arc::new(MachineFacts::look(Clock::start()));
     let began = Ticks(around.clock.now());
     let mut join = Join::new(around, began, Some(&[]));
     join.thread_begins(number(1), 71, 0);
@@ -298,7 +298,7 @@ fn who_wakes_another_thread_may_return_after_it() {
 
 #[test]
 fn one_thread_waits_for_nobody() {
-    let around = Arc::new(Surroundings::look(Clock::start()));
+    let around = Arc::new(MachineFacts::look(Clock::start()));
     let now = around.clock.now();
     let mut join = Join::new(around, Ticks(now), Some(&[]));
     join.thread_begins(number(1), 71, 0);

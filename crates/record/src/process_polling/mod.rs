@@ -12,7 +12,7 @@ mod recent_changes;
 use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
 use crate::identity::Identity;
-use crate::machine_facts::Surroundings;
+use crate::machine_facts::MachineFacts;
 use crate::proc_files;
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
@@ -111,14 +111,14 @@ fn processor_time() -> Duration {
 
 /// All looks of a run.
 pub struct Looks {
-    around: Arc<Surroundings>,
+    around: Arc<MachineFacts>,
     state: Mutex<State>,
     over: Mutex<bool>,
     ends: Condvar,
 }
 
 impl Looks {
-    pub fn new(around: Arc<Surroundings>) -> Looks {
+    pub fn new(around: Arc<MachineFacts>) -> Looks {
         let state = State {
             watched: FxHashMap::default(),
             began: Instant::now(),

@@ -1,18 +1,18 @@
 //! Times of one image's events, as the file has them: they never decrease.
 
 use crate::clock::UNIT_TICKS_LOG2;
-use crate::machine_facts::Surroundings;
+use crate::machine_facts::MachineFacts;
 use memtoll_trace::ids::{Ticks, Units};
 use std::sync::Arc;
 
 pub struct TimeBase {
-    around: Arc<Surroundings>,
+    around: Arc<MachineFacts>,
     last: Units,
     late: u64,
 }
 
 impl TimeBase {
-    pub fn new(around: Arc<Surroundings>) -> TimeBase {
+    pub fn new(around: Arc<MachineFacts>) -> TimeBase {
         TimeBase { around, last: Units::ZERO, late: 0 }
     }
 
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn times_never_decrease() {
-        let mut time = TimeBase::new(Arc::new(Surroundings::look(Clock::start())));
+        let mut time = TimeBase::new(Arc::new(MachineFacts::look(Clock::start())));
         let now = time.now();
         let later = |units: u64| now + Ticks(units << UNIT_TICKS_LOG2);
         let first = time.next(later(100));
