@@ -18,7 +18,7 @@ impl Ceiling {
         let others = if draft.line.is_some() { &[][..] } else { &draft.with[..] };
         let sites = || std::iter::once(subject).chain(others.iter().map(|index| &facts.sites[*index]));
         let sum = |of: &dyn Fn(&Site) -> f64| Range::exact(sites().map(of).sum());
-        let faults = sum(&|site| (site.metrics().faults + site.metrics().huge_faults) as f64);
+        let faults = sum(&|site| (site.metrics().small_faults + site.metrics().huge_faults) as f64);
         let lines = sum(&|site| saving::most(facts, site)).likely + draft.own_work.high;
         let program =
             facts.balance.program().map_or(f64::INFINITY, |program| program.high.max(facts.balance.explained().value));
@@ -27,7 +27,7 @@ impl Ceiling {
             wall_ns: Range::exact(facts.wall.most()),
             faults: Range::exact(faults.likely + draft.faults_elsewhere),
             allocations: sum(&|site| site.acquired() as f64),
-            bytes: sum(&|site| site.metrics().bytes_allocated as f64),
+            bytes: sum(&|site| site.metrics().bytes as f64),
             peak_bytes: sum(&|site| site.metrics().peak_bytes as f64),
             resident_peak_bytes: Range::exact(facts.resident()),
         })

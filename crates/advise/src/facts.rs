@@ -167,13 +167,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Page faults of the run.
-    pub fn all_faults(&self) -> f64 {
-        self.balance.faults.counted.unwrap_or(self.sums.total.faults) as f64
+    pub fn faults(&self) -> f64 {
+        self.balance.faults.counted.unwrap_or(self.sums.total.small_faults) as f64
     }
 
     /// About the largest resident set, bytes: what was touched for the first time cannot be less than what is there at once.
     pub fn resident(&self) -> f64 {
-        (self.sums.total.peak_bytes as f64).min(self.all_faults() * self.page())
+        (self.sums.total.peak_bytes as f64).min(self.faults() * self.page())
     }
 
     /// Threads that allocated in all images that count, at least one.

@@ -42,7 +42,7 @@ impl Seen<'_> {
         // The recorded time has stamps in it; what the allocator took without them is known as a sum.
         let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
         let is_zeroed = of.operations & Op::CALLOC.bit() != 0;
-        let own = if is_zeroed { of.bytes_allocated } else { 0 } + self.copied_bytes;
+        let own = if is_zeroed { of.bytes } else { 0 } + self.copied_bytes;
         (of.allocator_ns as f64 * share - own as f64 * byte).max(0.0)
     }
 }
@@ -55,8 +55,8 @@ impl Late {
     /// Of the lines that cost something, in a program whose call sites all together are `all`; copying a byte takes
     /// `copy_byte` ns.
     pub fn of(sites: &[Site], all: impl Iterator<Item = Priced>, tariff: &Tariff, copy_byte: f64) -> Late {
-        let is_small_priced = |of: &Priced| of.acquisitions() > 0 && of.bytes_allocated <= of.acquisitions() * SMALL;
-        let small = all.filter(is_small_priced).map(|of| of.acquisitions()).sum();
+        let is_small_priced = |of: &Priced| of.allocations() > 0 && of.bytes <= of.allocations() * SMALL;
+        let small = all.filter(is_small_priced).map(|of| of.allocations()).sum();
         let excess = |site: &Site| {
             let seen = Seen {
                 metrics: site.metrics(),

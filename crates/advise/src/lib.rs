@@ -91,7 +91,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
             draft.saves.without_little_memory(peak as f64 * LITTLE);
-            draft.saves.at_least_as_wide_as_chance(facts.all_faults(), facts.resident(), facts.page());
+            draft.saves.at_least_as_wide_as_chance(facts.faults(), facts.resident(), facts.page());
             let saves = &draft.saves;
             // Without processor time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);

@@ -71,7 +71,7 @@ pub struct Pages {
 /// The pages of a site that go if only a share `kept` of its bytes is touched, from 0 to 1.
 pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
     let metrics = site.metrics();
-    let all = metrics.faults as f64;
+    let all = metrics.small_faults as f64;
     let goes = (1.0 - kept).clamp(0.0, 1.0);
     let faults = match has_own_mappings(site) {
         true => Range::exact(all * goes),
@@ -99,7 +99,7 @@ pub fn has_own_mappings(site: &Site) -> bool {
     const LEAST: u64 = 128 << 10;
     let metrics = site.metrics();
     let pieces = site.acquired() + metrics.mappings;
-    pieces > 0 && (metrics.bytes_allocated + metrics.mapped_bytes) / pieces >= LEAST
+    pieces > 0 && (metrics.bytes + metrics.mapped_bytes) / pieces >= LEAST
 }
 
 /// The savings of a change that takes processor time `cpu` away, and this share of a site's allocations.
@@ -110,7 +110,7 @@ pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) 
         wall_ns: wall(facts, site, cpu),
         faults,
         allocations: Range::exact((site.acquired() as f64 * share).round()),
-        bytes: Range::exact((site.metrics().bytes_allocated as f64 * share).round()),
+        bytes: Range::exact((site.metrics().bytes as f64 * share).round()),
         ..Saves::default()
     }
 }

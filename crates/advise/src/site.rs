@@ -68,12 +68,12 @@ impl Site {
 
     /// Mean size of a block, bytes.
     pub fn mean_size(&self) -> u64 {
-        self.metrics().bytes_allocated.checked_div(self.acquired()).unwrap_or(0)
+        self.metrics().bytes.checked_div(self.acquired()).unwrap_or(0)
     }
 
     /// Allocations and reallocations.
     pub fn acquired(&self) -> u64 {
-        self.metrics().acquisitions()
+        self.metrics().allocations()
     }
 
     /// Whether its blocks die in bulk, or are kept to the end, nearly all of them.
@@ -131,12 +131,12 @@ const MOST_LINES: usize = 16;
 /// for that.
 pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> Vec<Site> {
     let mut lines = own_lines(&recording.frames, &rows(stacks, sums, GroupBy::Site));
-    lines.retain(|line| line.row.metrics.acquisitions() > 0);
-    lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes_allocated)));
+    lines.retain(|line| line.row.metrics.allocations() > 0);
+    lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes)));
     lines.truncate(MOST_LINES);
     let plain = PlainKernel::of(recording, sums, tariff);
     let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
+        sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
     let site = |line: OwnLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
     lines.into_iter().map(site).collect()
 }
@@ -177,10 +177,10 @@ pub fn sites(
 ) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
     let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
+        sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
-        [Priced::cost_ns, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.free_null_calls];
+        [Priced::cost_ns, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.null_frees];
     for (key, share) in keys.into_iter().zip([MOST, MOST / 3, MOST / 3, MOST]) {
         let mut order: Vec<usize> = (0..found.len()).filter(|index| key(&found[*index].metrics) > 0).collect();
         order.sort_by_key(|index| std::cmp::Reverse(key(&found[*index].metrics)));
@@ -277,11 +277,11 @@ pub fn part(
     let mut allocations: FxHashMap<StackId, u64> = FxHashMap::default();
     for site in own {
         metrics.add(&site.metrics);
-        allocations.insert(site.node, site.metrics.allocations);
+        allocations.insert(site.node, site.metrics.allocations());
     }
     let row = Row { nodes: nodes.into_iter().collect(), metrics, ..line.row.clone() };
     let plain = PlainKernel::of(recording, sums, tariff);
-    (metrics.acquisitions() > 0).then(|| site(recording, row, Pattern::default(), &allocations, tariff, &plain))
+    (metrics.allocations() > 0).then(|| site(recording, row, Pattern::default(), &allocations, tariff, &plain))
 }
 
 /// Functions from the allocation to the line.

@@ -72,7 +72,7 @@ fn site(made: Made, known: &Row) -> Site {
         fault_time_ns: made.faults as u64,
         mapping_ns: made.mapping as u64,
         waiting_ns: made.waiting as u64,
-        touched_bytes: made.counts.faults * 4096,
+        touched_bytes: made.counts.small_faults * 4096,
         ..Priced::default()
     };
     let about = |ns: f64| Range::new(ns * 0.9, ns, ns * 1.1);
@@ -98,14 +98,14 @@ fn site(made: Made, known: &Row) -> Site {
 pub fn blocks(number: u64, size: u64) -> (Metrics, Pattern) {
     let bytes = number * size;
     let counts = Metrics {
-        allocations: number,
-        bytes_allocated: bytes,
+        new_blocks: number,
+        bytes,
         largest: size,
         peak_bytes: bytes,
-        peak_allocations: number,
+        peak_blocks: number,
         events: 2 * number,
         timed_calls: 2 * number,
-        faults: bytes / 4096,
+        small_faults: bytes / 4096,
         ..Metrics::default()
     };
     let heap_bytes = number * crate::pattern::heap_bytes(size);

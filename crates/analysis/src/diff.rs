@@ -193,7 +193,7 @@ struct Found {
 
 impl Found {
     /// Allocations and reallocations, the mean of all runs.
-    fn acquisitions(&self) -> f64 {
+    fn allocations(&self) -> f64 {
         let values = self.values.iter().map(|values| values[Quantity::Allocations.index()]);
         values.sum::<f64>() / self.values.len() as f64
     }

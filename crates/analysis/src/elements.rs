@@ -6,8 +6,8 @@ use memtoll_trace::metrics::Metrics;
 
 /// Size of each block, bytes, where all blocks are alike.
 pub fn block_size(metrics: &Metrics) -> Option<u64> {
-    let acquired = metrics.allocations + metrics.reallocations;
-    let all_alike = acquired > 0 && metrics.largest.checked_mul(acquired) == Some(metrics.bytes_allocated);
+    let acquired = metrics.new_blocks + metrics.reallocations;
+    let all_alike = acquired > 0 && metrics.largest.checked_mul(acquired) == Some(metrics.bytes);
     all_alike.then_some(metrics.largest)
 }
 
@@ -56,7 +56,7 @@ fn whole(bytes: u64, element: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn row(size: Option<u64>, allocations: u64, bytes_allocated: u64, largest: u64) -> Row {
+    fn row(size: Option<u64>, allocations: u64, bytes: u64, largest: u64) -> Row {
         Row {
             frame: None,
             inlined: Vec::new(),
@@ -67,7 +67,7 @@ mod tests {
             of: None,
             ran_in: None,
             nodes: Vec::new(),
-            metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() }.into(),
+            metrics: Metrics { new_blocks: allocations, bytes, largest, ..Metrics::default() }.into(),
         }
     }
 

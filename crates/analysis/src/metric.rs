@@ -167,9 +167,9 @@ macro_rules! metrics {
 }
 
 metrics! {
-    Allocations = "allocations", "allocations", Count, Calls, None, Sum, Priced::acquisitions,
+    Allocations = "allocations", "allocations", Count, Calls, None, Sum, Priced::allocations,
         "Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.";
-    NewBlocks = "new-blocks", "allocations", Count, Calls, None, Sum, |m| m.allocations,
+    NewBlocks = "new-blocks", "allocations", Count, Calls, None, Sum, |m| m.new_blocks,
         "Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.";
     Reallocations = "reallocations", "reallocs", Count, Calls, None, Sum, |m| m.reallocations,
         "Calls of realloc and reallocarray that resize a block.";
@@ -177,11 +177,11 @@ metrics! {
         "Blocks that this line frees, no matter who allocated them.";
     Freed = "freed", "freed", Count, Calls, None, Sum, Priced::freed,
         "Blocks of this line that were freed or resized, no matter by whom.";
-    NullFrees = "null-frees", "null frees", Count, Calls, None, Sum, |m| m.free_null_calls,
+    NullFrees = "null-frees", "null frees", Count, Calls, None, Sum, |m| m.null_frees,
         "Calls of free with a null pointer, which do nothing but take time.";
     Failed = "failed", "failed", Count, Calls, None, Sum, |m| m.failed,
         "Calls that asked for memory and got a null pointer.";
-    Bytes = "bytes", "bytes", Bytes, Calls, None, Sum, |m| m.bytes_allocated,
+    Bytes = "bytes", "bytes", Bytes, Calls, None, Sum, |m| m.bytes,
         "Bytes that the program asked for in all, including the new sizes of reallocations.";
     Largest = "largest", "largest", Bytes, Calls, None, Largest, |m| m.largest,
         "The size of the largest block.";
@@ -189,7 +189,7 @@ metrics! {
         "Bytes that were live when the process had the most live bytes.";
     Live = "live", "live at end", Bytes, Calls, None, Sum, |m| m.live_bytes,
         "Bytes that were not freed: at the end, or at the time that you choose.";
-    LiveBlocks = "live-blocks", "live blocks", Count, Calls, None, Sum, |m| m.live_allocations,
+    LiveBlocks = "live-blocks", "live blocks", Count, Calls, None, Sum, |m| m.live_blocks,
         "Blocks that were not freed: at the end, or at the time that you choose.";
     Temporary = "temporary", "temporary", Count, Calls, None, Sum, |m| m.temporary,
         "Blocks that were freed before the thread that allocated them allocated again.";
@@ -199,9 +199,9 @@ metrics! {
         "All that the memory costs: allocator, page faults, mappings, and waiting.";
     Allocator = "allocator", "allocator", Time, Stamps, Measured, Sum, |m| m.allocator_ns,
         "Time inside malloc, free and the like, without page faults, mappings and waiting.";
-    Faults = "faults", "page faults", Count, Faults, None, Sum, Priced::all_faults,
+    Faults = "faults", "page faults", Count, Faults, None, Sum, Priced::faults,
         "Page faults of all kinds. Each one stops the program until the kernel provides the page.";
-    MinorFaults = "minor-faults", "minor faults", Count, Faults, None, Sum, |m| m.faults.wrapping_add(m.huge_faults),
+    MinorFaults = "minor-faults", "minor faults", Count, Faults, None, Sum, |m| m.small_faults.wrapping_add(m.huge_faults),
         "Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.";
     HugeFaults = "huge-faults", "huge faults", Count, Faults, None, Sum, |m| m.huge_faults,
         "Minor faults that provide a huge page (2 MiB).";
@@ -227,7 +227,7 @@ metrics! {
         "Bytes of the pages that the program touched for the first time, in whole pages.";
     Events = "events", "events", Count, Calls, None, Sum, |m| m.events,
         "Recorded calls of allocation functions; a reallocation is one.";
-    CutOff = "cut-off", "cut off", Count, Calls, None, Sum, |m| m.truncated_stacks,
+    CutOff = "cut-off", "cut off", Count, Calls, None, Sum, |m| m.cut_off,
         "Recorded calls whose call stack does not reach the entry of the thread.";
 }
 

@@ -58,7 +58,7 @@ pub fn own_lines(frames: &Frames, sites: &[Row]) -> Vec<OwnLine> {
 
 /// A line from its call sites, of which there is one at least.
 fn line(mut parts: Vec<Row>) -> OwnLine {
-    parts.sort_by_key(|part| std::cmp::Reverse((part.metrics.cost_ns(), part.metrics.bytes_allocated)));
+    parts.sort_by_key(|part| std::cmp::Reverse((part.metrics.cost_ns(), part.metrics.bytes)));
     let mut row = parts[0].clone();
     for part in &parts[1..] {
         row.metrics.add(&part.metrics);
@@ -107,7 +107,7 @@ mod tests {
     use memtoll_trace::metrics::Metrics;
 
     fn site(frame: Option<FrameId>, type_name: &str, bytes: u64) -> Row {
-        let metrics = Metrics { allocations: 1, bytes_allocated: bytes, ..Metrics::default() };
+        let metrics = Metrics { new_blocks: 1, bytes, ..Metrics::default() };
         Row { frame, type_name: Some(type_name.to_owned()), metrics: metrics.into(), ..Row::default() }
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let lines = own_lines(&frames, &sites);
         assert_eq!(lines.iter().map(|line| line.parts.len()).collect::<Vec<_>>(), [2, 1, 1]);
         let whole = &lines[0].row;
-        assert_eq!((whole.metrics.allocations, whole.metrics.bytes_allocated), (2, 30));
+        assert_eq!((whole.metrics.new_blocks, whole.metrics.bytes), (2, 30));
         assert_eq!((&whole.type_name, whole.inlined.len()), (&None, 0), "they have neither in common");
         assert_eq!(lines[0].parts[0].type_name.as_deref(), Some("Vec<u8>"), "the larger one first");
         assert_eq!(lines[1].row.type_name.as_deref(), Some("Vec<u8>"));

@@ -74,13 +74,13 @@ impl Priced {
     }
 
     /// Allocations and reallocations: how many blocks the site got.
-    pub fn acquisitions(&self) -> u64 {
-        self.allocations.wrapping_add(self.reallocations)
+    pub fn allocations(&self) -> u64 {
+        self.new_blocks.wrapping_add(self.reallocations)
     }
 
     /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
     pub fn freed(&self) -> u64 {
-        self.acquisitions().wrapping_add(self.live_before).saturating_sub(self.live_allocations)
+        self.allocations().wrapping_add(self.live_before).saturating_sub(self.live_blocks)
     }
 
     /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
@@ -89,8 +89,8 @@ impl Priced {
     }
 
     /// Page faults of all kinds; a huge page is one.
-    pub fn all_faults(&self) -> u64 {
-        let kinds = [self.faults, self.huge_faults, self.major_faults, self.file_faults];
+    pub fn faults(&self) -> u64 {
+        let kinds = [self.small_faults, self.huge_faults, self.major_faults, self.file_faults];
         kinds.into_iter().fold(0, u64::wrapping_add)
     }
 

@@ -88,8 +88,8 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
                     metrics.timed_calls += u64::from(!event.op.is_pooled());
                     metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
-                        metrics.allocations += 1;
-                        metrics.bytes_allocated = metrics.bytes_allocated.wrapping_add(event.size);
+                        metrics.new_blocks += 1;
+                        metrics.bytes = metrics.bytes.wrapping_add(event.size);
                     }
                 });
             }
@@ -124,8 +124,8 @@ fn charge(metrics: &mut Metrics, cost: &Cost) {
     let inside = if cost.inside { cost.amount } else { 0 };
     match cost.kind {
         CostKind::Fault => {
-            metrics.faults = metrics.faults.wrapping_add(cost.amount);
-            metrics.faults_inside = metrics.faults_inside.wrapping_add(inside);
+            metrics.small_faults = metrics.small_faults.wrapping_add(cost.amount);
+            metrics.small_faults_inside = metrics.small_faults_inside.wrapping_add(inside);
             metrics.samples_inside += u64::from(cost.inside);
         }
         CostKind::HugeFault => {
@@ -252,8 +252,8 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
     Metrics {
         timed_calls: end.calls.wrapping_sub(begin.calls),
         allocator_time: end.time.wrapping_sub(begin.time),
-        allocations: end.acquired.wrapping_sub(begin.acquired),
-        bytes_allocated: end.bytes.wrapping_sub(begin.bytes),
+        new_blocks: end.acquired.wrapping_sub(begin.acquired),
+        bytes: end.bytes.wrapping_sub(begin.bytes),
         ..Metrics::default()
     }
 }
@@ -303,9 +303,9 @@ mod tests {
         // Forwards, and back again.
         let times = [9, 10, 20, 25, 30, 40, 41, 50, 51];
         for time in times.iter().chain(times.iter().rev()) {
-            runs.each_at(*time, |metrics| metrics.allocations += 1);
+            runs.each_at(*time, |metrics| metrics.new_blocks += 1);
         }
-        let counts: Vec<(&str, u64)> = runs.all.iter().map(|(name, run)| (*name, run.metrics.allocations)).collect();
+        let counts: Vec<(&str, u64)> = runs.all.iter().map(|(name, run)| (*name, run.metrics.new_blocks)).collect();
         assert_eq!(counts, [("frame", 4), ("level", 12), ("frame", 6), ("no time", 2)]);
     }
 }

@@ -69,14 +69,14 @@ impl RuntimeBlocks {
 pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
     let mut found = RuntimeBlocks::default();
     let mut kinds = [Metrics::default(); TABLE.len()];
-    for site in sums.sites.iter().filter(|site| site.metrics.live_allocations > 0) {
+    for site in sums.sites.iter().filter(|site| site.metrics.live_blocks > 0) {
         if let Some(kind) = kind_of(recording, site.node) {
             found.nodes.insert(site.node, kind);
             kinds[kind].add(&site.metrics);
         }
     }
-    let kinds = TABLE.iter().zip(kinds).filter(|(_, metrics)| metrics.live_allocations > 0);
-    found.kinds = kinds.map(|(known, of)| (known.what, of.live_allocations, of.live_bytes)).collect();
+    let kinds = TABLE.iter().zip(kinds).filter(|(_, metrics)| metrics.live_blocks > 0);
+    found.kinds = kinds.map(|(known, of)| (known.what, of.live_blocks, of.live_bytes)).collect();
     found.kinds.sort_by_key(|(what, _, bytes)| (std::cmp::Reverse(*bytes), *what));
     found
 }

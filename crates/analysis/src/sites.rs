@@ -247,7 +247,7 @@ fn thread_label(recording: &Recording, image: usize, number: Option<ThreadNo>) -
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.
 pub fn sort(rows: &mut [Row], frames: &Frames, by: Metric) {
-    let value = |row: &Row| (by.value(&row.metrics), row.metrics.allocations, row.metrics.events);
+    let value = |row: &Row| (by.value(&row.metrics), row.metrics.allocations(), row.metrics.events);
     rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| name_of(a, frames).cmp(name_of(b, frames))));
 }
 

@@ -277,9 +277,9 @@ fn priced<'f>(
             false => tariff.price(counts),
         };
         if is_gone {
-            (metrics.counts.live_bytes, metrics.counts.live_allocations) = (0, 0);
+            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (0, 0);
             if selection.instant {
-                (metrics.counts.peak_bytes, metrics.counts.peak_allocations) = (0, 0);
+                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (0, 0);
             }
         }
         (node, extra, metrics)
@@ -491,7 +491,7 @@ impl Asked<'_> {
         }
         for (node, _, metrics) in &mut sites {
             let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
-            metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
+            metrics.cut_off = if is_cut_off { metrics.events } else { 0 };
         }
         let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
         Found { sites: FoundSites::AddedUp(sites), beside, curve, peak_time, peak_with_mappings }

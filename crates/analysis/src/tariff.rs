@@ -396,36 +396,36 @@ impl Tariff {
     /// Of the faults of a site, those that zeroed their pages. A page that is first read, then written, faults twice and is
     /// zeroed once: so more pages than the site asked for are not zeroed, unless it gives pages back to get them again.
     fn zeroed(&self, site: &Metrics) -> u64 {
-        if site.faults == 0 {
+        if site.small_faults == 0 {
             return 0;
         }
-        let blocks = site.allocations.saturating_add(site.reallocations).saturating_add(site.mappings);
-        let asked_for = site.bytes_allocated.saturating_add(site.mapped_bytes);
+        let blocks = site.new_blocks.saturating_add(site.reallocations).saturating_add(site.mappings);
+        let asked_for = site.bytes.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.
         let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
         let gives_back = site.operations & Op::MADVISE.bit() != 0;
         let maps_unknown = site.mappings == 0 && Op::of_bits(site.operations).any(Op::is_mapping);
-        if blocks == 0 || gives_back || maps_unknown { site.faults } else { site.faults.min(most) }
+        if blocks == 0 || gives_back || maps_unknown { site.small_faults } else { site.small_faults.min(most) }
     }
 
     /// What a single site paid. Prices are settled for each site: those of several are sums, not priced again.
     /// Each fault counts as one of a fresh page.
     pub fn price(&self, site: &Metrics) -> Priced {
-        self.price_with(site, site.faults)
+        self.price_with(site, site.small_faults)
     }
 
     /// The same for a part of what a site did, in one process, from its beginning to its end: then it is known that pages were
     /// read first. A fault of any part is as likely of a fresh page.
     pub fn price_part(&self, part: &Metrics, site: &Metrics) -> Priced {
-        let all = site.faults.max(1);
-        let zeroed = u128::from(part.faults) * u128::from(self.zeroed(site)) / u128::from(all);
+        let all = site.small_faults.max(1);
+        let zeroed = u128::from(part.small_faults) * u128::from(self.zeroed(site)) / u128::from(all);
         self.price_with(part, zeroed as u64)
     }
 
     fn price_with(&self, site: &Metrics, zeroed: u64) -> Priced {
         let beyond = self.beyond(&CallTimes::from(site));
         let calls = site.timed_calls as f64;
-        let faults = self.per_fault(site.faults, site.huge_faults) + self.file_faults(site);
+        let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
         let ns = |units: u64| self.ns(units as f64).round() as u64;
@@ -452,7 +452,7 @@ impl Tariff {
     /// Bytes of the pages that faulted, each as often as it did.
     pub fn faulted(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.
-        metrics.faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
+        metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
     }
 }
 

@@ -63,7 +63,7 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         // Numbers of a damaged file may be beyond all sums.
         for (sum, more) in [
             (&mut candidate.value, value),
-            (&mut candidate.allocations, site.metrics.allocations),
+            (&mut candidate.allocations, site.metrics.allocations()),
             (&mut candidate.events, site.metrics.events),
         ] {
             *sum = sum.wrapping_add(more);

@@ -7,7 +7,7 @@ use memtoll_trace::op::Op;
 
 /// By allocation functions, mmap and mremap, bytes.
 pub fn asked_for(metrics: &Priced) -> u64 {
-    metrics.bytes_allocated.saturating_add(metrics.mapped_bytes)
+    metrics.bytes.saturating_add(metrics.mapped_bytes)
 }
 
 /// Whether mappings were made there, and not only blocks.
@@ -18,12 +18,12 @@ pub fn maps(metrics: &Priced) -> bool {
 /// Whether most of the memory is the program's own mappings. Of files, only what is touched is
 /// known.
 pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
-    if metrics.mapped_bytes > metrics.bytes_allocated {
+    if metrics.mapped_bytes > metrics.bytes {
         return true;
     }
     let blocks = Metric::Allocations.value(metrics);
     // A block may begin on one page and end on another.
-    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
+    let of_blocks = metrics.bytes.saturating_add(blocks.saturating_mul(2 * tariff.page()));
     metrics.touched_bytes > of_blocks && maps(metrics)
 }
 
@@ -31,17 +31,14 @@ pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
 pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
     let blocks = Metric::Allocations.value(metrics);
     let page = tariff.page();
-    let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
-    let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
+    let are_large = metrics.bytes / blocks.max(1) >= 16 * page;
+    let most = metrics.bytes.saturating_add(blocks.saturating_mul(2 * page));
     are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most
 }
 
 /// Whether a line's blocks touch more than they have: the headers of small blocks, and what lies between them.
 pub fn is_more_than_asked_for(metrics: &Priced, tariff: &Tariff) -> bool {
-    metrics.bytes_allocated > 0
-        && metrics.touched_bytes > asked_for(metrics)
-        && !maps(metrics)
-        && !faults_again(metrics, tariff)
+    metrics.bytes > 0 && metrics.touched_bytes > asked_for(metrics) && !maps(metrics) && !faults_again(metrics, tariff)
 }
 
 #[cfg(test)]
@@ -54,7 +51,7 @@ mod tests {
     fn small_blocks_may_touch_more_than_they_have() {
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
         let counts =
-            |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
+            |faults| Metrics { new_blocks: 1000, bytes: 8000, largest: 8, small_faults: faults, ..Metrics::default() };
         let is_more = |counts: &Metrics| is_more_than_asked_for(&tariff.price(counts), &tariff);
         assert!(!is_more(&counts(1)) && is_more(&counts(8)));
         assert!(!is_more(&Metrics { operations: Op::MMAP.bit(), ..counts(8) }));

@@ -97,7 +97,7 @@ fn functions(of: &Measured) -> String {
 
 fn limits_of_region(of: &Measured, region: &Region) -> String {
     let name = toml::Value::String(region.name.clone());
-    let counts: Vec<u64> = region.runs.iter().map(|run| run.metrics.allocations + run.metrics.reallocations).collect();
+    let counts: Vec<u64> = region.runs.iter().map(|run| run.metrics.new_blocks + run.metrics.reallocations).collect();
     // A region that allocates in its first runs only has warmed up: that it stays so is worth a limit.
     let warm = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
     if warm * 2 <= counts.len() {

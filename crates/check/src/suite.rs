@@ -49,10 +49,10 @@ impl Tested {
         let taken = measured.first().map(|measured| {
             let total = &measured.sums.total;
             Taken {
-                allocations: total.acquisitions(),
-                bytes: total.bytes_allocated,
+                allocations: total.allocations(),
+                bytes: total.bytes,
                 peak_bytes: total.peak_bytes,
-                faults: total.all_faults(),
+                faults: total.faults(),
                 cost_ns: total.cost_ns(),
             }
         });

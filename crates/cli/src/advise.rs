@@ -177,9 +177,9 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
     for line in lines {
         let metrics = &line.row.metrics;
         let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
-        let blocks = format::counted(metrics.acquisitions(), "block");
+        let blocks = format::counted(metrics.allocations(), "block");
         let cost = tariff.estimates(metrics).processor().time_with_error();
-        let bytes = format::bytes(metrics.bytes_allocated);
+        let bytes = format::bytes(metrics.bytes);
         let peak = format::bytes(metrics.peak_bytes);
         let all = format!(
             "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"

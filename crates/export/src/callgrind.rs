@@ -78,7 +78,7 @@ impl Export for Callgrind {
         let mut total = Costs { values: vec![0; metrics.len()], ..Costs::default() };
         for sample in &samples.all {
             let values = metrics.iter().map(|about| about.metric.value(&sample.metrics)).collect();
-            let costs = Costs { blocks: sample.metrics.acquisitions(), values };
+            let costs = Costs { blocks: sample.metrics.allocations(), values };
             total.add(&costs);
             let path = samples.stacks.frames(sample.stack.path);
             let mut path = path.into_iter().map(|frame| function(samples.recording, frame));

@@ -90,15 +90,15 @@ impl Export for Dhat {
             };
             let of = &sample.metrics;
             Point {
-                tb: of.bytes_allocated,
-                tbk: of.acquisitions(),
+                tb: of.bytes,
+                tbk: of.allocations(),
                 tl: of.lifetime_ns,
                 mb: of.peak_bytes.max(of.live_bytes),
-                mbk: of.peak_allocations.max(of.live_allocations),
+                mbk: of.peak_blocks.max(of.live_blocks),
                 gb: of.peak_bytes,
-                gbk: of.peak_allocations,
+                gbk: of.peak_blocks,
                 eb: of.live_bytes,
-                ebk: of.live_allocations,
+                ebk: of.live_blocks,
                 fs,
             }
         };

@@ -110,23 +110,23 @@ fn tiny() {
     assert_eq!(image.threads.len(), 2);
 
     let total = total(&recording, 0);
-    let peak = Metrics { peak_bytes: 81_176, peak_allocations: total.peak_allocations, ..Metrics::default() };
+    let peak = Metrics { peak_bytes: 81_176, peak_blocks: total.peak_blocks, ..Metrics::default() };
     let expected = Metrics {
-        allocations: 1104,
+        new_blocks: 1104,
         reallocations: 12,
         frees: 602,
-        free_null_calls: 3,
+        null_frees: 3,
         failed: 1,
-        bytes_allocated: 173_934,
+        bytes: 173_934,
         live_bytes: 15_288,
-        live_allocations: 502,
+        live_blocks: 502,
         temporary: 100,
         lifetime: total.lifetime,
         allocator_time: total.allocator_time,
         largest: 65_536,
         operations: total.operations,
         events: 1725,
-        truncated_stacks: 0,
+        cut_off: 0,
         timed_calls: 1721, // not the four that got or gave nothing
         mappings: 1,
         mapped_bytes: 1 << 20,
@@ -225,7 +225,10 @@ fn costs() {
 
     // What the summary and the ends say.
     let total = total(&recording, 0);
-    assert_eq!((total.faults, total.faults_inside, total.huge_faults, total.major_faults), (794, 121, 0, 0));
+    assert_eq!(
+        (total.small_faults, total.small_faults_inside, total.huge_faults, total.major_faults),
+        (794, 121, 0, 0)
+    );
     assert_eq!((total.timed_calls, total.events), (4021, 4023));
     // Of the mapping, 32 pages count; the others are only reserved.
     let peak = recording.summary(0).unwrap().unwrap().peak_with_mappings;

@@ -261,11 +261,11 @@ pub(crate) fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
 fn kinds(parts: &[Row]) -> String {
     const SHOWN: usize = 3;
     let mut types: Vec<(&str, u64)> = Vec::new();
-    for part in parts.iter().filter(|part| part.metrics.acquisitions() > 0) {
+    for part in parts.iter().filter(|part| part.metrics.allocations() > 0) {
         let name = part.type_name.as_deref().unwrap_or("");
         match types.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, number)) => *number += part.metrics.acquisitions(),
-            None => types.push((name, part.metrics.acquisitions())),
+            Some((_, number)) => *number += part.metrics.allocations(),
+            None => types.push((name, part.metrics.allocations())),
         }
     }
     if types.len() < 2 {
@@ -357,8 +357,8 @@ impl Part {
         Part {
             key: rows::key(frames, GroupBy::Site, part),
             r#type: part.type_name.clone(),
-            allocations: part.metrics.acquisitions(),
-            bytes: part.metrics.bytes_allocated,
+            allocations: part.metrics.allocations(),
+            bytes: part.metrics.bytes,
             cost_ns: part.metrics.cost_ns(),
         }
     }

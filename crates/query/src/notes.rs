@@ -67,7 +67,7 @@ pub fn callers_lead(folded: &Folded, sums: &Sums) -> String {
     }
     let share = match sums.is_part() || !sums.runners.are_all() {
         true => String::new(),
-        false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.acquisitions())),
+        false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.allocations())),
     };
     format!("wrappers of malloc are folded{share}, their callers lead: {names}")
 }

@@ -41,8 +41,8 @@ impl Region {
             allocator_ns: run.metrics.allocator_ns,
             waiting_ns: Metric::Waiting.known(&run.metrics, tariff.sees()),
             faults: Metric::Faults.known(&run.metrics, tariff.sees()),
-            allocations: run.metrics.acquisitions(),
-            bytes: run.metrics.bytes_allocated,
+            allocations: run.metrics.allocations(),
+            bytes: run.metrics.bytes,
             intervals: CostIntervals::of(&run.metrics, tariff),
         };
         Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }

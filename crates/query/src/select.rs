@@ -101,7 +101,7 @@ impl<'r> Selected<'r> {
     /// Whether anything is left of what was selected, if there was something.
     pub fn check(&self, recording: &Recording, sums: &Sums) -> Result<(), Impossible> {
         let total = &sums.total;
-        let is_empty = [total.acquisitions(), total.frees, total.live_allocations] == [0; 3];
+        let is_empty = [total.allocations(), total.frees, total.live_blocks] == [0; 3];
         if !self.selection.is_of_all_sizes() && is_empty {
             let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest;
             return Err(Impossible::NoBlock { largest });
@@ -135,7 +135,7 @@ impl<'r> Selected<'r> {
         let mut top = |group: GroupBy| {
             let mut rows = rows(&mut stacks, &whole, group);
             sort(&mut rows, &recording.frames, Metric::Allocations);
-            rows.retain(|row| row.metrics.acquisitions() > 0);
+            rows.retain(|row| row.metrics.allocations() > 0);
             rows.into_iter().take(TOLD).collect::<Vec<_>>()
         };
         let functions = top(GroupBy::Function);

@@ -43,7 +43,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         (false, false) => ", by the clock: page faults, mapped blocks and waiting are part of it",
     };
     lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
-    if total.faults.saturating_add(total.huge_faults) > 0 {
+    if total.small_faults.saturating_add(total.huge_faults) > 0 {
         lines.add(tariff.faults_of_memory(total), &touches(total, &balance));
     }
     if total.file_faults > 0 || total.major_faults > 0 {
@@ -108,7 +108,7 @@ fn rest_is(rest: &Estimate) -> &'static str {
 
 /// Faults of pages that are touched for the first time.
 fn touches(total: &Priced, balance: &Balance) -> String {
-    let faults = total.faults.saturating_add(total.huge_faults);
+    let faults = total.small_faults.saturating_add(total.huge_faults);
     let estimated = match balance.faults.error > 0.0 {
         true => format!(" (± {}, sampled)", format::count(balance.faults.error as u64)),
         false => String::new(),

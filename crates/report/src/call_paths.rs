@@ -23,7 +23,7 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
             "{:>14} {}  {}{FAINT}{}{FAINT:#}\n",
             format::count(number),
             share(number, &sums.total),
-            format::bytes(row.metrics.bytes_allocated),
+            format::bytes(row.metrics.bytes),
             names::ran_in(recording, row)
         );
         let frame = |frame: &FrameId| {

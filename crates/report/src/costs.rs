@@ -70,8 +70,8 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
         lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
         lines.push(blocks_in_words(metrics, watched));
-    } else if metrics.free_null_calls > 0 {
-        let calls = format::counted(metrics.free_null_calls, "call");
+    } else if metrics.null_frees > 0 {
+        let calls = format::counted(metrics.null_frees, "call");
         lines.push(format!("The first: {calls} of free with a null pointer."));
     }
     if metrics.file_faults > 0 || metrics.major_faults > 0 {
@@ -136,7 +136,7 @@ fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
     let blocks = Metric::Allocations.value(metrics);
     let size = match elements::block_size(metrics) {
         Some(size) => format::bytes(size),
-        None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks.max(1))),
+        None => format!("{} on average", format::bytes(metrics.bytes / blocks.max(1))),
     };
     let mut text = format!("The first: {} of {size}", format::counted(blocks, "block"));
     // In a shorter time, a rate says nothing. `--from 2s --to 3s` is a second, whatever the clock's units make of it.
@@ -145,7 +145,7 @@ fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
     }
     let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
-    let life = match (metrics.mean_lifetime_ns(), metrics.live_allocations) {
+    let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
         (0, 0) => None,
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.
@@ -223,11 +223,11 @@ mod tests {
     #[test]
     fn the_dearest_line_tells_its_story() {
         let frames = Metrics {
-            allocations: 300,
-            bytes_allocated: 300 * 1_382_400,
+            new_blocks: 300,
+            bytes: 300 * 1_382_400,
             largest: 1_382_400,
             lifetime: 300 * 33_000_000,
-            faults: 300 * 339,
+            small_faults: 300 * 339,
             mapping_time: 25_425_000,
             ..Metrics::default()
         };
@@ -238,18 +238,18 @@ mod tests {
              program's processor time.\n"
         );
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
-        let twice = Metrics { faults: 300 * 500, ..frames };
+        let twice = Metrics { small_faults: 300 * 500, ..frames };
         assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
-        let one = Metrics { allocations: 1, bytes_allocated: 1_382_400, lifetime: 33_000_000, faults: 339, ..frames };
+        let one = Metrics { new_blocks: 1, bytes: 1_382_400, lifetime: 33_000_000, small_faults: 339, ..frames };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }
 
     #[test]
     fn what_is_not_there_is_not_told() {
         let leaked = Metrics {
-            allocations: 2,
-            live_allocations: 2,
-            bytes_allocated: 96,
+            new_blocks: 2,
+            live_blocks: 2,
+            bytes: 96,
             largest: 64,
             allocator_time: 500,
             ..Metrics::default()
@@ -259,14 +259,14 @@ mod tests {
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
         let operations = Op::MMAP.bit();
-        let scattered = Metrics { live_allocations: 1, lifetime: 3_000_000, largest: 80, ..leaked };
+        let scattered = Metrics { live_blocks: 1, lifetime: 3_000_000, largest: 80, ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
             "{}",
             words(&scattered, 0.5)
         );
         let mapped =
-            Metrics { allocations: 1, bytes_allocated: 8, largest: 8, faults: 1352, operations, ..Metrics::default() };
+            Metrics { new_blocks: 1, bytes: 8, largest: 8, small_faults: 1352, operations, ..Metrics::default() };
         assert_eq!(
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
@@ -286,7 +286,7 @@ mod tests {
             "The first has 3 page faults of files that the program maps; 1,024 major faults: read from disk.\n\
              Its cost: 1.1 % page faults, 98.9 % waiting for the disk.\n"
         );
-        let nulls = Metrics { free_null_calls: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
+        let nulls = Metrics { null_frees: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
         assert_eq!(
             words(&nulls, 5.0),
             "The first: 6,144 calls of free with a null pointer.\n\

@@ -95,7 +95,7 @@ fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     lines.extend(resident_set(recording, sums, width));
     // What the runtime of a language keeps is the same in each program.
     let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
-    let (blocks, bytes) = (total.live_allocations - runtime_blocks, total.live_bytes - runtime_bytes);
+    let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
     if blocks > 0 {
         let what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
         lines.extend(line(&format::bytes(bytes), &what, width));

@@ -122,14 +122,14 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
 /// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
-    let all = total.acquisitions();
+    let all = total.allocations();
     let resized = match total.reallocations {
         0 => String::new(),
         n => format!(", {} of them reallocation{}", format::count(n), s(n)),
     };
-    let of = format!("allocation{} of {} together{resized}", s(all), format::bytes(total.bytes_allocated));
+    let of = format!("allocation{} of {} together{resized}", s(all), format::bytes(total.bytes));
     let mut lines: Vec<(String, String)> = vec![(format::count(all), of)];
-    let null = match total.free_null_calls {
+    let null = match total.null_frees {
         0 => String::new(),
         n => format!(", and {} of a null pointer", format::count(n)),
     };
@@ -159,12 +159,12 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     };
     lines.push((
         format::bytes(total.live_bytes),
-        format!("{}, in {}{of_runtime}", stays(recording, sums), format::counted(total.live_allocations, "block")),
+        format!("{}, in {}{of_runtime}", stays(recording, sums), format::counted(total.live_blocks, "block")),
     ));
     if total.failed > 0 {
         lines.push((format::count(total.failed), format!("allocation{} failed", s(total.failed))));
     }
-    let cut = total.truncated_stacks;
+    let cut = total.cut_off;
     if cut > 0 {
         lines.push((
             format::count(cut),
@@ -311,7 +311,7 @@ fn filtered(matching: &Priced, total: &Priced) -> String {
             "stacks that match the filter: {} ({}) of {} together; totals are those of all stacks",
             format::counted(acquired, "allocation"),
             share(acquired, total),
-            format::bytes(matching.bytes_allocated)
+            format::bytes(matching.bytes)
         ),
     }
 }

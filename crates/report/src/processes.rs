@@ -21,7 +21,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let mut rows = Table::of_texts(&columns);
     let tariff = Tariff::of(recording);
     let mut images: Vec<_> = sums.counted().collect();
-    images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));
+    images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations()));
     for (index, image) in images.iter().take(limits.rows) {
         let cost = tariff.estimates(&image.total).total();
         // Unknown of a process that executed another program.
@@ -31,8 +31,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         let rank = about.rank.map_or(String::new(), |rank| format!("({rank}) "));
         rows.add([
             about.pid.to_string(),
-            format::count(image.total.allocations),
-            format::bytes(image.total.bytes_allocated),
+            format::count(image.total.allocations()),
+            format::bytes(image.total.bytes),
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
             if cost.value > 0.0 { cost.known_time() } else { String::new() },

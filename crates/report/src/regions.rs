@@ -32,10 +32,10 @@ fn quantities() -> [Quantity; 7] {
         },
         Quantity { name: "cost of memory", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).total() },
         Quantity { name: "allocator", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).allocator },
-        Quantity { name: "page faults", show: count, of: |run, _| exact(run.metrics.all_faults()) },
+        Quantity { name: "page faults", show: count, of: |run, _| exact(run.metrics.faults()) },
         Quantity { name: "waiting", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).waiting },
-        Quantity { name: "allocations", show: count, of: |run, _| exact(run.metrics.acquisitions()) },
-        Quantity { name: "bytes", show: bytes, of: |run, _| exact(run.metrics.bytes_allocated) },
+        Quantity { name: "allocations", show: count, of: |run, _| exact(run.metrics.allocations()) },
+        Quantity { name: "bytes", show: bytes, of: |run, _| exact(run.metrics.bytes) },
     ]
 }
 

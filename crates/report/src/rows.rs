@@ -146,11 +146,11 @@ fn numbers(metrics: &Priced, total: &Priced, sort: Metric) -> Vec<String> {
         ns => format::seconds(ns as f64 / 1e9),
     };
     vec![
-        format::count(metrics.allocations),
+        format::count(metrics.new_blocks),
         share,
         format::count(metrics.reallocations),
         format::count(metrics.freed()),
-        format::bytes(metrics.bytes_allocated),
+        format::bytes(metrics.bytes),
         format::bytes(metrics.peak_bytes),
         format::bytes(metrics.live_bytes),
         format::count(metrics.temporary),

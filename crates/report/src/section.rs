@@ -29,7 +29,7 @@ pub(crate) fn title_within(text: &str, width: Option<usize>) -> String {
 }
 
 pub(crate) fn share(part: u64, total: &Priced) -> String {
-    format::percent(part, total.allocations + total.reallocations)
+    format::percent(part, total.new_blocks + total.reallocations)
 }
 
 /// Lines with a number, a share where it is one of something, and what it is.

@@ -141,9 +141,9 @@ fn functions_with_sites(
 
 /// What is left of sums that are shown.
 fn less(mut all: Priced, shown: &Priced) -> Priced {
-    all.counts.allocations -= shown.allocations;
+    all.counts.new_blocks -= shown.new_blocks;
     all.counts.reallocations -= shown.reallocations;
-    all.counts.bytes_allocated -= shown.bytes_allocated;
+    all.counts.bytes -= shown.bytes;
     all.counts.peak_bytes -= shown.peak_bytes;
     all
 }
@@ -153,7 +153,7 @@ fn add(rows: &mut Table, metrics: &Priced, total: &Priced, name: String) {
     rows.add([
         format::count(acquired),
         share(acquired, total),
-        format::bytes(metrics.bytes_allocated),
+        format::bytes(metrics.bytes),
         format::bytes(metrics.peak_bytes),
         name,
     ]);
@@ -188,12 +188,11 @@ fn short_section(
 }
 
 fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
-    let mut rows: Vec<&Row> =
-        sites.iter().filter(|row| row.metrics.free_null_calls * 20 > sums.total.free_null_calls).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));
+    let mut rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.null_frees * 20 > sums.total.null_frees).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.null_frees));
     let mut text = title("free of a null pointer");
     for row in rows.into_iter().take(limits.rows.min(3)) {
-        let number = format!("{:>14}  ", format::count(row.metrics.free_null_calls));
+        let number = format!("{:>14}  ", format::count(row.metrics.null_frees));
         text += &format::wrapped(&number, &site_text(recording, row, None), limits.width);
     }
     text

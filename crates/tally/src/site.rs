@@ -11,12 +11,12 @@ use memtoll_trace::metrics::Metrics;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Site {
     pub live_bytes: u64,
-    pub live_allocations: u64,
+    pub live_blocks: u64,
     /// Which peak `peak_bytes` belongs to; if it is not the last one, the site has not changed since then and its live
     /// bytes are its share of the peak.
     pub peak: u64,
-    pub allocations: u64,
-    pub bytes_allocated: u64,
+    pub new_blocks: u64,
+    pub bytes: u64,
     pub allocator_time: u64,
     pub largest: u64,
     pub operations: u64,
@@ -25,7 +25,7 @@ pub(super) struct Site {
     pub temporary: u64,
     pub frees: u64,
     pub peak_bytes: u64,
-    pub peak_allocations: u64,
+    pub peak_blocks: u64,
     /// See the tally's parts.
     pub usual: Usual,
     pub reallocations: u64,
@@ -48,7 +48,7 @@ pub(super) struct Origin {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rare {
     pub failed: u64,
-    pub free_null_calls: u64,
+    pub null_frees: u64,
     /// Calls that are none of the others: they mapped memory, or failed.
     pub other_events: u64,
     /// Live blocks when the window began.
@@ -71,37 +71,35 @@ impl Site {
         if self.peak != peak {
             self.peak = peak;
             self.peak_bytes = self.live_bytes;
-            self.peak_allocations = self.live_allocations;
+            self.peak_blocks = self.live_blocks;
         }
     }
 
     /// Forgets all but the live blocks.
     pub(super) fn begin_window(&mut self) {
-        *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
+        *self = Site { live_bytes: self.live_bytes, live_blocks: self.live_blocks, ..Site::default() };
     }
 
     /// Grows with everything that happens to the site or its blocks.
     #[inline]
     pub(super) fn activity(&self, rare: &Rare) -> u64 {
-        let released = (self.allocations + self.reallocations).wrapping_sub(self.live_allocations);
+        let released = (self.new_blocks + self.reallocations).wrapping_sub(self.live_blocks);
         self.events(rare).wrapping_add(released)
     }
 
     fn events(&self, rare: &Rare) -> u64 {
-        self.allocations + self.reallocations + self.frees + rare.free_null_calls + rare.other_events
+        self.new_blocks + self.reallocations + self.frees + rare.null_frees + rare.other_events
     }
 
     /// Calls whose time the site is charged with.
     pub(super) fn timed_calls(&self, rare: &Rare, charge: Charge) -> u64 {
-        let acquired = self.allocations + self.reallocations;
+        let acquired = self.new_blocks + self.reallocations;
         // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
-        let gone = self.live_allocations.wrapping_add(rare.resized);
+        let gone = self.live_blocks.wrapping_add(rare.resized);
         let released = rare.live_before.wrapping_add(acquired).saturating_sub(gone);
         let (calls, untimed) = match charge {
-            Charge::Allocation => {
-                (acquired + released + rare.unknown_frees + rare.free_null_calls, rare.untimed_charged)
-            }
-            Charge::Payment => (acquired + self.frees + rare.free_null_calls, rare.untimed_made),
+            Charge::Allocation => (acquired + released + rare.unknown_frees + rare.null_frees, rare.untimed_charged),
+            Charge::Payment => (acquired + self.frees + rare.null_frees, rare.untimed_made),
         };
         calls.saturating_sub(untimed)
     }
@@ -109,16 +107,16 @@ impl Site {
     pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
         let events = self.events(rare);
         Metrics {
-            allocations: self.allocations,
+            new_blocks: self.new_blocks,
             reallocations: self.reallocations,
             frees: self.frees,
-            free_null_calls: rare.free_null_calls,
+            null_frees: rare.null_frees,
             failed: rare.failed,
-            bytes_allocated: self.bytes_allocated,
+            bytes: self.bytes,
             peak_bytes: self.peak_bytes,
-            peak_allocations: self.peak_allocations,
+            peak_blocks: self.peak_blocks,
             live_bytes: self.live_bytes,
-            live_allocations: self.live_allocations,
+            live_blocks: self.live_blocks,
             temporary: self.temporary,
             live_before: rare.live_before,
             lifetime: self.lifetime,
@@ -129,7 +127,7 @@ impl Site {
             largest: self.largest,
             operations: self.operations,
             events,
-            truncated_stacks: if is_cut_off { events } else { 0 },
+            cut_off: if is_cut_off { events } else { 0 },
             timed_calls: self.timed_calls(rare, charge),
             ..costs
         }

@@ -77,12 +77,12 @@ fn is_of_sites(asked: &Part) -> bool {
 /// What is charged with calls that `charge` says.
 fn charged(counts: &Metrics, charge: Charge) -> Metrics {
     let metrics = Metrics { release_balance: 0, ..*counts };
-    let Metrics { allocations, reallocations, frees, free_null_calls, allocator_time, release_balance, .. } = *counts;
+    let Metrics { new_blocks, reallocations, frees, null_frees, allocator_time, release_balance, .. } = *counts;
     match charge {
         Charge::Allocation => metrics,
         Charge::Payment => Metrics {
             allocator_time: allocator_time.wrapping_add(release_balance),
-            timed_calls: [reallocations, frees, free_null_calls].into_iter().fold(allocations, u64::wrapping_add),
+            timed_calls: [reallocations, frees, null_frees].into_iter().fold(new_blocks, u64::wrapping_add),
             ..metrics
         },
     }
@@ -255,7 +255,7 @@ impl Sums {
     fn pass(&mut self, chapter: &Chapter, rows: &[Row]) {
         chapter.curve.extend(&mut self.curve);
         for (node, extra, metrics) in rows {
-            self.change(*node, *extra, (metrics.live_bytes, metrics.live_allocations));
+            self.change(*node, *extra, (metrics.live_bytes, metrics.live_blocks));
         }
     }
 
@@ -270,7 +270,7 @@ impl Sums {
     /// Who had which share of a slice's peak, when that is next.
     fn shares(&self, slice: &[(Option<NodeId>, Metrics)]) -> Vec<(Option<NodeId>, u64, Live)> {
         let mut shares = self.live();
-        let peak = slice.iter().map(|(node, of)| (*node, 0, (of.peak_bytes, of.peak_allocations)));
+        let peak = slice.iter().map(|(node, of)| (*node, 0, (of.peak_bytes, of.peak_blocks)));
         shares.extend(peak); // the later one of a node counts
         shares
     }
@@ -307,8 +307,8 @@ impl Sums {
                 live.resize(self.sites.len(), (0, 0));
                 let was = live[site];
                 live[site] = match is_peak {
-                    true => (metrics.peak_bytes, metrics.peak_allocations),
-                    false => (was.0.wrapping_add(metrics.live_bytes), was.1.wrapping_add(metrics.live_allocations)),
+                    true => (metrics.peak_bytes, metrics.peak_blocks),
+                    false => (was.0.wrapping_add(metrics.live_bytes), was.1.wrapping_add(metrics.live_blocks)),
                 };
             }
             if is_peak {
@@ -322,9 +322,9 @@ impl Sums {
         shares.resize(self.sites.len(), (0, 0));
         let sites = self.sites.into_iter().zip(self.counts).zip(self.live.into_iter().zip(shares));
         let sites = sites.map(|(((node, extra), metrics), (live, peak))| {
-            let (live_bytes, live_allocations) = live;
-            let (peak_bytes, peak_allocations) = peak;
-            (node, extra, Metrics { live_bytes, live_allocations, peak_bytes, peak_allocations, ..metrics })
+            let (live_bytes, live_blocks) = live;
+            let (peak_bytes, peak_blocks) = peak;
+            (node, extra, Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, ..metrics })
         });
         Span { sites: sites.collect(), curve: self.curve, peak_time, peak_with_mappings }
     }
@@ -422,7 +422,7 @@ impl<C: Chapters> Adding<'_, C> {
         chapter.curve.extend(&mut sums.curve);
         let mut changes = Vec::with_capacity(rows.len());
         for (node, extra, mut metrics) in rows {
-            let by = (std::mem::take(&mut metrics.live_bytes), std::mem::take(&mut metrics.live_allocations));
+            let by = (std::mem::take(&mut metrics.live_bytes), std::mem::take(&mut metrics.live_blocks));
             let site = sums.change(node, extra, by);
             sums.counts[site].add(&metrics);
             changes.push((site as u32, by));
@@ -438,7 +438,7 @@ impl<C: Chapters> Adding<'_, C> {
         let (bytes, time) = (replay.tally.peak_bytes(), replay.peak_time());
         let with_mappings = replay.tally.peak_with_mappings();
         let sites: Vec<Row> = replay.sites(|_| false).collect();
-        let share = |(node, extra, of): &Row| (*node, *extra, (of.peak_bytes, of.peak_allocations));
+        let share = |(node, extra, of): &Row| (*node, *extra, (of.peak_bytes, of.peak_blocks));
         let shares = || Shares::Known(sites.iter().map(share).collect());
         match &mut self.peak {
             None => self.peak = Some(Peak { bytes, time, shares: shares(), with_mappings }),
@@ -450,8 +450,8 @@ impl<C: Chapters> Adding<'_, C> {
         }
         let mut changes = Vec::with_capacity(sites.len());
         for (node, extra, mut metrics) in sites {
-            let now = (metrics.live_bytes, metrics.live_allocations);
-            (metrics.live_bytes, metrics.live_allocations, metrics.peak_bytes, metrics.peak_allocations) = (0, 0, 0, 0);
+            let now = (metrics.live_bytes, metrics.live_blocks);
+            (metrics.live_bytes, metrics.live_blocks, metrics.peak_bytes, metrics.peak_blocks) = (0, 0, 0, 0);
             if window.is_some() {
                 // What was live when the chapter began is no news.
                 metrics.live_before = 0;
@@ -509,12 +509,11 @@ impl<C: Chapters> Adding<'_, C> {
                 curve = Some(&slice.curve);
             }
             for (node, metrics) in &slice.sites {
-                let by = (metrics.live_bytes, metrics.live_allocations);
+                let by = (metrics.live_bytes, metrics.live_blocks);
                 let site = self.sums.change(*node, 0, by);
                 changes.push((site as u32, by));
                 if counts {
-                    let happened =
-                        Metrics { live_bytes: 0, live_allocations: 0, peak_bytes: 0, peak_allocations: 0, ..*metrics };
+                    let happened = Metrics { live_bytes: 0, live_blocks: 0, peak_bytes: 0, peak_blocks: 0, ..*metrics };
                     self.sums.counts[site].add(&happened);
                 }
             }
@@ -543,8 +542,8 @@ impl<C: Chapters> Adding<'_, C> {
         let added = replay.sites(|_| false).map(|(node, extra, metrics)| {
             let (bytes, blocks) = before.get(&(node, extra)).copied().unwrap_or_default();
             let live_bytes = metrics.live_bytes.wrapping_sub(bytes);
-            let live_allocations = metrics.live_allocations.wrapping_sub(blocks);
-            (node, extra, Metrics { live_bytes, live_allocations, ..metrics })
+            let live_blocks = metrics.live_blocks.wrapping_sub(blocks);
+            (node, extra, Metrics { live_bytes, live_blocks, ..metrics })
         });
         Ok(added.collect())
     }
@@ -582,7 +581,7 @@ impl<C: Chapters> Adding<'_, C> {
                 let highest_time = self.chapters.sums(number)?.highest_time;
                 let mut replay = self.replay(number, live, Some(highest_time))?;
                 let sites = replay.sites(|_| false);
-                let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_allocations));
+                let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_blocks));
                 self.sums.by_site(sites.map(share).collect())
             }
         };

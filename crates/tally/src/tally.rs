@@ -170,7 +170,7 @@ impl<S: Select> Tally<S> {
         for index in 0..self.origins.len() {
             let site = &mut self.sites[index];
             site.begin_window();
-            let live_before = site.live_allocations;
+            let live_before = site.live_blocks;
             if live_before > 0 {
                 self.rare(index).live_before = live_before;
             }
@@ -310,12 +310,12 @@ impl<S: Select> Tally<S> {
         site.keep_peak(self.peak);
         // Numbers of a damaged file may be beyond all sums.
         site.live_bytes = site.live_bytes.wrapping_add(size);
-        site.live_allocations = site.live_allocations.wrapping_add(1);
-        site.bytes_allocated = site.bytes_allocated.wrapping_add(size);
+        site.live_blocks = site.live_blocks.wrapping_add(1);
+        site.bytes = site.bytes.wrapping_add(size);
         site.allocator_time += event.duration;
         site.operations |= event.op.bit();
         site.largest = site.largest.max(size);
-        site.allocations += !reallocates as u64;
+        site.new_blocks += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
         }
@@ -396,7 +396,7 @@ impl<S: Select> Tally<S> {
             let site = &mut self.sites[block.site.index()];
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
-            site.live_allocations = site.live_allocations.wrapping_sub(1);
+            site.live_blocks = site.live_blocks.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
@@ -434,7 +434,7 @@ impl<S: Select> Tally<S> {
         }
         site.operations |= event.op.bit();
         match event.block {
-            Block::Null => self.rare(index).free_null_calls += 1,
+            Block::Null => self.rare(index).null_frees += 1,
             _ => site.frees += 1,
         }
         if event.block == Block::Unknown {
@@ -470,7 +470,7 @@ impl<S: Select> Tally<S> {
         let sums = self.costs_of(index);
         sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
         let (sum, inside) = match cost.kind {
-            CostKind::Fault => (&mut sums.faults, Some(&mut sums.faults_inside)),
+            CostKind::Fault => (&mut sums.small_faults, Some(&mut sums.small_faults_inside)),
             CostKind::HugeFault => (&mut sums.huge_faults, Some(&mut sums.huge_faults_inside)),
             CostKind::MajorFault => (&mut sums.major_faults, None),
             CostKind::MappedFileFault => (&mut sums.file_faults, None),

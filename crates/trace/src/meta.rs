@@ -303,7 +303,14 @@ impl CallTimes {
 /// Of a call site.
 impl From<&Metrics> for CallTimes {
     fn from(metrics: &Metrics) -> CallTimes {
-        let Metrics { timed_calls, allocator_time, mapping_inside, faults_inside, samples_inside, .. } = *metrics;
+        let Metrics {
+            timed_calls,
+            allocator_time,
+            mapping_inside,
+            small_faults_inside: faults_inside,
+            samples_inside,
+            ..
+        } = *metrics;
         let Metrics { huge_faults_inside, waiting_time, preempted_time, .. } = *metrics;
         CallTimes {
             timed_calls,

@@ -111,25 +111,25 @@ macro_rules! counts {
 
 counts! {
     /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
-    1 allocations: Sum { SUMMARY CHAPTER PART };
+    1 new_blocks: Sum { SUMMARY CHAPTER PART };
     /// Calls of realloc and reallocarray with a block.
     2 reallocations: Sum { SUMMARY CHAPTER PART };
     /// Blocks released, other than by reallocation. Counted at the site that releases.
     3 frees: Sum { SUMMARY CHAPTER PART };
     /// Releases of a null pointer.
-    4 free_null_calls: Sum { SUMMARY CHAPTER PART };
+    4 null_frees: Sum { SUMMARY CHAPTER PART };
     /// Acquisitions that failed.
     5 failed: Sum { SUMMARY CHAPTER PART };
     /// Bytes of allocations and reallocations (their new sizes).
-    6 bytes_allocated: Sum { SUMMARY CHAPTER PART };
+    6 bytes: Sum { SUMMARY CHAPTER PART };
     /// Bytes live when the image's live bytes were at their peak.
     7 peak_bytes: Sum { SUMMARY };
     /// Blocks live then.
-    8 peak_allocations: Sum { SUMMARY };
+    8 peak_blocks: Sum { SUMMARY };
     /// Bytes live at the end.
     9 live_bytes: Level { SUMMARY CHAPTER };
     /// Blocks live at the end.
-    10 live_allocations: Level { SUMMARY CHAPTER PART };
+    10 live_blocks: Level { SUMMARY CHAPTER PART };
     /// Blocks released before the allocating thread's next allocation.
     11 temporary: Sum { SUMMARY CHAPTER PART };
     /// Sum of the lifetimes of released blocks, units.
@@ -140,9 +140,9 @@ counts! {
     /// Calls whose time that is.
     14 timed_calls: Sum { SUMMARY CHAPTER PART };
     /// Minor faults of pages of the site's blocks and mappings.
-    15 faults: Sum { SUMMARY };
+    15 small_faults: Sum { SUMMARY };
     /// Those of them that happened inside a call of an allocation function.
-    16 faults_inside: Sum { SUMMARY };
+    16 small_faults_inside: Sum { SUMMARY };
     /// How many of these were sampled one by one, which made them slower.
     17 samples_inside: Sum { SUMMARY };
     /// Minor faults of huge pages.
@@ -186,7 +186,7 @@ counts! {
     /// Events: calls of allocation functions (a reallocation is one).
     35 events: Sum { SUMMARY CHAPTER PART };
     /// Events whose stack is cut off.
-    36 truncated_stacks: Sum { SUMMARY };
+    36 cut_off: Sum { SUMMARY };
 }
 
 /// Counts of a block, by their place in [`COUNTS`].
@@ -331,8 +331,8 @@ mod tests {
     #[test]
     fn a_reader_goes_past_columns_that_it_does_not_know() {
         let mut columns = Columns::new(&OF_SUMMARY, 2);
-        let first = Metrics { allocations: 7, live_bytes: 3u64.wrapping_neg(), ..Metrics::default() };
-        let second = Metrics { allocations: 300, largest: 1 << 40, ..Metrics::default() };
+        let first = Metrics { new_blocks: 7, live_bytes: 3u64.wrapping_neg(), ..Metrics::default() };
+        let second = Metrics { new_blocks: 300, largest: 1 << 40, ..Metrics::default() };
         [first, second].iter().for_each(|metrics| columns.push_metrics(metrics));
         let mut known = Vec::new();
         columns.put(&mut known);

@@ -71,19 +71,19 @@ pub const MOST_OTHERS: usize = 1 << 15;
 
 /// What follows from the other fields at most call sites: where no reallocation gave back a block or gave none, and so on.
 struct Usually {
-    bytes_allocated: u64,
+    bytes: u64,
     timed_calls: u64,
     events: u64,
 }
 
 impl Usually {
     fn of(metrics: &Metrics, size: u64) -> Usually {
-        let acquired = metrics.allocations.wrapping_add(metrics.reallocations);
-        let released = acquired.wrapping_sub(metrics.live_allocations);
+        let acquired = metrics.new_blocks.wrapping_add(metrics.reallocations);
+        let released = acquired.wrapping_sub(metrics.live_blocks);
         Usually {
-            bytes_allocated: acquired.wrapping_mul(size),
-            timed_calls: acquired.wrapping_add(released).wrapping_add(metrics.free_null_calls),
-            events: acquired.wrapping_add(metrics.frees).wrapping_add(metrics.free_null_calls),
+            bytes: acquired.wrapping_mul(size),
+            timed_calls: acquired.wrapping_add(released).wrapping_add(metrics.null_frees),
+            events: acquired.wrapping_add(metrics.frees).wrapping_add(metrics.null_frees),
         }
     }
 }
@@ -169,7 +169,7 @@ fn stored(metrics: &Metrics, size: u64) -> Metrics {
     let usually = Usually::of(metrics, size);
     let beyond = |count: u64, usual: u64| zigzag(count.wrapping_sub(usual) as i64);
     Metrics {
-        bytes_allocated: beyond(metrics.bytes_allocated, usually.bytes_allocated),
+        bytes: beyond(metrics.bytes, usually.bytes),
         timed_calls: beyond(metrics.timed_calls, usually.timed_calls),
         events: beyond(metrics.events, usually.events),
         ..*metrics
@@ -180,15 +180,15 @@ fn stored(metrics: &Metrics, size: u64) -> Metrics {
 fn derive(metrics: &mut Metrics, size: u64) {
     let usually = Usually::of(metrics, size);
     let whole = |usual: u64, beyond: u64| usual.wrapping_add(unzigzag(beyond) as u64);
-    metrics.bytes_allocated = whole(usually.bytes_allocated, metrics.bytes_allocated);
+    metrics.bytes = whole(usually.bytes, metrics.bytes);
     metrics.timed_calls = whole(usually.timed_calls, metrics.timed_calls);
     metrics.events = whole(usually.events, metrics.events);
-    metrics.live_bytes = metrics.live_allocations.wrapping_mul(size);
+    metrics.live_bytes = metrics.live_blocks.wrapping_mul(size);
     metrics.largest = largest(metrics, size);
 }
 
 fn largest(metrics: &Metrics, size: u64) -> u64 {
-    if metrics.bytes_allocated > 0 { size } else { 0 }
+    if metrics.bytes > 0 { size } else { 0 }
 }
 
 impl Parts {
@@ -237,13 +237,13 @@ mod tests {
 
     fn chapter() -> Chapter {
         let total = Metrics {
-            allocations: 5,
+            new_blocks: 5,
             frees: 1,
             events: 6,
-            bytes_allocated: 4 * 16 + 40,
+            bytes: 4 * 16 + 40,
             operations: 0b110,
             largest: 40,
-            live_allocations: 1u64.wrapping_neg(),
+            live_blocks: 1u64.wrapping_neg(),
             live_bytes: 40u64.wrapping_neg(),
             ..Metrics::default()
         };
@@ -258,12 +258,12 @@ mod tests {
 
     fn parts() -> Parts {
         let apart = Metrics {
-            allocations: 1,
+            new_blocks: 1,
             events: 1,
-            bytes_allocated: 40,
+            bytes: 40,
             operations: 2,
             largest: 40,
-            live_allocations: 1u64.wrapping_neg(),
+            live_blocks: 1u64.wrapping_neg(),
             live_bytes: 40u64.wrapping_neg(),
             ..Metrics::default()
         };
@@ -285,14 +285,7 @@ mod tests {
         assert_eq!(decode(&encode(&parts())).unwrap(), parts());
         assert_eq!(decode(&encode(&Parts::default())).unwrap(), Parts::default());
         let all = parts().of(&chapter()).unwrap();
-        let usual = Metrics {
-            allocations: 4,
-            events: 4,
-            bytes_allocated: 64,
-            largest: 16,
-            operations: 2,
-            ..Metrics::default()
-        };
+        let usual = Metrics { new_blocks: 4, events: 4, bytes: 64, largest: 16, operations: 2, ..Metrics::default() };
         assert_eq!(all.len(), 4);
         assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
         assert_eq!(all[3].metrics, chapter().sites[1].1);

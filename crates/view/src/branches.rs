@@ -127,7 +127,7 @@ mod tests {
     use memtoll_trace::metrics::Metrics;
 
     fn branch(frame: Option<u32>, allocations: u64, children: Vec<Branch>) -> Branch {
-        let counts = Metrics { allocations, ..Metrics::default() };
+        let counts = Metrics { new_blocks: allocations, ..Metrics::default() };
         let mut branch = Branch::default();
         (branch.frame, branch.children) = (frame.map(FrameId::new), children);
         branch.metrics = Priced { counts, ..Priced::default() };
@@ -142,10 +142,10 @@ mod tests {
         let mut second = one(5, 91);
         second.has_more = true;
         let top = branch(None, 181, vec![first, second]);
-        let nodes = nodes(&top, &|of: &Priced| of.counts.allocations);
+        let nodes = nodes(&top, &|of: &Priced| of.allocations());
         let of = |node: &Node| {
             let frame = node.branch.and_then(|branch| branch.frame).map(FrameId::get);
-            (node.parent, frame, node.metrics.counts.allocations, node.others, node.has_more)
+            (node.parent, frame, node.metrics.allocations(), node.others, node.has_more)
         };
         assert_eq!(
             nodes.iter().map(of).collect::<Vec<_>>(),

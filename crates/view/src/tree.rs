@@ -173,7 +173,7 @@ mod tests {
     use memtoll_trace::metrics::Metrics;
 
     fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
-        let counts = Metrics { allocations, ..Metrics::default() };
+        let counts = Metrics { new_blocks: allocations, ..Metrics::default() };
         let metrics = Priced { counts, ..Priced::default() };
         let mut branch = Branch::default();
         (branch.frame, branch.metrics, branch.children) = (Some(FrameId::new(frame)), metrics, children);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn root(children: Vec<Branch>) -> Branch {
-        let allocations = children.iter().map(|child| child.metrics.allocations).sum();
+        let allocations = children.iter().map(|child| child.metrics.allocations()).sum();
         let mut root = branch(0, allocations, children);
         root.frame = None;
         root
@@ -234,7 +234,7 @@ mod tests {
             fn grow(frame: u32, depth: u32, random: &mut impl FnMut(u64) -> u64) -> Branch {
                 let width = if depth == 0 { 0 } else { 2 + random(2) as u32 };
                 let children: Vec<Branch> = (1..=width).map(|child| grow(child, depth - 1, random)).collect();
-                let below: u64 = children.iter().map(|child| child.metrics.allocations).sum();
+                let below: u64 = children.iter().map(|child| child.metrics.allocations()).sum();
                 branch(frame, below + 1 + random(9), children)
             }
             root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())

@@ -66,7 +66,7 @@ impl Recorded {
 /// What memtoll counts in a run: allocations, and calls of `free` with a null pointer.
 pub fn counts(command: &CommandLine, arguments: &Arguments) -> Result<[u64; 2], String> {
     let report = Recorded::new(command, arguments)?.report("--format json").json()?;
-    Ok(["/totals/allocations", "/totals/free_null_calls"].map(|path| number(&report, path)))
+    Ok(["/totals/allocations", "/totals/null_frees"].map(|path| number(&report, path)))
 }
 
 /// What memtoll counts for `many` more of the things that `option` asks for.

@@ -30,7 +30,7 @@ pub fn is_appending(facts: &Facts, site: &Site) -> bool {
         && pattern.creeping * 10 >= pattern.blocks * 7
         && pattern.most_live <= MOST_LIVE * facts.threads() as u64
         // Only text that grows by copies counts, not by realloc.
-        && site.metrics().reallocations <= 3 * site.metrics().allocations
+        && site.metrics().reallocations <= 3 * site.metrics().new_blocks
 }
 
 /// How many blocks a text takes until it has all of its largest block's bytes: it doubles its room.
@@ -87,7 +87,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), goes);
     draft.own_work = copied;
     draft.saves.allocations = allocations;
-    let bytes = site.metrics().bytes_allocated as f64;
+    let bytes = site.metrics().bytes as f64;
     let without = |texts: f64| (bytes - 2.0 * texts * largest).max(0.0);
     draft.saves.bytes = Range::new(without(most_texts), without(texts), bytes);
     draft.assumptions = vec!["no other code keeps the text that it began with".to_owned()];

@@ -71,7 +71,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // Lot by lot, the heap is trimmed and faults again; one pool keeps its memory for the next lot.
     if is_of_lots {
         let again = 1.0 - pattern.most_live as f64 / pattern.drained.max(1) as f64;
-        let all = site.metrics().faults as f64;
+        let all = site.metrics().small_faults as f64;
         gone.faults = Range::new(gone.faults.low, (all * again).max(gone.faults.likely), all);
         gone.ns = Range::new(gone.ns.low, site.faults.likely * again, site.faults.high);
     }
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(with(|made| made.type_name = "std::vector<int>"), 0);
         let cheap = |made: &mut Made| {
             (made.allocator, made.faults) = (0.0, 0.0);
-            (made.counts.timed_calls, made.counts.faults) = (0, 0);
+            (made.counts.timed_calls, made.counts.small_faults) = (0, 0);
         };
         assert_eq!(with(cheap), 0, "there is too little to gain");
     }

@@ -26,7 +26,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         None => facts.changeable().max_by(|a, b| a.1.costs.waiting.total_cmp(&b.1.costs.waiting)),
     };
     // Calls with null pointers have a rule of their own.
-    let only_null = |site: &Site| site.metrics().free_null_calls * 2 > site.metrics().events;
+    let only_null = |site: &Site| site.metrics().null_frees * 2 > site.metrics().events;
     let Some((index, site)) = dearest.filter(|(_, site)| !only_null(site)) else { return Vec::new() };
     let mut draft = Draft::of(index);
     let (pattern, evidence) = (&site.pattern, &mut draft.evidence);
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn null_pointers_have_a_rule_of_their_own() {
         let mut nulls = waits(10e9);
-        nulls.counts = Metrics { free_null_calls: 10_000, events: 10_000, ..Metrics::default() };
+        nulls.counts = Metrics { null_frees: 10_000, events: 10_000, ..Metrics::default() };
         assert!(drafts("contention", nulls).is_empty());
     }
 }

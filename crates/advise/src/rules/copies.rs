@@ -76,10 +76,10 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     draft.evidence.say(format!(
         "{} of {} together are copies of something that is there already",
         format::counted(copies.acquired(), "block"),
-        format::bytes(metrics.bytes_allocated)
+        format::bytes(metrics.bytes)
     ));
     draft.evidence.number("blocks", copies.acquired() as f64);
-    draft.evidence.number("bytes", metrics.bytes_allocated as f64);
+    draft.evidence.number("bytes", metrics.bytes as f64);
     let language = facts.language(line);
     draft.change = match language {
         Language::Rust => "Move it instead of cloning it, or keep references or Rc",
@@ -101,7 +101,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     draft.saves.cpu_ns.low = 0.0;
     draft.saves.wall_ns.low = 0.0;
     draft.saves.allocations = Range::new(0.0, copies.acquired() as f64, copies.acquired() as f64);
-    draft.saves.bytes = Range::new(0.0, metrics.bytes_allocated as f64, metrics.bytes_allocated as f64);
+    draft.saves.bytes = Range::new(0.0, metrics.bytes as f64, metrics.bytes as f64);
     draft.saves.peak_bytes = Range::new(0.0, metrics.peak_bytes as f64, metrics.peak_bytes as f64);
     draft.saves.resident_peak_bytes =
         Range::new(0.0, gone.faults.likely * facts.page(), gone.faults.high * facts.page());

@@ -47,7 +47,7 @@ fn merged(facts: &Facts, mut left: Vec<(Cause, Draft)>) -> Vec<Draft> {
 fn is_of_library(facts: &Facts, site: &Site) -> bool {
     let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
-    let most = own.max_by_key(|sums| sums.metrics.free_null_calls);
+    let most = own.max_by_key(|sums| sums.metrics.null_frees);
     most.is_some_and(|most| entered(facts.recording, most.node, site.row.frame).is_some())
 }
 
@@ -91,8 +91,8 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
-    let of_nothing = metrics.allocations > 0 && metrics.bytes_allocated == 0;
-    let nulls = if of_nothing { metrics.allocations } else { metrics.free_null_calls };
+    let of_nothing = metrics.new_blocks > 0 && metrics.bytes == 0;
+    let nulls = if of_nothing { metrics.new_blocks } else { metrics.null_frees };
     if !of_nothing && is_of_library(facts, site) {
         return None;
     }
@@ -161,8 +161,8 @@ mod tests {
     use crate::testing::{Made, drafts};
     use memtoll_trace::metrics::Metrics;
 
-    fn calls(free_null_calls: u64, timed_calls: u64) -> Made {
-        let counts = Metrics { free_null_calls, timed_calls, events: timed_calls, ..Metrics::default() };
+    fn calls(null_frees: u64, timed_calls: u64) -> Made {
+        let counts = Metrics { null_frees, timed_calls, events: timed_calls, ..Metrics::default() };
         Made { counts, allocator: 1e6, waiting: 5e6, ..Made::default() }
     }
 
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn zero_sizes_are_found_too() {
-        let counts = Metrics { allocations: 5000, timed_calls: 10_000, events: 10_000, ..Metrics::default() };
+        let counts = Metrics { new_blocks: 5000, timed_calls: 10_000, events: 10_000, ..Metrics::default() };
         let found = drafts("free-null", Made { counts, allocator: 1e6, ..Made::default() });
         assert_eq!(found[0].saves.allocations.likely, 5000.0);
     }

@@ -182,7 +182,7 @@ mod tests {
             copied_bytes: 1 << 20,
             ..pattern
         };
-        let counts = Metrics { faults: 256, ..counts };
+        let counts = Metrics { small_faults: 256, ..counts };
         Made {
             type_name: "std::vector<int>",
             element: 4,

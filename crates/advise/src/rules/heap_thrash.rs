@@ -25,8 +25,8 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     for (_, site) in growing() {
         let metrics = site.metrics();
         // Of its pages, those that came with growth of the heap.
-        let fresh = (metrics.grown_bytes as f64 / facts.page()).min(metrics.faults as f64);
-        let share = if metrics.faults > 0 { fresh / metrics.faults as f64 } else { 0.0 };
+        let fresh = (metrics.grown_bytes as f64 / facts.page()).min(metrics.small_faults as f64);
+        let share = if metrics.small_faults > 0 { fresh / metrics.small_faults as f64 } else { 0.0 };
         cpu = cpu.with(site.faults.scaled(share * again)).with(site.mapping.scaled(again));
         faults += fresh * again;
     }

@@ -65,20 +65,20 @@ struct Loop<'a> {
 fn paths<'f>(facts: &'f Facts, line: &Site) -> Vec<(usize, &'f Metrics)> {
     let nodes: FxHashMap<_, usize> = line.nodes.iter().enumerate().map(|(index, node)| (*node, index)).collect();
     let own = facts.sums.sites.iter().filter_map(|site| Some((*nodes.get(&site.node)?, &site.metrics.counts)));
-    own.filter(|(_, metrics)| metrics.allocations + metrics.reallocations > 0).collect()
+    own.filter(|(_, metrics)| metrics.new_blocks + metrics.reallocations > 0).collect()
 }
 
 /// The largest number of turns of which nearly all call paths' calls and bytes are whole multiples: each turn does the same.
 fn turns(paths: &[(usize, &Metrics)]) -> Option<u64> {
-    let acquired = |metrics: &Metrics| metrics.allocations + metrics.reallocations;
+    let acquired = |metrics: &Metrics| metrics.new_blocks + metrics.reallocations;
     let all: u64 = paths.iter().map(|(_, metrics)| acquired(metrics)).sum();
     let mut candidates: Vec<u64> = paths.iter().map(|(_, metrics)| acquired(metrics)).collect();
     candidates.sort_unstable_by(|a, b| b.cmp(a));
     candidates.dedup();
     let is_equal = |turns: u64| {
-        let equal = paths.iter().filter(|(_, metrics)| {
-            acquired(metrics).is_multiple_of(turns) && metrics.bytes_allocated.is_multiple_of(turns)
-        });
+        let equal = paths
+            .iter()
+            .filter(|(_, metrics)| acquired(metrics).is_multiple_of(turns) && metrics.bytes.is_multiple_of(turns));
         let equal: Vec<u64> = equal.map(|(_, metrics)| acquired(metrics)).collect();
         equal.len() >= FEWEST_PATHS && equal.iter().sum::<u64>() * 10 >= all * 9
     };
@@ -91,12 +91,11 @@ fn loop_of<'a>(facts: &Facts, line: &Site, functions: &'a [Vec<String>]) -> Opti
     let turns = turns(&paths)?;
     // What outlives its turn is no temporary of the loop: then the mean lifetime is longer than a turn.
     let lifetime = metrics.mean_lifetime_ns() as f64;
-    let is_dropped =
-        metrics.live_allocations * 20 <= metrics.allocations && lifetime * turns as f64 <= facts.duration();
+    let is_dropped = metrics.live_blocks * 20 <= metrics.allocations() && lifetime * turns as f64 <= facts.duration();
     if !is_dropped {
         return None;
     }
-    let most = paths.iter().max_by_key(|(_, metrics)| metrics.allocations + metrics.reallocations)?;
+    let most = paths.iter().max_by_key(|(_, metrics)| metrics.new_blocks + metrics.reallocations)?;
     let callee = qualified_name(functions[most.0].last()?).to_owned();
     let within: FxHashSet<&str> = functions.iter().flatten().map(String::as_str).collect();
     let is_dear = within.iter().any(|function| DEAR.iter().any(|dear| qualified_name(function).starts_with(dear)));
@@ -126,7 +125,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
         "the same in each of {}: {} of {} together, of {} kinds, all gone before the next turn",
         format::counted(found.turns, "turn"),
         format::counted(line.acquired() / found.turns, "block"),
-        format::bytes(metrics.bytes_allocated / found.turns),
+        format::bytes(metrics.bytes / found.turns),
         format::count(line.nodes.len() as u64)
     ));
     if !found.callee.is_empty() {
@@ -134,7 +133,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
     }
     draft.evidence.number("turns", found.turns as f64);
     draft.evidence.number("blocks", line.acquired() as f64);
-    draft.evidence.number("bytes", metrics.bytes_allocated as f64);
+    draft.evidence.number("bytes", metrics.bytes as f64);
     draft.change = "Make it once, outside of the loop".to_owned();
     draft.snippet = match facts.language(line) {
         Language::Rust => {
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     fn path(calls: u64, bytes: u64) -> Metrics {
-        Metrics { allocations: calls, bytes_allocated: bytes, ..Metrics::default() }
+        Metrics { new_blocks: calls, bytes, ..Metrics::default() }
     }
 
     fn turns_of(paths: &[Metrics]) -> Option<u64> {

@@ -19,8 +19,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
     let huge = facts.tariff.prices().huge_fault?;
     let pieces = (site.acquired() + metrics.mappings).max(1);
-    let bytes = metrics.bytes_allocated + metrics.mapped_bytes;
-    let touched = metrics.faults * facts.tariff.page();
+    let bytes = metrics.bytes + metrics.mapped_bytes;
+    let touched = metrics.small_faults * facts.tariff.page();
     // All of it must be used: a huge page is there as a whole.
     let is_dense = touched * 10 >= bytes * 8 && touched <= bytes + bytes / 4;
     if bytes / pieces < LEAST || !is_dense || metrics.huge_faults * HUGE > touched {
@@ -40,15 +40,15 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::bytes(bytes / pieces),
         format::bytes(touched),
         format::bytes(facts.tariff.page()),
-        format::count(metrics.faults)
+        format::count(metrics.small_faults)
     ));
     draft.evidence.say(format!(
         "here, a fault takes {} and a huge page's {} on a quiet machine",
-        format::seconds(site.costs.faults / metrics.faults.max(1) as f64 / 1e9),
+        format::seconds(site.costs.faults / metrics.small_faults.max(1) as f64 / 1e9),
         format::seconds(huge.median / 1e9)
     ));
     draft.evidence.number("touched_bytes", touched as f64);
-    draft.evidence.number("faults", metrics.faults as f64);
+    draft.evidence.number("faults", metrics.small_faults as f64);
     draft.change = "Ask for huge pages".to_owned();
     draft.snippet = match facts.language(site) {
         Language::Cxx => format!(
@@ -60,7 +60,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
             touch"
             .to_owned(),
     };
-    let faults = metrics.faults as f64 - pages;
+    let faults = metrics.small_faults as f64 - pages;
     draft.saves = Saves {
         cpu_ns: cpu,
         wall_ns: wall(facts, site, cpu),

@@ -75,7 +75,7 @@ mod tests {
         let (counts, pattern) = blocks(10_000, 400);
         let pattern =
             crate::pattern::Pattern { kept, kept_by_part: by_part, keeper_life: 800, longest_life: 100, ..pattern };
-        let counts = memtoll_trace::metrics::Metrics { live_bytes: kept * 400, live_allocations: kept, ..counts };
+        let counts = memtoll_trace::metrics::Metrics { live_bytes: kept * 400, live_blocks: kept, ..counts };
         Made { counts, pattern, ..Made::default() }
     }
 

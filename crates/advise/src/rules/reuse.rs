@@ -33,7 +33,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let again = 1.0 - most_live as f64 / pieces as f64;
-    let faults = metrics.faults as f64 + metrics.huge_faults as f64;
+    let faults = metrics.small_faults as f64 + metrics.huge_faults as f64;
     let cpu = calls(facts, site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
     // What is a copy from the first byte on may not be needed at all.
     let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
@@ -57,7 +57,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ),
         false => format!(
             "calloc fills {} with zeroes, most of it memory that the program has already touched",
-            format::bytes(metrics.bytes_allocated)
+            format::bytes(metrics.bytes)
         ),
     });
     if is_copy {
@@ -150,7 +150,7 @@ mod tests {
         let (counts, pattern) = blocks(300, 1_382_400);
         let pattern = Pattern { most_live, most_live_bytes: most_live * 1_382_400, ..pattern };
         Made {
-            counts: Metrics { faults: 300 * 338, ..counts },
+            counts: Metrics { small_faults: 300 * 338, ..counts },
             pattern,
             faults: 150e6,
             mapping: 30e6,
@@ -181,11 +181,11 @@ mod tests {
     fn buffers_that_are_all_needed_or_whose_pages_stay_are_not() {
         assert!(drafts("reuse", frames(300)).is_empty());
         let mut warm = frames(3);
-        warm.counts.faults = 400;
+        warm.counts.small_faults = 400;
         assert!(drafts("reuse", warm).is_empty());
         // But calloc fills them with zeroes each time.
         let mut zeroed = frames(3);
-        zeroed.counts.faults = 400;
+        zeroed.counts.small_faults = 400;
         zeroed.counts.operations = Op::CALLOC.bit();
         let found = drafts("reuse", zeroed);
         assert!(found[0].evidence.text[1].starts_with("calloc fills 396 MiB"), "{:?}", found[0].evidence.text);

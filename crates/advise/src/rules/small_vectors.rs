@@ -60,8 +60,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // If as many are always there, a plain array does, and the owner loses the vector's three pointers, too: their pages
     // fault as the elements' do.
     let pointers = (pattern.most_live * VECTOR) as f64 / facts.page();
-    let fault =
-        (site.faults.likely / metrics.faults.max(1) as f64).max(work.fresh_byte.high * facts.page()) + work.unmap_page;
+    let fault = (site.faults.likely / metrics.small_faults.max(1) as f64).max(work.fresh_byte.high * facts.page())
+        + work.unmap_page;
     let all_pages = Range::new(0.0, pointers / 2.0, pointers);
     let faults = gone.faults.plus(all_pages);
     let pages_ns = gone.ns.plus(all_pages.scaled(fault));
@@ -139,7 +139,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = grown.plus(made).plus(pages_ns.minus(gone.ns));
     // The elements are still there, in the owner's block.
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
-    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_allocations * inside) as f64);
+    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_blocks * inside) as f64);
     let resident = faults.scaled(facts.page());
     draft.saves.resident_peak_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_owners_pages_may_go_too() {
         let (counts, pattern) = blocks(200_000, 12);
-        let counts = memtoll_trace::metrics::Metrics { faults: 1563, ..counts };
+        let counts = memtoll_trace::metrics::Metrics { small_faults: 1563, ..counts };
         let finals = [(12, 200_000)].into_iter().collect();
         let pattern = crate::pattern::Pattern { finals, ..pattern };
         let items = Made {

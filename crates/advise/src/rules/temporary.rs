@@ -25,11 +25,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let acquired = site.acquired();
-    if !are_temporary(metrics)
-        || site.mean_size() >= LARGEST_MEAN
-        || formatter(site).is_some()
-        || metrics.bytes_allocated == 0
-    {
+    if !are_temporary(metrics) || site.mean_size() >= LARGEST_MEAN || formatter(site).is_some() || metrics.bytes == 0 {
         return None;
     }
     let share = metrics.temporary as f64 / acquired as f64;
@@ -86,7 +82,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (gone, grows) = (metrics.temporary as f64, (metrics.largest as f64).log2().ceil().max(1.0));
     draft.saves.allocations = Range::new((gone - grows).max(0.0), gone, acquired as f64);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
-    if metrics.allocations > pattern.instances + pattern.steps {
+    if metrics.new_blocks > pattern.instances + pattern.steps {
         draft.assumptions.push("blocks that were not followed live as the others do".to_owned());
     }
     draft.at_most = Confidence::Medium;

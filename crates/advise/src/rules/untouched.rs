@@ -117,7 +117,7 @@ mod tests {
     fn large(faults: u64, filled_faults: u64) -> Made {
         let (counts, pattern) = blocks(1, 256 << 20);
         let pattern = Pattern { placed_faults: faults, filled_faults, ..pattern };
-        let counts = Metrics { faults, grown_bytes: 256 << 20, ..counts };
+        let counts = Metrics { small_faults: faults, grown_bytes: 256 << 20, ..counts };
         Made { counts, pattern, faults: faults as f64 * 1500.0, ..Made::default() }
     }
 

@@ -51,7 +51,7 @@ fn pass<K: Ord>(
 
 /// How unlike two call sites are, from 0 to 1.5.
 fn unlikeness(before: &Found, after: &Found) -> f64 {
-    let (a, b) = (before.acquisitions(), after.acquisitions());
+    let (a, b) = (before.allocations(), after.allocations());
     let counts = if a == b { 0.0 } else { (a - b).abs() / a.max(b) };
     let lines = if before.identity.lines == after.identity.lines { 0.0 } else { 0.5 };
     counts + lines
@@ -99,7 +99,7 @@ mod tests {
     use crate::priced::Priced;
     use crate::sites::Row;
 
-    fn site(names: &[&str], kind: &str, line: u32, acquisitions: f64) -> Found {
+    fn site(names: &[&str], kind: &str, line: u32, allocations: f64) -> Found {
         let row = Row {
             frame: None,
             inlined: Vec::new(),
@@ -117,7 +117,7 @@ mod tests {
             kind: Some(kind.to_owned()),
             lines: vec![Some(line)],
         };
-        Found { identity, values: vec![[acquisitions, 0.0, 0.0, 0.0, 0.0]], errors: [0.0; 5], run: 0, row }
+        Found { identity, values: vec![[allocations, 0.0, 0.0, 0.0, 0.0]], errors: [0.0; 5], run: 0, row }
     }
 
     /// Lines of the pairs.

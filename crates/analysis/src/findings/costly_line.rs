@@ -112,13 +112,13 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     let costs = metrics.costs();
     CostlyLine {
         blocks: Metric::Allocations.value(metrics),
-        bytes: metrics.bytes_allocated,
+        bytes: metrics.bytes,
         block_size: block_size(metrics),
         elements: elements(row),
         mappings: metrics.mappings,
         mapped_bytes: metrics.mapped_bytes,
         touched_bytes: metrics.touched_bytes,
-        never_freed: metrics.live_allocations,
+        never_freed: metrics.live_blocks,
         lifetime_ns: metrics.mean_lifetime_ns() as f64,
         cost_ns: costs.total(),
         allocator_ns: costs.allocator,
@@ -137,6 +137,6 @@ fn serves_others(row: &Row, faults: f64, cost: f64) -> bool {
     const FEW: u64 = 1000;
     const LARGE: u64 = 256 << 10;
     let pieces = Metric::Allocations.value(&row.metrics) + row.metrics.mappings;
-    let bytes = row.metrics.bytes_allocated + row.metrics.mapped_bytes;
+    let bytes = row.metrics.bytes + row.metrics.mapped_bytes;
     (1..=FEW).contains(&pieces) && bytes / pieces >= LARGE && faults * 2.0 >= cost
 }

@@ -18,7 +18,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     faults_again(&row.metrics, facts.tariff).then(|| {
         Finding::new(
             What::FaultsAgain(FaultsAgain {
-                bytes: row.metrics.bytes_allocated,
+                bytes: row.metrics.bytes,
                 faulted_bytes: facts.tariff.faulted(&row.metrics),
             }),
             Some(row.clone()),

@@ -36,7 +36,7 @@ mod tests {
     use memtoll_trace::metrics::Metrics;
 
     fn site(frame: u32, allocations: u64) -> Row {
-        let metrics = Priced::from(Metrics { allocations, ..Metrics::default() });
+        let metrics = Priced::from(Metrics { new_blocks: allocations, ..Metrics::default() });
         Row { frame: Some(FrameId::new(frame)), metrics, ..Row::default() }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
     let own = own_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
     let row = own.max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
-    let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
+    let (blocks, bytes) = (row.metrics.live_blocks, row.metrics.live_bytes);
     matters(bytes).then(|| {
         Finding::new(
             What::NeverFreed(NeverFreed { blocks, bytes }),

@@ -15,11 +15,11 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all allocations.
     const LEAST: u64 = 2;
     let total = &facts.sums.total;
-    let calls = total.free_null_calls;
-    let row = *facts.largest(|row| row.metrics.free_null_calls).first()?;
-    if !are_many_null_frees(row.metrics.free_null_calls) || calls.saturating_mul(LEAST) < total.allocations {
+    let calls = total.null_frees;
+    let row = *facts.largest(|row| row.metrics.null_frees).first()?;
+    if !are_many_null_frees(row.metrics.null_frees) || calls.saturating_mul(LEAST) < total.allocations() {
         return None;
     }
-    let share = Share::new(row.metrics.free_null_calls as f64, calls as f64, Whole::NullFrees);
+    let share = Share::new(row.metrics.null_frees as f64, calls as f64, Whole::NullFrees);
     Some(Finding::new(What::NullFrees(NullFrees { calls }), Some(row.clone()), share))
 }

@@ -24,7 +24,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| peak.bytes());
     (bytes >= LEAST && bytes >= with_mappings / 2).then(|| {
         Finding::new(
-            What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_allocations }),
+            What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_blocks }),
             Some(row.clone()),
             Share::new(bytes as f64, peak as f64, Whole::Peak),
         )

@@ -27,7 +27,13 @@ fn costs(metrics: Metrics) -> Costs {
 #[test]
 fn faults_that_cost_more_than_their_calls_show_as_an_error() {
     // 10 calls of 5,000 ns together without the stamps, in which 20 faults happened: on average, these cost 20,000.
-    let many = Metrics { timed_calls: 10, allocator_time: 1020, faults: 30, faults_inside: 20, ..Metrics::default() };
+    let many = Metrics {
+        timed_calls: 10,
+        allocator_time: 1020,
+        small_faults: 30,
+        small_faults_inside: 20,
+        ..Metrics::default()
+    };
     let found = tariff().price(&many);
     let costs = found.costs();
     // 10 calls x 20 ns are the least.
@@ -36,14 +42,15 @@ fn faults_that_cost_more_than_their_calls_show_as_an_error() {
     let faults = tariff().estimates(&found).faults;
     assert!(faults.low <= 15_000.0 && faults.value == 30_000.0, "{faults:?}");
     // Calls that took less than the least, by the scatter of stamps, have the least.
-    let short = tariff().price(&Metrics { allocator_time: 30, faults: 0, faults_inside: 0, ..many });
+    let short = tariff().price(&Metrics { allocator_time: 30, small_faults: 0, small_faults_inside: 0, ..many });
     assert_eq!((short.allocator_ns, short.overdrawn_ns), (200, 0));
 }
 
 /// What is not known because records were lost is in the intervals; the values stay.
 #[test]
 fn what_lost_records_were_about_is_in_the_intervals() {
-    let site = Metrics { timed_calls: 10, allocator_time: 5000, faults: 30, mapping_time: 2000, ..Metrics::default() };
+    let site =
+        Metrics { timed_calls: 10, allocator_time: 5000, small_faults: 30, mapping_time: 2000, ..Metrics::default() };
     let site = tariff().price(&Metrics { waiting_time: 3000, ..site });
     let all = tariff().estimates(&site);
     let lossy = Tariff { lost: Lost { faults: 1e6, running: 0, switches: 0.002 }, ..tariff() };
@@ -124,8 +131,8 @@ fn site() -> impl Strategy<Value = Metrics> {
             mapping_time: mapping_inside + preempted_time,
             waiting_time,
             preempted_time,
-            faults_inside,
-            faults: faults_inside + more_faults,
+            small_faults_inside: faults_inside,
+            small_faults: faults_inside + more_faults,
             samples_inside,
             huge_faults_inside,
             huge_faults: huge_faults_inside,
@@ -160,7 +167,7 @@ proptest! {
         // Nothing is cut: faults and mappings cost all that they do, wherever they were. A nanosecond is rounded at each
         // site.
         let near = |ns: u64, exact: f64| (ns as f64 - exact).abs() <= sites.len() as f64;
-        let faults = tariff.per_fault(whole.faults, whole.huge_faults) + tariff.file_faults(&whole);
+        let faults = tariff.per_fault(whole.small_faults, whole.huge_faults) + tariff.file_faults(&whole);
         prop_assert!(near(whole.fault_time_ns, faults), "{} of {faults}", whole.fault_time_ns);
         prop_assert!(near(whole.mapping_ns, tariff.ns(whole.mapping_time as f64)));
         // The allocator has all that samples say, and more only where faults or mappings are overdrawn.
@@ -181,8 +188,8 @@ fn the_parts_add_up() {
     let metrics = Metrics {
         timed_calls: 10,
         allocator_time: 2000, // 10,000 ns
-        faults: 5,
-        faults_inside: 2,
+        small_faults: 5,
+        small_faults_inside: 2,
         samples_inside: 1,
         mapping_time: 300,
         mapping_inside: 200,
@@ -203,7 +210,7 @@ fn where_faults_are_faster_zeroing_is_but_not_slower_where_they_are_slower() {
     let mut tariff = tariff();
     for (fault, zeroing) in [(2500.0, 400.0), (1000.0, 400.0), (500.0, 200.0)] {
         tariff.faults.page = fault;
-        let costs = tariff.price(&Metrics { faults: 10, ..Metrics::default() }).costs();
+        let costs = tariff.price(&Metrics { small_faults: 10, ..Metrics::default() }).costs();
         assert_eq!((costs.faults, costs.zeroing), (fault * 10.0, zeroing * 10.0));
     }
 }
@@ -222,7 +229,7 @@ fn what_recording_adds_to_faults_inside_calls_is_not_the_allocators() {
 fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
     let mut tariff = tariff();
     let zeroing =
-        |tariff: &Tariff| tariff.estimates(&tariff.price(&Metrics { faults: 10, ..Metrics::default() })).zeroing;
+        |tariff: &Tariff| tariff.estimates(&tariff.price(&Metrics { small_faults: 10, ..Metrics::default() })).zeroing;
     // 100 ns in a cache, 400 ns if half of them are.
     assert_eq!(zeroing(&tariff), Estimate { value: 4000.0, low: 1000.0, high: 7000.0 });
     // What was measured in a hurry contradicts itself: the price is not better known for that.
@@ -232,15 +239,15 @@ fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
 
 #[test]
 fn a_page_that_is_read_and_then_written_is_zeroed_once() {
-    let block = Metrics { allocations: 1, bytes_allocated: 100 << 12, faults: 200, ..Metrics::default() };
+    let block = Metrics { new_blocks: 1, bytes: 100 << 12, small_faults: 200, ..Metrics::default() };
     let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, site));
     // A block of 100 pages may touch 101.
     assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (102 * 400, 102 << 12));
     assert_eq!(tariff.faulted(&block), 200 << 12);
     // A part of it, such as what one thread touched.
-    let part = tariff.price_part(&Metrics { allocations: 0, faults: 100, ..block }, &block);
+    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, &block);
     assert_eq!(part.touched_bytes, 51 << 12);
-    assert_eq!(whole(&Metrics { allocations: 0, ..block }).zeroing_ns, 200 * 400, "not asked: unknown");
+    assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, 200 * 400, "not asked: unknown");
     assert_eq!(tariff.price(&block).touched_bytes, 200 << 12, "of some of its time, nothing is known either");
 }
 
@@ -256,7 +263,7 @@ fn pages_of_files_are_neither_zeroed_nor_fresh() {
 
 #[test]
 fn a_huge_page_has_its_own_price() {
-    let metrics = Metrics { huge_faults: 3, faults: 1, ..Metrics::default() };
+    let metrics = Metrics { huge_faults: 3, small_faults: 1, ..Metrics::default() };
     let costs = costs(metrics);
     assert_eq!(costs.faults, 301_000.0);
     assert_eq!(costs.zeroing, 300_000.0 + 400.0, "nearly all of it is zeroing");

@@ -65,7 +65,7 @@ fn check(branch: &Branch, path: &mut Vec<FrameId>, all: &[Listed], names: &mut F
             through.iter().filter(|(of, _)| of.get(path.len()).is_some_and(|frame| names.key(*frame) == *name));
         let metrics = sum(of_child);
         let is_there = branch.children.iter().any(|child| child.key == branch.key.with_key(*name));
-        let value = metrics.allocations;
+        let value = metrics.new_blocks;
         assert_eq!(is_there, value >= least, "{path:?}: {value} of {least}");
         if is_there {
             children.add(&metrics);
@@ -108,10 +108,10 @@ fn branches_have_the_sums_of_the_stacks_through_them() {
                     };
                     let mut names = FrameNames::new(&recording.frames, None);
                     check(&root, &mut Vec::new(), &all, &mut names, 0);
-                    let value = |of: &Priced| of.allocations;
+                    let value = |of: &Priced| of.new_blocks;
                     let limit = Some(Limit { value: &value, share: 0.2, most: usize::MAX });
                     let root = part_of_tree(&mut stacks, &sums, &Part { limit, ..part }).unwrap();
-                    let least = ((root.metrics.allocations as f64 * 0.2) as u64).max(1);
+                    let least = ((root.metrics.new_blocks as f64 * 0.2) as u64).max(1);
                     check(&root, &mut Vec::new(), &all, &mut names, least);
                     trees += 1;
                 }
@@ -232,18 +232,18 @@ fn the_largest_branches_are_there_if_not_all_can_be() {
     let recording = recordings().remove(0);
     let sums = sums(&recording, Selection::default());
     let mut stacks = Stacks::new(&recording, &View { unfold: true, ..View::default() });
-    let value = |of: &Priced| of.allocations;
+    let value = |of: &Priced| of.new_blocks;
     let mut of = |most| {
         let limit = Some(Limit { value: &value, share: 0.0, most });
         part_of_tree(&mut stacks, &sums, &Part { limit, ..Part::whole(Direction::Callers) }).unwrap()
     };
     let all = of(usize::MAX);
-    let mut sizes: Vec<u64> = all.children.iter().map(|child| child.metrics.allocations).collect();
+    let mut sizes: Vec<u64> = all.children.iter().map(|child| child.metrics.new_blocks).collect();
     assert!(sizes.len() > 1 && sizes.is_sorted_by(|a, b| a >= b) && sizes.last() > Some(&0), "{sizes:?}");
     let few = of(1);
-    let kept: Vec<u64> = few.children.iter().map(|child| child.metrics.allocations).collect();
+    let kept: Vec<u64> = few.children.iter().map(|child| child.metrics.new_blocks).collect();
     assert_eq!((kept.as_slice(), few.dropped.branches), (&sizes[..1], sizes.len() - 1));
-    assert_eq!(few.dropped.metrics.allocations, sizes.drain(1..).sum::<u64>());
+    assert_eq!(few.dropped.metrics.new_blocks, sizes.drain(1..).sum::<u64>());
     assert_eq!(few.metrics, all.metrics);
     assert!(few.children.iter().all(|child| child.children.is_empty()));
     assert!(few.children.iter().any(|child| child.has_more));

@@ -75,8 +75,7 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
             for (node, metrics) in sums_in_image(recording, index, selection, &sums.runners) {
                 let stack = stacks.of(node);
-                let counts =
-                    [metrics.bytes_allocated, metrics.acquisitions(), metrics.live_bytes, metrics.live_allocations];
+                let counts = [metrics.bytes, metrics.allocations(), metrics.live_bytes, metrics.live_blocks];
                 if stack.matches && counts != [0; 4] {
                     add(of_process.entry(stack.path).or_default(), counts);
                 }

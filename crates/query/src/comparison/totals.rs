@@ -71,9 +71,9 @@ const fn if_mapped(declared: Declared) -> Declared {
 }
 
 const TOTALS: [Declared; 18] = [
-    of_metric("allocations", Metric::Allocations, |r| count(r, Priced::acquisitions)),
+    of_metric("allocations", Metric::Allocations, |r| count(r, Priced::allocations)),
     of_metric("reallocations", Metric::Reallocations, |r| count(r, |m| m.reallocations)),
-    of_metric("bytes allocated", Metric::Bytes, |r| count(r, |m| m.bytes_allocated)),
+    of_metric("bytes allocated", Metric::Bytes, |r| count(r, |m| m.bytes)),
     if_any(of_metric("bytes mapped", Metric::Mapped, |r| count(r, |m| m.mapped_bytes))),
     of_metric("peak", Metric::Peak, |r| count(r, |m| m.peak_bytes)),
     if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
@@ -85,7 +85,7 @@ const TOTALS: [Declared; 18] = [
     })),
     of_metric("live at end", Metric::Live, |r| count(r, |m| m.live_bytes)),
     of_metric("temporary", Metric::Temporary, |r| count(r, |m| m.temporary)),
-    of_metric("free of null", Metric::NullFrees, |r| count(r, |m| m.free_null_calls)),
+    of_metric("free of null", Metric::NullFrees, |r| count(r, |m| m.null_frees)),
     of_metric("page faults", Metric::Faults, |r| {
         if_seen(r, |sees| sees.faults, Some(Estimate::exact(Quantity::Faults.of(&r.sums.total))))
     }),

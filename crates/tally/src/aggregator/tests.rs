@@ -45,7 +45,7 @@ fn temporary_means_freed_before_the_threads_next_allocation() {
     assert_eq!(of(&sites, 10).lifetime, 2);
     assert_eq!(of(&sites, 11).temporary, 0);
     assert_eq!(of(&sites, 12).frees, 2);
-    assert_eq!(of(&sites, 12).free_null_calls, 1);
+    assert_eq!(of(&sites, 12).null_frees, 1);
     assert_eq!(of(&sites, 13).live_bytes, 8);
 }
 
@@ -64,10 +64,10 @@ fn a_reallocation_counts_once() {
         ],
         Selection::default(),
     );
-    assert_eq!((of(&sites, 10).allocations, of(&sites, 10).reallocations), (1, 0));
+    assert_eq!((of(&sites, 10).new_blocks, of(&sites, 10).reallocations), (1, 0));
     let site = of(&sites, 11);
-    assert_eq!((site.allocations, site.reallocations, site.events), (0, 2, 2));
-    assert_eq!((site.bytes_allocated, site.live_bytes, site.frees, site.failed), (100, 0, 0, 0));
+    assert_eq!((site.new_blocks, site.reallocations, site.events), (0, 2, 2));
+    assert_eq!((site.bytes, site.live_bytes, site.frees, site.failed), (100, 0, 0, 0));
     assert_eq!((of(&sites, 10).timed_calls, site.timed_calls), (1, 2), "the one to nothing is a call as well");
 }
 
@@ -81,13 +81,13 @@ fn a_window_knows_what_was_live_before() {
         event(FREE, 9, 1, 12, Number(1), 0),
     ];
     let sites = sum(&events, Selection { from: 5, to: 6, ..Selection::default() });
-    assert_eq!((of(&sites, 10).allocations, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
-    assert_eq!((of(&sites, 11).allocations, of(&sites, 11).live_bytes), (1, 16));
+    assert_eq!((of(&sites, 10).new_blocks, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
+    assert_eq!((of(&sites, 11).new_blocks, of(&sites, 11).live_bytes), (1, 16));
     assert_eq!(of(&sites, 12).frees, 1);
     let lifetimes = [10, 11].map(|node| of(&sites, node).lifetime);
     assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
     let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
-    assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);
+    assert_eq!(large.iter().map(|(_, m)| m.new_blocks).sum::<u64>(), 1);
     assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
 }
 
@@ -104,7 +104,7 @@ fn of_some_threads_and_sizes_the_peak_is_their_share() {
     ];
     let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
     assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (8, 24));
-    assert_eq!((of(&small, 13).frees, of(&small, 13).free_null_calls), (0, 1), "nothing was asked for: 0 bytes");
+    assert_eq!((of(&small, 13).frees, of(&small, 13).null_frees), (0, 1), "nothing was asked for: 0 bytes");
     let mut second = Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(2).unwrap()].into()));
     events.iter().for_each(|event| second.push(event));
     let second: Vec<_> = second.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
@@ -169,7 +169,7 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
     // What the calls took is not known: there is nothing that stamps could have added to.
     assert_eq!([30, 31, 40].map(|node| of(&sites, node).timed_calls), [0; 3]);
     let site = of(&sites, 31);
-    assert_eq!((site.allocations, site.reallocations, site.bytes_allocated, site.events), (1, 1, 1100, 2));
+    assert_eq!((site.new_blocks, site.reallocations, site.bytes, site.events), (1, 1, 1100, 2));
     assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, 2));
     // Of large blocks only: the chunk lends nothing to what is left out.
     let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
@@ -216,13 +216,13 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
     let sites = charged(Charge::Allocation);
     let site = of(&sites, 10);
     assert_eq!((site.allocator_time, site.timed_calls), (25, 3));
-    assert_eq!((site.faults, site.faults_inside, site.major_faults), (7, 3, 1));
+    assert_eq!((site.small_faults, site.small_faults_inside, site.major_faults), (7, 3, 1));
     assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (6, 6, 2));
     assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (7, 1));
     assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (3, 1));
     let sites = charged(Charge::Payment);
-    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).faults), (20, 0));
-    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).faults), (8, 2, 7));
+    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).small_faults), (20, 0));
+    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).small_faults), (8, 2, 7));
 }
 
 proptest! {

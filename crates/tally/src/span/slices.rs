@@ -135,11 +135,11 @@ impl Cutter<'_> {
             if index == self.live.len() {
                 self.live.push((0, 0));
             }
-            let now = (metrics.live_bytes, metrics.live_allocations);
+            let now = (metrics.live_bytes, metrics.live_blocks);
             let was = std::mem::replace(&mut self.live[index], now);
-            (metrics.live_bytes, metrics.live_allocations) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
+            (metrics.live_bytes, metrics.live_blocks) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
             metrics.live_before = 0;
-            let happened = Metrics { peak_bytes: 0, peak_allocations: 0, ..metrics };
+            let happened = Metrics { peak_bytes: 0, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
                 sites.push((node, metrics));
             }

@@ -240,7 +240,7 @@ impl<S: Select> Tally<S> {
             // Threads or sizes: one of both is asked for.
             let index = self.site_of(node, ThreadNo::new(extra as u32), extra);
             let site = &mut self.sites[index];
-            (site.live_bytes, site.live_allocations) = (bytes, blocks);
+            (site.live_bytes, site.live_blocks) = (bytes, blocks);
         }
         self.live_bytes = chapter.live_bytes;
         self.curve = CurveBuilder::resume(curve);

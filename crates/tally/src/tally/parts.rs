@@ -62,7 +62,7 @@ struct Counts {
     lifetime: u64,
     operations: u64,
     events: u32,
-    allocations: u32,
+    new_blocks: u32,
     /// Those that gave a block.
     reallocations: u32,
     frees: u32,
@@ -78,7 +78,7 @@ struct Rare {
     /// Reallocations that gave no block.
     to_nothing: u64,
     failed: u64,
-    free_null_calls: u64,
+    null_frees: u64,
     unknown_frees: u64,
     mappings: u64,
     mapped_bytes: u64,
@@ -183,32 +183,31 @@ impl Apart {
 
 impl Counts {
     fn finished(&self, rare: &Rare, size: u64) -> Metrics {
-        let [allocations, reallocations, frees, released, resized] =
-            [self.allocations, self.reallocations, self.frees, self.released, self.resized].map(u64::from);
-        let acquired = allocations + reallocations;
-        let live_allocations = acquired.wrapping_sub(released);
+        let [new_blocks, reallocations, frees, released, resized] =
+            [self.new_blocks, self.reallocations, self.frees, self.released, self.resized].map(u64::from);
+        let acquired = new_blocks + reallocations;
+        let live_blocks = acquired.wrapping_sub(released);
         // As for a site.
         let timed_released = released.wrapping_sub(resized);
         Metrics {
-            allocations,
+            new_blocks,
             reallocations: reallocations + rare.to_nothing,
             frees,
-            free_null_calls: rare.free_null_calls,
+            null_frees: rare.null_frees,
             failed: rare.failed,
-            bytes_allocated: acquired.wrapping_mul(size),
+            bytes: acquired.wrapping_mul(size),
             temporary: u64::from(self.temporary),
             lifetime: self.lifetime,
             allocator_time: self.allocator_time,
             release_balance: self.release_balance,
-            timed_calls: timed_released
-                .wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.free_null_calls),
+            timed_calls: timed_released.wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.null_frees),
             events: u64::from(self.events),
             mappings: rare.mappings,
             mapped_bytes: rare.mapped_bytes,
             largest: if acquired > 0 { size } else { 0 },
             operations: self.operations,
-            live_bytes: live_allocations.wrapping_mul(size),
-            live_allocations,
+            live_bytes: live_blocks.wrapping_mul(size),
+            live_blocks,
             ..Metrics::default()
         }
     }
@@ -266,7 +265,7 @@ impl<S: Select> Tally<S> {
         match call {
             Call::Acquired { reallocates } => {
                 counts.allocator_time += event.duration;
-                counts.allocations += u32::from(!reallocates);
+                counts.new_blocks += u32::from(!reallocates);
                 counts.reallocations += u32::from(reallocates);
             }
             Call::Released { is_charged: false } => {
@@ -295,7 +294,7 @@ impl<S: Select> Tally<S> {
                 rare.failed += u64::from(has_failed);
             }
             Call::Released { .. } => match block {
-                Block::Null => rare.free_null_calls += 1,
+                Block::Null => rare.null_frees += 1,
                 _ => rare.unknown_frees += 1,
             },
             Call::Other { mapped } => {

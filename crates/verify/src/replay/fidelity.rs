@@ -36,8 +36,8 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
     let all = &sums.total;
     Recorded {
-        calls: all.allocations + all.reallocations + all.frees + all.free_null_calls + all.failed,
-        faults: tariff.sees().faults.then_some(blocks.faults + blocks.huge_faults),
+        calls: all.new_blocks + all.reallocations + all.frees + all.null_frees + all.failed,
+        faults: tariff.sees().faults.then_some(blocks.small_faults + blocks.huge_faults),
         time: tariff.allocator(&blocks).plus(faults).plus(inside),
         peak_bytes: sums.total.peak_bytes,
     }

@@ -25,7 +25,7 @@ pub struct Counts {
     /// Calls that free a block, realloc to size 0 among them.
     pub frees: u64,
     /// Frees of null pointers.
-    pub free_null_calls: u64,
+    pub null_frees: u64,
     /// Bytes of allocations and reallocations.
     pub bytes: u64,
     /// Blocks that one thread allocates and another one frees.
@@ -52,7 +52,7 @@ pub struct Counts {
 impl Counts {
     /// Calls of the allocator that are played.
     pub fn calls(&self) -> u64 {
-        self.allocations + self.reallocations + self.frees + self.free_null_calls
+        self.allocations + self.reallocations + self.frees + self.null_frees
     }
 }
 
@@ -426,7 +426,7 @@ impl<'a, W: Write> Writing<'a, W> {
     fn release(&mut self, thread: u32, event: &Event) -> io::Result<()> {
         let known = match event.block {
             Block::Null => {
-                self.counts.free_null_calls += 1;
+                self.counts.null_frees += 1;
                 return self.push(thread, Step::on(Do::FreeNull, 0));
             }
             Block::Number(number) => self.blocks.remove(&number),
