@@ -39,7 +39,7 @@ pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
 
 /// All that a line costs, with what it leaves to others, ns of processor time at the most.
 pub fn most(facts: &Facts, site: &Site) -> f64 {
-    let pages = (site.metrics().faults + site.metrics().huge_faults) as f64 * Work::of(&facts.tariff).unmap_page;
+    let pages = (site.metrics().small_faults + site.metrics().huge_faults) as f64 * Work::of(&facts.tariff).unmap_page;
     (calls(facts, site, 1.0).high + site.faults.high + pages + site.mapping.high) * UNSEEN.high
 }
 

@@ -100,7 +100,7 @@ pub fn blocks(number: u64, size: u64) -> (Metrics, Pattern) {
     let counts = Metrics {
         new_blocks: number,
         bytes,
-        largest: size,
+        largest_bytes: size,
         peak_bytes: bytes,
         peak_blocks: number,
         events: 2 * number,

@@ -1,35 +1,7 @@
 //! What was paid for memory, as times.
 
 use crate::estimate::Estimate;
-
-/// What was paid, ns.
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub struct Costs {
-    /// Inside malloc, free and the like, without what follows.
-    pub allocator: f64,
-    /// For page faults, zeroing included.
-    pub faults: f64,
-    /// The share of it that zeroed pages.
-    pub zeroing: f64,
-    /// For making, changing and taking away mappings.
-    pub mapping: f64,
-    /// Waiting inside malloc, free and the like.
-    pub waiting: f64,
-    /// Waiting for the disk, in major faults.
-    pub reading: f64,
-}
-
-impl Costs {
-    /// All together, ns. Zeroing is part of the faults.
-    pub fn total(&self) -> f64 {
-        self.processor() + self.waiting + self.reading
-    }
-
-    /// The processor time among it, ns: all but waiting and reading.
-    pub fn processor(&self) -> f64 {
-        self.allocator + self.faults + self.mapping
-    }
-}
+pub use memtoll_metrics::Costs;
 
 /// What was paid, with intervals, ns.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]

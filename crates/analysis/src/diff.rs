@@ -8,7 +8,7 @@ pub use noise::{CONFIDENCE, Noise, single};
 pub use samples::Samples;
 
 use crate::library::qualified_name;
-use crate::metric::Metric;
+use crate::metric::{Metric, Place, all_in, number_in};
 use crate::priced::Priced;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::{Stacks, Texts, View};
@@ -30,48 +30,37 @@ pub struct Run<'a> {
 /// The recordings before the change, and those after it. Neither is empty.
 pub type Sides<'a> = [Vec<Run<'a>>; 2];
 
-/// What is compared of call sites.
+/// The metrics that are compared of call sites.
+const COMPARED: [Metric; number_in(Place::Compared)] = all_in(Place::Compared);
+
+/// One of the metrics that are compared of call sites ([`Place::Compared`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Quantity {
-    /// Allocations and reallocations.
-    Allocations,
-    /// Bytes allocated.
-    Bytes,
-    /// Bytes at the peak.
-    Peak,
-    /// Page faults.
-    Faults,
-    /// What all of it cost, ns.
-    Cost,
-}
+pub struct Quantity(usize);
 
 impl Quantity {
     /// All of them, in the order of [`Quantity::index`].
-    pub const ALL: [Quantity; 5] =
-        [Quantity::Allocations, Quantity::Bytes, Quantity::Peak, Quantity::Faults, Quantity::Cost];
+    pub const ALL: [Quantity; COMPARED.len()] = {
+        let (mut all, mut index) = ([Quantity(0); COMPARED.len()], 0);
+        while index < COMPARED.len() {
+            all[index] = Quantity(index);
+            index += 1;
+        }
+        all
+    };
 
     /// Its place in a list of all.
     pub fn index(self) -> usize {
-        self as usize
+        self.0
     }
 
     /// The metric that it is.
     pub fn metric(self) -> Metric {
-        match self {
-            Quantity::Allocations => Metric::Allocations,
-            Quantity::Bytes => Metric::Bytes,
-            Quantity::Peak => Metric::Peak,
-            Quantity::Faults => Metric::Faults,
-            Quantity::Cost => Metric::Cost,
-        }
+        COMPARED[self.0]
     }
 
     /// How far its value may be off.
     fn error(self, metrics: &Priced, tariff: &Tariff) -> f64 {
-        match self {
-            Quantity::Cost => tariff.estimates(metrics).total().margin(),
-            Quantity::Allocations | Quantity::Bytes | Quantity::Peak | Quantity::Faults => 0.0,
-        }
+        tariff.estimate(self.metric(), metrics).margin()
     }
 
     /// Its value.
@@ -186,6 +175,8 @@ struct Found {
     values: Vec<[f64; Quantity::ALL.len()]>,
     /// How far each may be off in a single run.
     errors: [f64; Quantity::ALL.len()],
+    /// Allocations and reallocations, in all runs.
+    allocations: u64,
     /// The last run that has it, and its row there.
     run: usize,
     row: Row,
@@ -194,8 +185,7 @@ struct Found {
 impl Found {
     /// Allocations and reallocations, the mean of all runs.
     fn allocations(&self) -> f64 {
-        let values = self.values.iter().map(|values| values[Quantity::Allocations.index()]);
-        values.sum::<f64>() / self.values.len() as f64
+        self.allocations as f64 / self.values.len() as f64
     }
 }
 
@@ -211,6 +201,7 @@ fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
                 identity,
                 values,
                 errors: Default::default(),
+                allocations: 0,
                 run: number,
                 row: row.clone(),
             });
@@ -219,6 +210,7 @@ fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
                 let error = &mut found.errors[quantity.index()];
                 *error = error.hypot(quantity.error(&row.metrics, &run.tariff));
             }
+            found.allocations = found.allocations.wrapping_add(row.metrics.allocations());
             (found.run, found.row) = (number, row);
         }
     }

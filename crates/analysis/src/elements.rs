@@ -7,8 +7,8 @@ use memtoll_trace::metrics::Metrics;
 /// Size of each block, bytes, where all blocks are alike.
 pub fn block_size(metrics: &Metrics) -> Option<u64> {
     let acquired = metrics.new_blocks + metrics.reallocations;
-    let all_alike = acquired > 0 && metrics.largest.checked_mul(acquired) == Some(metrics.bytes);
-    all_alike.then_some(metrics.largest)
+    let all_alike = acquired > 0 && metrics.largest_bytes.checked_mul(acquired) == Some(metrics.bytes);
+    all_alike.then_some(metrics.largest_bytes)
 }
 
 /// Number of elements that each block has room for, where all blocks are alike and consist of elements of a known size and
@@ -67,7 +67,7 @@ mod tests {
             of: None,
             ran_in: None,
             nodes: Vec::new(),
-            metrics: Metrics { new_blocks: allocations, bytes, largest, ..Metrics::default() }.into(),
+            metrics: Metrics { new_blocks: allocations, bytes, largest_bytes: largest, ..Metrics::default() }.into(),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod elements;
 pub mod entered;
 pub mod estimate;
 mod fault_prices;
+pub mod figures;
 pub mod findings;
 pub mod generations;
 pub mod intervals;

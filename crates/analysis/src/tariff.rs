@@ -22,8 +22,9 @@ use crate::calibration::{self, Figure};
 use crate::costs::CostEstimates;
 use crate::estimate::Estimate;
 use crate::fault_prices::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR, FaultPrices};
+use crate::metric::Metric;
 use crate::priced::Priced;
-use crate::sees::Sees;
+use crate::sees::{Sees, sees};
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
@@ -135,7 +136,7 @@ impl Tariff {
         let period = period as f64 / 1e9 * clock.units_per_second;
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
-        let (faults, sees) = (FaultPrices::in_recording(recording, &prices), Sees::of(recording));
+        let (faults, sees) = (FaultPrices::in_recording(recording, &prices), sees(recording));
         let lost = Lost::of(recording, faults.page);
         let own = own(recording.kernel.running.recorder, lost.running, recording.recorder.own_time, period);
         let sees_kernel = recording.end.as_ref().is_some_and(|end| end.kernel.faults_in_system_calls);
@@ -269,6 +270,21 @@ impl Tariff {
             mapping: self.mapping(of),
             waiting: self.waits(costs.waiting),
             reading: self.waits(costs.reading),
+        }
+    }
+
+    /// What they have of a metric, in its unit. What the kernel did not show is 0.
+    pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
+        let costs = || self.estimates(of);
+        match metric {
+            Metric::Cost => costs().total(),
+            Metric::Allocator => costs().allocator,
+            Metric::FaultTime => costs().faults,
+            Metric::Zeroing => costs().zeroing,
+            Metric::Mapping => costs().mapping,
+            Metric::Waiting => costs().waiting,
+            Metric::Reading => costs().reading,
+            counted => Estimate::exact(counted.value(of) as f64),
         }
     }
 

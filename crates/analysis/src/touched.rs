@@ -50,8 +50,13 @@ mod tests {
     #[test]
     fn small_blocks_may_touch_more_than_they_have() {
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
-        let counts =
-            |faults| Metrics { new_blocks: 1000, bytes: 8000, largest: 8, small_faults: faults, ..Metrics::default() };
+        let counts = |faults| Metrics {
+            new_blocks: 1000,
+            bytes: 8000,
+            largest_bytes: 8,
+            small_faults: faults,
+            ..Metrics::default()
+        };
         let is_more = |counts: &Metrics| is_more_than_asked_for(&tariff.price(counts), &tariff);
         assert!(!is_more(&counts(1)) && is_more(&counts(8)));
         assert!(!is_more(&Metrics { operations: Op::MMAP.bit(), ..counts(8) }));

@@ -5,7 +5,6 @@ use crate::measured::Measured;
 use crate::metric::Metric;
 use memtoll_advise::Finding;
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::metric::Metric as Counted;
 use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
@@ -67,13 +66,11 @@ pub fn blame(entry: &Entry, measured: &[Measured], baseline: &[Measured]) -> Vec
     all.iter().take(MOST).map(line).collect()
 }
 
-/// The largest resident set is no line's; the page faults that make it are. Of what is only reserved, those lines tell that map
-/// most.
+/// What tells the lines of a limit: of a figure that no line has a part of, what makes it.
 fn for_sites(metric: Metric) -> Metric {
     match metric {
-        Metric::ResidentPeak => Metric::Sum(Counted::Faults),
-        Metric::Reserved => Metric::Sum(Counted::Mapped),
-        _ => metric,
+        Metric::Figure(figure) => figure.about().lines.map_or(metric, Metric::Sum),
+        Metric::Sum(_) => metric,
     }
 }
 

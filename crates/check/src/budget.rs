@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_lines() {
         let (line, what) = wrong("[run]\nallocation = 3\n");
-        assert!(line == 2 && what.contains("found \"allocation\"") && what.contains("there is: allocations, "));
+        assert!(line == 2 && what.contains("found \"allocation\"") && what.contains("there is: cost, "));
         let (line, what) = wrong("[run]\n\npeak = true\n");
         assert!(line == 3 && what.contains("found true") && what.contains("12 MiB"), "{what}");
         let (line, what) = wrong("[runs]\nallocations = 1\n");

@@ -2,8 +2,9 @@
 
 use crate::measured::Measured;
 use crate::metric::{Metric, Steadiness};
+use memtoll_analysis::figures;
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::metric::Metric as Counted;
+use memtoll_analysis::metric::{Metric as Counted, Place, Together};
 use memtoll_analysis::regions::Region;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -12,18 +13,17 @@ use memtoll_text::format::Unit;
 use std::fmt::Write;
 
 /// What of a whole run is limited from the start.
-const OF_RUN: [Metric; 7] = [
-    Metric::Sum(Counted::Allocations),
-    Metric::Sum(Counted::Bytes),
-    Metric::Sum(Counted::Peak),
-    Metric::Sum(Counted::Live),
-    Metric::Sum(Counted::Faults),
-    Metric::ResidentPeak,
-    Metric::AllocatorShare,
-];
+fn of_run() -> impl Iterator<Item = Metric> {
+    let figures = figures::TABLE.iter().filter(|about| about.in_budget).map(|about| Metric::Figure(about.figure));
+    Counted::shown_in(Place::Budget).map(Metric::Sum).chain(figures)
+}
 
-/// What of a function or a region is.
-const OF_PARTS: [Metric; 2] = [Metric::Sum(Counted::Allocations), Metric::Sum(Counted::Bytes)];
+/// What of a function or a region is: what the same program does as often in each run.
+fn of_parts() -> impl Iterator<Item = Metric> {
+    let is_exact =
+        |metric: &Counted| metric.about().together == Together::Sum && metric.steadiness() == Steadiness::Counted;
+    Counted::shown_in(Place::Budget).filter(is_exact).map(Metric::Sum)
+}
 
 /// Functions that get limits of their own at the most, and the least share of all allocations that they have.
 const FUNCTIONS: (usize, f64) = (3, 0.05);
@@ -50,7 +50,7 @@ pub fn budget(of: &Measured) -> String {
         of.name
     );
     text += "\n[run]\n";
-    for metric in OF_RUN {
+    for metric in of_run() {
         match metric.value(&of.facts_of_run()) {
             Ok(estimate) => text += &entry(metric, estimate.value, estimate.high),
             Err(why) => {
@@ -87,7 +87,7 @@ fn functions(of: &Measured) -> String {
         let name = qualified_name(Texts::of(&of.recording.frames, frame).function);
         let name = toml::Value::String(name.to_owned());
         text += &format!("\n[function.{name}]\n");
-        for metric in OF_PARTS {
+        for metric in of_parts() {
             let value = of.share_of(row, metric);
             text += &entry(metric, value, value);
         }
@@ -108,7 +108,7 @@ fn limits_of_region(of: &Measured, region: &Region) -> String {
         );
     }
     let mut text = format!("\n[region.{name}]  # the worst of {}\n", format::counted(counts.len() as u64, "run"));
-    for metric in OF_PARTS {
+    for metric in of_parts() {
         let worst = region.runs.iter().map(|run| of.value_of_run(run, metric));
         let value = worst.fold(0.0, f64::max);
         text += &entry(metric, value, value);

@@ -1,11 +1,12 @@
 //! Recordings with their sums, and what they say of a scope.
 
 use crate::budget::{Entry, Scope, What};
-use crate::metric::{Facts, Kind, Metric};
+use crate::metric::{Kind, Metric};
 use crate::nearest;
 use memtoll_advise::{Finding, Wish, advise};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::figures::Facts;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions::{Region, RegionRun, regions};
@@ -15,7 +16,6 @@ use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
-use memtoll_analysis::{reserved, resident};
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_tally::Selection;
 use rustc_hash::FxHashSet;
@@ -31,7 +31,7 @@ pub struct Measured {
     pub sums: Sums,
     /// What things cost in it.
     pub tariff: Tariff,
-    processor: Option<f64>,
+    processor: Option<Estimate>,
     findings: OnceCell<Vec<Finding>>,
     regions: OnceCell<(Vec<Region>, Vec<String>)>,
     sites: OnceCell<Vec<Row>>,
@@ -91,13 +91,7 @@ impl Measured {
 
     /// What metrics of the whole run are computed from.
     pub fn facts_of_run(&self) -> Facts<'_> {
-        Facts {
-            metrics: &self.sums.total,
-            tariff: &self.tariff,
-            processor: self.processor,
-            resident: resident::together(&self.recording, &self.sums),
-            reserved: reserved::of_sums(&self.recording, &self.sums),
-        }
+        Facts::of(&self.recording, &self.sums, &self.tariff)
     }
 
     /// What is missing in it: a budget cannot be held against it then.
@@ -155,15 +149,7 @@ impl Measured {
             }
             Kind::Process => {
                 let sums = self.process(&entry.scope)?;
-                let processor = program(&self.recording, &sums);
-                let facts = Facts {
-                    metrics: &sums.total,
-                    tariff: &self.tariff,
-                    processor,
-                    resident: resident::together(&self.recording, &sums),
-                    reserved: reserved::of_sums(&self.recording, &sums),
-                };
-                evaluate(metric, &facts)
+                evaluate(metric, &Facts::of(&self.recording, &sums, &self.tariff))
             }
             Kind::Region => {
                 let (number, run) = self.worst_run(&entry.scope, metric)?;
@@ -175,8 +161,8 @@ impl Measured {
         }
     }
 
-    fn of(&self, metric: Metric, metrics: &Priced, processor: Option<f64>) -> Result<Value, String> {
-        evaluate(metric, &Facts { metrics, tariff: &self.tariff, processor, resident: None, reserved: None })
+    fn of(&self, metric: Metric, metrics: &Priced, processor: Option<Estimate>) -> Result<Value, String> {
+        evaluate(metric, &Facts::of_sites(metrics, &self.tariff, processor))
     }
 
     /// The sums of a function's or a type's call sites, and how many these are.
@@ -314,8 +300,8 @@ fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, String> {
 }
 
 /// Processor time of the program, ns.
-fn program(recording: &Recording, sums: &Sums) -> Option<f64> {
-    Balance::of_all(recording, sums).program().map(|program| program.value)
+fn program(recording: &Recording, sums: &Sums) -> Option<Estimate> {
+    Balance::of_all(recording, sums).program()
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! What can be limited: every metric of the analysis that adds up, and what only whole processes have.
 
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric as Counted, TABLE};
-use memtoll_analysis::priced::Priced;
-use memtoll_analysis::reserved::Reserved;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::figures::{self, Facts, Figure};
+pub use memtoll_analysis::metric::Steadiness;
+use memtoll_analysis::metric::{Metric as Counted, Place, TABLE};
 use memtoll_text::format::Unit;
-use memtoll_trace::meta::Resident;
 
 /// What a limit is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,61 +44,20 @@ impl Kind {
     }
 }
 
-/// What a metric is computed from.
-pub struct Facts<'a> {
-    /// The sums.
-    pub metrics: &'a Priced,
-    /// Prices of the recording.
-    pub tariff: &'a Tariff,
-    /// Processor time of the whole that shares are of, ns.
-    pub processor: Option<f64>,
-    /// The largest resident set, where it is known.
-    pub resident: Option<Resident>,
-    /// What was only reserved, where it is known.
-    pub reserved: Option<Reserved>,
-}
-
-/// How a value differs from one run of a program to the next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Steadiness {
-    /// Not at all, where the program does the same: the recorder counts every call.
-    Counted,
-    /// A little: pages come and go with what else the machine does.
-    Faults,
-    /// A lot.
-    Timed,
-}
-
 /// Something that can be limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// What call sites have.
     Sum(Counted),
-    /// The allocator's part of the processor time.
-    AllocatorShare,
-    /// The largest resident set: of a run, of all its processes at one instant.
-    ResidentPeak,
-    /// Memory that was only reserved at the peak with mappings.
-    Reserved,
+    /// What only a run or a process has.
+    Figure(Figure),
 }
-
-/// What a run of a region knows of itself.
-const OF_REGIONS: [Counted; 8] = [
-    Counted::Allocations,
-    Counted::Bytes,
-    Counted::Cost,
-    Counted::Allocator,
-    Counted::Faults,
-    Counted::MinorFaults,
-    Counted::Mapping,
-    Counted::Waiting,
-];
 
 impl Metric {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Metric> {
-        let sums = TABLE.iter().map(|about| about.metric).filter(|metric| metric.adds_up() || *metric == Counted::Peak);
-        sums.map(Metric::Sum).chain([Metric::AllocatorShare, Metric::ResidentPeak, Metric::Reserved])
+        let sums = TABLE.iter().map(|about| about.metric).filter(|metric| metric.adds_up());
+        sums.map(Metric::Sum).chain(figures::TABLE.iter().map(|about| Metric::Figure(about.figure)))
     }
 
     /// Those that are known of something.
@@ -112,9 +69,7 @@ impl Metric {
     pub fn key(self) -> &'static str {
         match self {
             Metric::Sum(counted) => counted.about().name,
-            Metric::AllocatorShare => "allocator-share",
-            Metric::ResidentPeak => "resident-peak",
-            Metric::Reserved => "reserved",
+            Metric::Figure(figure) => figure.about().name,
         }
     }
 
@@ -122,9 +77,7 @@ impl Metric {
     pub fn name(self) -> &'static str {
         match self {
             Metric::Sum(counted) => counted.about().title,
-            Metric::AllocatorShare => "share of the CPU time that the allocator takes",
-            Metric::ResidentPeak => "largest resident set",
-            Metric::Reserved => "memory that is only reserved",
+            Metric::Figure(figure) => figure.about().title,
         }
     }
 
@@ -132,31 +85,25 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             Metric::Sum(counted) => counted.about().unit,
-            Metric::AllocatorShare => Unit::Share,
-            Metric::ResidentPeak | Metric::Reserved => Unit::Bytes,
+            Metric::Figure(figure) => figure.about().unit,
         }
     }
 
     /// How steady it is.
     pub fn steadiness(self) -> Steadiness {
         match self {
-            Metric::Sum(Counted::Touched) | Metric::ResidentPeak | Metric::Reserved => Steadiness::Faults,
-            Metric::Sum(counted) if counted.about().unit == Unit::Time => Steadiness::Timed,
-            Metric::Sum(counted) if counted.about().seen == memtoll_analysis::metric::Seen::Faults => {
-                Steadiness::Faults
-            }
-            Metric::Sum(_) => Steadiness::Counted,
-            Metric::AllocatorShare => Steadiness::Timed,
+            Metric::Sum(counted) => counted.steadiness(),
+            Metric::Figure(figure) => figure.about().steadiness,
         }
     }
 
     /// Whether it is known of such a thing.
     pub fn is_known_of(self, kind: Kind) -> bool {
         match (kind, self) {
-            (Kind::Region, Metric::Sum(counted)) => OF_REGIONS.contains(&counted),
-            (Kind::Region, _) => false,
-            (Kind::Run | Kind::Process | Kind::Test, _) => true,
-            (_, metric) => !matches!(metric, Metric::ResidentPeak | Metric::Reserved),
+            (Kind::Region, Metric::Sum(counted)) => counted.about().is_in(Place::Regions),
+            (Kind::Region, Metric::Figure(_)) => false,
+            (Kind::Run | Kind::Process | Kind::Test, _) | (_, Metric::Sum(_)) => true,
+            (_, Metric::Figure(figure)) => figure.about().of_parts,
         }
     }
 
@@ -165,28 +112,12 @@ impl Metric {
     /// # Errors
     /// It is not known: a statement for the user.
     pub fn value(self, facts: &Facts) -> Result<Estimate, &'static str> {
-        let Facts { metrics, tariff, processor, resident, reserved } = facts;
         match self {
-            Metric::Sum(counted) if !counted.is_known(tariff.sees()) => {
+            Metric::Sum(counted) if !counted.is_known(facts.tariff.sees()) => {
                 Err("the kernel did not show that to memtoll; memtoll doctor says why")
             }
-            Metric::Sum(Counted::Allocator) => Ok(tariff.allocator(metrics)),
-            Metric::Sum(Counted::Mapping) => Ok(tariff.mapping(metrics)),
-            Metric::Sum(Counted::FaultTime) => Ok(tariff.faults_of(metrics)),
-            Metric::Sum(Counted::Cost) => Ok(tariff.cost(metrics)),
-            Metric::Sum(counted) => Ok(Estimate::exact(counted.value(metrics) as f64)),
-            Metric::AllocatorShare => {
-                let whole = processor.filter(|whole| *whole > 0.0).ok_or("the processor time is not known")?;
-                Ok(tariff.allocator(metrics).scaled(1.0 / whole))
-            }
-            Metric::ResidentPeak => {
-                let resident = resident.ok_or("the largest resident set is not known")?;
-                Ok(Estimate::exact(resident.program as f64).give_or_take(resident.error as f64))
-            }
-            Metric::Reserved => {
-                let Reserved { bytes, error } = reserved.ok_or("known for single processes only")?;
-                Ok(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
-            }
+            Metric::Sum(counted) => Ok(facts.tariff.estimate(counted, facts.metrics)),
+            Metric::Figure(figure) => figure.value(facts),
         }
     }
 }
@@ -208,6 +139,6 @@ mod tests {
         for key in ["allocations", "bytes", "peak", "live", "temporary", "faults", "allocator", "waiting", "cost"] {
             assert!(keys.contains(key), "{key}: {keys:?}");
         }
-        assert!(OF_REGIONS.iter().all(|counted| keys.contains(counted.about().name)));
+        assert!(Counted::shown_in(Place::Regions).all(|counted| keys.contains(counted.about().name)));
     }
 }

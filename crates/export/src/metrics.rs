@@ -1,25 +1,12 @@
 //! Which metrics formats have that can have several.
 
-use memtoll_analysis::metric::{About, COSTS, Metric, Together};
+use memtoll_analysis::metric::{About, Metric, Place, Together};
 use memtoll_query::Answer;
-
-/// What formats have before the costs.
-const FIRST: [Metric; 4] = [Metric::Allocations, Metric::Bytes, Metric::LiveBlocks, Metric::Live];
-/// What they have behind them.
-const LAST: [Metric; 7] = [
-    Metric::Peak,
-    Metric::Temporary,
-    Metric::Frees,
-    Metric::NullFrees,
-    Metric::Touched,
-    Metric::Mappings,
-    Metric::Mapped,
-];
 
 /// In the order in which formats have them. The one that was asked for is among them.
 fn ordered(answer: &Answer) -> impl Iterator<Item = Metric> {
-    let known = || FIRST.into_iter().chain(COSTS).chain(LAST);
-    known().chain(answer.metric.filter(|asked| known().all(|metric| metric != *asked)))
+    let asked = answer.metric.filter(|asked| !asked.about().is_in(Place::Export));
+    Metric::shown_in(Place::Export).chain(asked)
 }
 
 /// The metrics of an answer of which stacks have their shares, and which were observed. The one that was asked for is among
@@ -30,7 +17,8 @@ pub fn metrics(answer: &Answer) -> Vec<&'static About> {
 
 /// The one to begin with, as a place in [`metrics`].
 pub fn first(answer: &Answer, metrics: &[&About]) -> usize {
-    metrics.iter().position(|about| Some(about.metric) == answer.metric).unwrap_or(0)
+    let first = answer.metric.unwrap_or(Metric::Allocations);
+    metrics.iter().position(|about| about.metric == first).unwrap_or(0)
 }
 
 /// Statements about metrics that stacks have no shares of here.
@@ -49,8 +37,8 @@ fn why_not(answer: &Answer, metric: Metric) -> Option<String> {
         Together::Peak if are_several => {
             Some(format!("\"{}\" is left out: each process has its peak at a time of its own", about.name))
         }
-        Together::Sum | Together::Peak => None,
-        Together::Largest | Together::Mean => {
+        Together::Sum | Together::Level | Together::Peak => None,
+        Together::Largest | Together::Mean(_) => {
             Some(format!("\"{}\" is left out: the values of call stacks do not add up", about.name))
         }
     }

@@ -12,6 +12,7 @@ use crate::spread::{Base, Values};
 use crate::statement;
 use crate::store::Store;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::figures::Figure;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
 use memtoll_check::budget::{Budget, Entry, What};
@@ -47,7 +48,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     if let Some(figure) = figure(entry) {
         let known = Mean::of(store, selection, figure)?;
         return Ok(known.map_or_else(
-            || Err(format!("no run of {} knows {}", selection.shown(), figure.name())),
+            || Err(format!("no run of {} knows {}", selection.shown(), figure.about().title)),
             |mean| Ok(Value { estimate: of_runs(entry, mean.runs as f64, mean.value), note: None }),
         ));
     }
@@ -104,9 +105,9 @@ fn of_runs(entry: &Entry, runs: f64, mean: Estimate) -> Estimate {
 }
 
 /// The figure of whole runs that an entry limits.
-fn figure(entry: &Entry) -> Option<Limited> {
+fn figure(entry: &Entry) -> Option<Figure> {
     match (entry.scope.kind, entry.what) {
-        (Kind::Run, What::Metric(limited)) => FIGURES.into_iter().find(|figure| *figure == limited),
+        (Kind::Run, What::Metric(limited)) => FIGURES.into_iter().find(|figure| Limited::Figure(*figure) == limited),
         _ => None,
     }
 }
@@ -114,7 +115,7 @@ fn figure(entry: &Entry) -> Option<Limited> {
 /// The metric of a row that an entry limits.
 fn metric(entry: &Entry) -> Result<Metric, String> {
     let known = || {
-        let figures = FIGURES.map(|figure| format!("{} of [run]", figure.key()));
+        let figures = FIGURES.map(|figure| format!("{} of [run]", figure.about().name));
         METRICS.map(|metric| metric.about().name.to_owned()).into_iter().chain(figures).collect::<Vec<_>>().join(", ")
     };
     match (entry.scope.kind, entry.what) {

@@ -2,18 +2,10 @@
 //! the table of metrics.
 
 use crate::error::Error;
-use memtoll_analysis::metric::{COSTS, Metric, Seen, Together};
+use memtoll_analysis::metric::{Metric, Place, Seen, Together, all_in, number_in};
 
-/// What rows have before the costs. Each metric more is a column of all call stacks of all runs.
-const CALLS: [Metric; 3] = [Metric::Allocations, Metric::Bytes, Metric::Peak];
-
-/// The metrics that a row has, in the order of its columns.
-pub const METRICS: [Metric; CALLS.len() + COSTS.len()] = {
-    let mut all = [Metric::Cost; CALLS.len() + COSTS.len()];
-    all.split_at_mut(CALLS.len()).0.copy_from_slice(&CALLS);
-    all.split_at_mut(CALLS.len()).1.copy_from_slice(&COSTS);
-    all
-};
+/// The metrics that a row has, in the order of its columns. Each metric more is a column of all call stacks of all runs.
+pub const METRICS: [Metric; number_in(Place::Fleet)] = all_in(Place::Fleet);
 
 /// The name of a metric's column.
 pub fn name(metric: Metric) -> &'static str {

@@ -1,13 +1,13 @@
 //! Figures of whole runs, as means over a store.
 
 use crate::error::Error;
-use crate::figures::{FIGURES, column};
+use crate::figures::FIGURES;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::sql::{Select, Sql};
 use crate::store::Store;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_check::metric::Metric;
+use memtoll_analysis::figures::Figure;
 use memtoll_text::format;
 
 /// The mean of the runs that know a figure.
@@ -23,11 +23,11 @@ impl Mean {
     ///
     /// # Errors
     /// The store does not answer.
-    pub fn of(store: &mut dyn Store, selection: &Selection, figure: Metric) -> Result<Option<Mean>, Error> {
+    pub fn of(store: &mut dyn Store, selection: &Selection, figure: Figure) -> Result<Option<Mean>, Error> {
         // Rows of `runs` stay when days are rolled up.
         let selection = Selection { rolls: None, ..selection.clone() };
         let mut sql = Sql::text("SELECT count(*), sum(value), sum(value * value) FROM (SELECT min(");
-        sql.add(&column(figure)).add(") AS value FROM runs WHERE ").sql(&selection.condition(None));
+        sql.add(figure.about().key).add(") AS value FROM runs WHERE ").sql(&selection.condition(None));
         sql.add(" GROUP BY run_id").sql(&selection.drawn(store.dialect())).add(") AS r WHERE value >= 0");
         let rows = store.ask(&Select { sql, columns: 3 })?;
         let Some(row) = rows.first().filter(|row| row[0].number() > 0.0) else { return Ok(None) };
@@ -46,10 +46,14 @@ pub fn told(store: &mut dyn Store, selection: &Selection) -> Result<Vec<String>,
     for figure in FIGURES {
         if let Some(Mean { runs, value }) = Mean::of(store, selection, figure)? {
             let shown = match value.low.is_finite() {
-                true => format::estimate(figure.unit(), value.value, value.low, value.high),
-                false => figure.unit().show(value.value),
+                true => format::estimate(figure.about().unit, value.value, value.low, value.high),
+                false => figure.about().unit.show(value.value),
             };
-            told.push(format!("A run's {}: {shown}, the mean of {}.", figure.name(), format::counted(runs, "run")));
+            told.push(format!(
+                "A run's {}: {shown}, the mean of {}.",
+                figure.about().title,
+                format::counted(runs, "run")
+            ));
         }
     }
     Ok(told)

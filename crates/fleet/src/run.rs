@@ -171,7 +171,7 @@ impl Run {
             cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
             sees_faults: tariff.sees().faults,
             sees_switches: tariff.sees().switches,
-            figures: figures::of(recording, &whole),
+            figures: figures::of(recording, &whole, &tariff),
             labels,
             sites: Vec::new(),
             totals: Vec::new(),

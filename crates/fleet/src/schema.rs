@@ -3,7 +3,7 @@
 use crate::columns::{METRICS, name};
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::figures::{self, FIGURES};
+use crate::figures::FIGURES;
 use crate::layout::{Column, Kind, Table};
 use memtoll_analysis::metric::Metric;
 
@@ -48,7 +48,7 @@ pub fn tables(large: bool) -> Vec<Table> {
                 column("sees_switches", Small),
             ]
             .into_iter()
-            .chain(FIGURES.map(|figure| column(&figures::column(figure), Number)))
+            .chain(FIGURES.map(|figure| column(figure.about().key, Number)))
             .collect(),
             key: if large { vec!["service", "day", "run_id"] } else { vec!["upload"] },
             replaced_by: None,

@@ -123,7 +123,7 @@ fn tiny() {
         temporary: 100,
         lifetime: total.lifetime,
         allocator_time: total.allocator_time,
-        largest: 65_536,
+        largest_bytes: 65_536,
         operations: total.operations,
         events: 1725,
         cut_off: 0,

@@ -116,10 +116,11 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What can be known of rows: page faults only where the kernel tells of them.
+    /// What is known of rows in all recordings.
     pub fn quantities(&self) -> impl Iterator<Item = Quantity> + '_ {
-        let sees_faults = self.sides.iter().flatten().all(|run| run.tariff.sees().faults);
-        Quantity::ALL.into_iter().filter(move |quantity| *quantity != Quantity::Faults || sees_faults)
+        let is_known =
+            |quantity: &Quantity| self.sides.iter().flatten().all(|run| quantity.metric().is_known(run.tariff.sees()));
+        Quantity::ALL.into_iter().filter(is_known)
     }
 
     /// How many rows are beyond the limit, and their values together.

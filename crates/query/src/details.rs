@@ -3,11 +3,12 @@
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
 use crate::calibration::{self, Calibration};
-use crate::figures::Figures;
+use crate::figures::{Figures, RunFigures};
 use crate::pools::{self, Pool};
 use crate::threads::{self, Thread};
 use crate::totals::{BalanceFigures, Peak, ResidentFigures};
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::figures::Facts;
 use memtoll_analysis::resident;
 use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
@@ -77,6 +78,8 @@ pub struct Process {
     #[serde(flatten)]
     pub figures: Figures,
     #[serde(flatten)]
+    pub run: Option<RunFigures>,
+    #[serde(flatten)]
     pub balance: Option<BalanceFigures>,
     #[serde(flatten)]
     pub resident: ResidentFigures,
@@ -98,6 +101,7 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             forked: about.forked_from.is_some(),
             rank: about.rank,
             figures: Figures::new(&image.total, tariff),
+            run: Facts::of_image(recording, sums, index, tariff).as_ref().map(RunFigures::new),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),
             peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(recording, index, &peak, tariff)),

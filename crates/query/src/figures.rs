@@ -1,7 +1,9 @@
 //! The metrics of anything, for scripts: names and order are those of the table of metrics.
 
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::figures::{self, Facts, Figure};
 use memtoll_analysis::intervals::CostIntervals;
-use memtoll_analysis::metric::{Metric, TABLE};
+use memtoll_analysis::metric::{Metric, TABLE, Unit};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use serde::ser::SerializeMap;
@@ -39,6 +41,37 @@ impl Serialize for Figures {
             map.serialize_entry(about.key, value)?;
         }
         map.serialize_entry("intervals", &self.intervals)?;
+        map.end()
+    }
+}
+
+/// The figures of a run or a process. In JSON, each has the name that their table gives it. What is not known is `null`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunFigures([Option<Estimate>; figures::TABLE.len()]);
+
+impl RunFigures {
+    /// Of these facts.
+    pub fn new(facts: &Facts) -> RunFigures {
+        RunFigures(figures::TABLE.each_ref().map(|about| about.figure.value(facts).ok()))
+    }
+
+    /// One of them.
+    pub fn of(&self, figure: Figure) -> Option<Estimate> {
+        self.0[figure as usize]
+    }
+}
+
+impl Serialize for RunFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(figures::TABLE.len()))?;
+        for (about, value) in figures::TABLE.iter().zip(&self.0) {
+            match about.unit {
+                Unit::Share => map.serialize_entry(about.key, &value.map(|share| share.value))?,
+                Unit::Count | Unit::Bytes | Unit::Time => {
+                    map.serialize_entry(about.key, &value.map(|whole| whole.value.round() as u64))?;
+                }
+            }
+        }
         map.end()
     }
 }

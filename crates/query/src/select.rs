@@ -103,7 +103,7 @@ impl<'r> Selected<'r> {
         let total = &sums.total;
         let is_empty = [total.allocations(), total.frees, total.live_blocks] == [0; 3];
         if !self.selection.is_of_all_sizes() && is_empty {
-            let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest;
+            let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest_bytes;
             return Err(Impossible::NoBlock { largest });
         }
         let Some(filter) = &self.view.filter else { return Ok(()) };

@@ -2,9 +2,10 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use crate::figures::Figures;
+use crate::figures::{Figures, RunFigures};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
+use memtoll_analysis::figures::Facts;
 use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::resident;
@@ -56,7 +57,6 @@ impl Peak {
 #[derive(Serialize)]
 pub struct BalanceFigures {
     pub cpu_ns: Option<u64>,
-    pub program_ns: Option<u64>,
     pub recorder_ns: Option<u64>,
     pub other_faults: Option<u64>,
     pub other_fault_time_ns: Option<u64>,
@@ -87,7 +87,6 @@ impl BalanceFigures {
         let others_known = sees.faults || faults.counted.is_some();
         BalanceFigures {
             cpu_ns: balance.processor.map(|ns| ns as u64),
-            program_ns: balance.program().map(|time| time.value as u64),
             recorder_ns: balance.recorder.map(|time| time.value as u64),
             other_faults: others_known.then_some(faults.other()),
             other_fault_time_ns: others_known.then_some(balance.other_faults.value as u64),
@@ -115,10 +114,9 @@ impl BalanceFigures {
     }
 }
 
-/// The resident set, where it was largest and in the end; null where it is not known.
+/// The resident set, where it was largest (its error) and in the end; null where it is not known.
 #[derive(Serialize)]
 pub struct ResidentFigures {
-    pub resident_peak_bytes: Option<u64>,
     pub resident_peak_error_bytes: Option<u64>,
     pub recorder_resident_bytes: Option<u64>,
     pub resident_at_end_bytes: Option<u64>,
@@ -130,7 +128,6 @@ impl ResidentFigures {
     pub(crate) fn new(resident: Option<Resident>, tariff: &Tariff) -> Self {
         let at_end = resident.and_then(|resident| resident.at_end);
         ResidentFigures {
-            resident_peak_bytes: resident.map(|resident| resident.program),
             resident_peak_error_bytes: resident.map(|resident| resident.error),
             recorder_resident_bytes: resident.map(|resident| resident.recorder),
             resident_at_end_bytes: at_end.map(|of| of.bytes),
@@ -147,6 +144,8 @@ impl ResidentFigures {
 pub struct Totals {
     #[serde(flatten)]
     pub figures: Figures,
+    #[serde(flatten)]
+    pub run: RunFigures,
     #[serde(flatten)]
     pub balance: BalanceFigures,
     #[serde(flatten)]
@@ -166,6 +165,7 @@ impl Totals {
         sums.images.iter().for_each(|image| beside.add(&image.beside));
         Totals {
             figures: Figures::new(&sums.total, tariff),
+            run: RunFigures::new(&Facts::of(recording, sums, tariff)),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
             peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {

@@ -225,7 +225,7 @@ mod tests {
         let frames = Metrics {
             new_blocks: 300,
             bytes: 300 * 1_382_400,
-            largest: 1_382_400,
+            largest_bytes: 1_382_400,
             lifetime: 300 * 33_000_000,
             small_faults: 300 * 339,
             mapping_time: 25_425_000,
@@ -250,7 +250,7 @@ mod tests {
             new_blocks: 2,
             live_blocks: 2,
             bytes: 96,
-            largest: 64,
+            largest_bytes: 64,
             allocator_time: 500,
             ..Metrics::default()
         };
@@ -259,14 +259,14 @@ mod tests {
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
         let operations = Op::MMAP.bit();
-        let scattered = Metrics { live_blocks: 1, lifetime: 3_000_000, largest: 80, ..leaked };
+        let scattered = Metrics { live_blocks: 1, lifetime: 3_000_000, largest_bytes: 80, ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
             "{}",
             words(&scattered, 0.5)
         );
         let mapped =
-            Metrics { new_blocks: 1, bytes: 8, largest: 8, small_faults: 1352, operations, ..Metrics::default() };
+            Metrics { new_blocks: 1, bytes: 8, largest_bytes: 8, small_faults: 1352, operations, ..Metrics::default() };
         assert_eq!(
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\

@@ -124,7 +124,7 @@ impl Site {
                 Charge::Allocation => self.allocator_time,
                 Charge::Payment => self.allocator_time.wrapping_add(self.release_balance),
             },
-            largest: self.largest,
+            largest_bytes: self.largest,
             operations: self.operations,
             events,
             cut_off: if is_cut_off { events } else { 0 },

@@ -184,7 +184,7 @@ fn derive(metrics: &mut Metrics, size: u64) {
     metrics.timed_calls = whole(usually.timed_calls, metrics.timed_calls);
     metrics.events = whole(usually.events, metrics.events);
     metrics.live_bytes = metrics.live_blocks.wrapping_mul(size);
-    metrics.largest = largest(metrics, size);
+    metrics.largest_bytes = largest(metrics, size);
 }
 
 fn largest(metrics: &Metrics, size: u64) -> u64 {
@@ -209,7 +209,7 @@ impl Parts {
                 subtract(&mut rest, metrics);
             }
             let Usual { thread, size, operation } = *usual;
-            rest.largest = largest(&rest, size);
+            rest.largest_bytes = largest(&rest, size);
             rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(operation)) } else { 0 };
             if rest != Metrics::default() {
                 all.push(Part { node: *node, thread, size, metrics: rest });
@@ -242,7 +242,7 @@ mod tests {
             events: 6,
             bytes: 4 * 16 + 40,
             operations: 0b110,
-            largest: 40,
+            largest_bytes: 40,
             live_blocks: 1u64.wrapping_neg(),
             live_bytes: 40u64.wrapping_neg(),
             ..Metrics::default()
@@ -262,7 +262,7 @@ mod tests {
             events: 1,
             bytes: 40,
             operations: 2,
-            largest: 40,
+            largest_bytes: 40,
             live_blocks: 1u64.wrapping_neg(),
             live_bytes: 40u64.wrapping_neg(),
             ..Metrics::default()
@@ -285,7 +285,8 @@ mod tests {
         assert_eq!(decode(&encode(&parts())).unwrap(), parts());
         assert_eq!(decode(&encode(&Parts::default())).unwrap(), Parts::default());
         let all = parts().of(&chapter()).unwrap();
-        let usual = Metrics { new_blocks: 4, events: 4, bytes: 64, largest: 16, operations: 2, ..Metrics::default() };
+        let usual =
+            Metrics { new_blocks: 4, events: 4, bytes: 64, largest_bytes: 16, operations: 2, ..Metrics::default() };
         assert_eq!(all.len(), 4);
         assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
         assert_eq!(all[3].metrics, chapter().sites[1].1);

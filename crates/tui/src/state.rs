@@ -1,7 +1,7 @@
 //! What is looked at: view, selection, metric, search. All views answer for the same.
 
 use crate::question::Question;
-use memtoll_analysis::metric::Metric;
+use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{By, Direction};
@@ -36,24 +36,6 @@ impl View {
         (View::Recording, '8', "Recording"),
     ];
 }
-
-/// Metrics that there are to choose from: those that call trees add up, and that say most.
-const METRICS: [Metric; 14] = [
-    Metric::Cost,
-    Metric::Allocator,
-    Metric::FaultTime,
-    Metric::Zeroing,
-    Metric::Mapping,
-    Metric::Waiting,
-    Metric::Allocations,
-    Metric::Bytes,
-    Metric::Peak,
-    Metric::Live,
-    Metric::LiveBlocks,
-    Metric::Temporary,
-    Metric::Faults,
-    Metric::Touched,
-];
 
 /// What rows of the lines can be, with what they are called.
 pub const GROUPS: [(GroupBy, &str); 6] = [
@@ -123,7 +105,12 @@ impl Default for State {
 impl State {
     /// The metric after this one, or before it, of those that the recording knows.
     pub fn metric_after(&self, tariff: &Tariff, forwards: bool) -> Metric {
-        let known: Vec<Metric> = METRICS.into_iter().filter(|metric| metric.is_known(tariff.sees())).collect();
+        let known: Vec<Metric> = {
+            // Call trees and flame graphs have no means.
+            let added = Metric::shown_in(Place::Viewer).filter(|metric| metric.adds_up());
+            added.filter(|metric| metric.is_known(tariff.sees()))
+        }
+        .collect();
         let at = known.iter().position(|metric| *metric == self.metric).unwrap_or(0);
         let next = if forwards { at + 1 } else { at + known.len() - 1 };
         known.get(next % known.len().max(1)).copied().unwrap_or(self.metric)

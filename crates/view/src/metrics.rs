@@ -1,8 +1,7 @@
-//! The metrics that the viewer shows: those of the one table ([`memtoll_analysis::metric::TABLE`]) that call trees and
-//! spans of time add up, with what only a screen needs to know of them.
+//! The metrics that the viewer shows ([`Place::Viewer`]), with what only a screen needs to know of them.
 
 use memtoll_analysis::diff::Quantity;
-use memtoll_analysis::metric::Metric;
+use memtoll_analysis::metric::{About, Metric, Place, Together, all_in, number_in};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::Unit;
@@ -19,68 +18,60 @@ enum Join {
     Highest,
 }
 
-/// Which metrics, in the order of columns; the kind of cost that gives their color (empty: none).
-const SHOWN: [(Metric, &str); 19] = [
-    (Metric::Cost, "cost"),
-    (Metric::Allocator, "allocator"),
-    (Metric::FaultTime, "faults"),
-    (Metric::Zeroing, "zeroing"),
-    (Metric::Mapping, "mapping"),
-    (Metric::Waiting, "waiting"),
-    (Metric::Reading, "waiting"),
-    (Metric::Allocations, ""),
-    (Metric::Bytes, ""),
-    (Metric::Peak, ""),
-    (Metric::Live, ""),
-    (Metric::LiveBlocks, ""),
-    (Metric::Temporary, ""),
-    (Metric::Lifetime, ""),
-    (Metric::Freed, ""),
-    (Metric::Faults, ""),
-    (Metric::Touched, ""),
-    (Metric::Frees, ""),
-    (Metric::NullFrees, ""),
-];
-
 /// How many metrics there are.
-pub const COUNT: usize = SHOWN.len();
+pub const COUNT: usize = number_in(Place::Viewer);
 
-/// A number for each metric. Of the mean lifetime, it is the sum that is divided by the number of freed blocks.
+/// Which ones, in the order of columns.
+const SHOWN: [Metric; COUNT] = all_in(Place::Viewer);
+
+/// A number for each metric. Of a mean, it is the sum that is divided by the value of another metric.
 pub type Values = [u64; COUNT];
 
 /// The numbers of a call site, a branch or the whole.
 pub fn values(of: &Priced) -> Values {
-    SHOWN.map(|(metric, _)| of_metric(metric, of))
+    SHOWN.map(|metric| metric.sum(of))
 }
 
 /// One of these numbers.
 pub fn value(index: usize, of: &Priced) -> u64 {
-    SHOWN.get(index).map_or(0, |(metric, _)| of_metric(*metric, of))
-}
-
-fn of_metric(metric: Metric, of: &Priced) -> u64 {
-    match metric {
-        Metric::Lifetime => of.lifetime_ns,
-        metric => metric.value(of),
-    }
+    SHOWN.get(index).map_or(0, |metric| metric.sum(of))
 }
 
 /// The names of the metrics, which their columns have.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SHOWN.iter().map(|(metric, _)| metric.about().name)
+    SHOWN.iter().map(|metric| metric.about().name)
 }
 
 fn join(metric: Metric) -> Join {
-    match metric {
-        Metric::Live | Metric::LiveBlocks => Join::Last,
-        Metric::Peak => Join::Highest,
-        _ => Join::Sum,
+    match metric.about().together {
+        Together::Level => Join::Last,
+        Together::Peak | Together::Largest => Join::Highest,
+        Together::Sum | Together::Mean(_) => Join::Sum,
     }
+}
+
+/// The kind of cost that gives a metric its color (empty: none).
+fn color(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cost => "cost",
+        Metric::Allocator => "allocator",
+        Metric::FaultTime => "faults",
+        Metric::Zeroing => "zeroing",
+        Metric::Mapping => "mapping",
+        Metric::Waiting | Metric::Reading => "waiting",
+        _ => "",
+    }
+}
+
+/// The lists of the front end that a metric is in.
+fn lists(about: &About) -> Vec<&'static str> {
+    let lists = [(Place::Lines, "lines"), (Place::Tree, "tree"), (Place::Overview, "overview")];
+    lists.into_iter().filter(|(place, _)| about.is_in(*place)).map(|(_, name)| name).collect()
 }
 
 /// The table, for the front end.
 pub fn describe(tariff: &Tariff) -> Value {
-    let one = |&(metric, color): &(Metric, &str)| {
+    let one = |&metric: &Metric| {
         let about = metric.about();
         let compared = Quantity::ALL.into_iter().find(|quantity| quantity.metric() == metric);
         json!({
@@ -91,8 +82,9 @@ pub fn describe(tariff: &Tariff) -> Value {
             "origin": about.origin(),
             "known": metric.is_known(tariff.sees()),
             "join": match join(metric) { Join::Sum => "sum", Join::Last => "last", Join::Highest => "highest" },
-            "color": color,
-            "over": (metric == Metric::Lifetime).then_some(Metric::Freed.about().name),
+            "color": color(metric),
+            "lists": lists(about),
+            "over": metric.over().map(|over| over.about().name),
             "compared": compared.is_some(),
             "resolves": compared.and_then(Quantity::resolves),
         })
@@ -105,12 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_shown_once_and_add_up() {
-        for (index, (metric, _)) in SHOWN.iter().enumerate() {
-            assert!(!SHOWN[..index].iter().any(|(other, _)| other == metric), "{metric:?}");
-            assert!(metric.adds_up() || *metric == Metric::Lifetime, "{metric:?}");
-        }
+    fn means_are_sums_and_lists_are_of_what_is_shown() {
+        let lists: usize = SHOWN.iter().map(|metric| lists(metric.about()).len()).sum();
+        assert_eq!(
+            lists,
+            [Place::Lines, Place::Tree, Place::Overview].map(number_in).iter().sum::<usize>(),
+            "all are in the viewer"
+        );
         let of = Priced { lifetime_ns: 30, ..Priced::default() };
-        assert_eq!(values(&of)[SHOWN.iter().position(|(metric, _)| *metric == Metric::Lifetime).unwrap()], 30);
+        assert_eq!(values(&of)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30);
     }
 }

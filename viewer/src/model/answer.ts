@@ -3,6 +3,9 @@
 import type { Unit } from "./format";
 import { Pack, type Column } from "./pack";
 
+/** Columns of the lines, columns beside the call tree, facts of the first page. */
+export type List = "lines" | "tree" | "overview";
+
 export interface Metric {
     name: string;
     title: string;
@@ -15,6 +18,8 @@ export interface Metric {
     /** How the numbers of neighboring spans of time become that of both. */
     join: "sum" | "last" | "highest";
     color: string;
+    /** Where it is shown beside others. */
+    lists: List[];
     /** The metric that it is divided by, where it is a mean. */
     over: string | null;
     /** Whether it is compared. */
@@ -22,6 +27,9 @@ export interface Metric {
     /** The smallest difference that two recordings resolve: a share of the whole, and a number; null: none by itself. */
     resolves: [share: number, least: number] | null;
 }
+
+/** The metrics that are shown there. */
+export const shownIn = (metrics: Metric[], list: List) => metrics.filter((metric) => metric.lists.includes(list));
 
 export interface About {
     file: string;

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
-import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
 import { groupKey } from "../model/groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
@@ -10,8 +10,6 @@ import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
 import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
 import { Table } from "../table";
-
-const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
 const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
 
@@ -68,7 +66,7 @@ export function Lines() {
     const selection = selectionOf(state);
     const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.ask("groups", selection, group, signal));
     const [columns, nothing] = useMemo(() => {
-        const shown = COLUMNS.map((name) => recording.metrics.find((one) => one.name === name)!);
+        const shown = shownIn(recording.metrics, "lines");
         // A column of zeros tells nothing that a sentence does not.
         const isEmpty = (one: Metric) => one !== metric && totalOf(profile.totals, one) === 0;
         const filled = shown.filter((one) => !isEmpty(one));

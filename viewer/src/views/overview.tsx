@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { totalOf, valueOf, type Balance, type GiveOrTake, type Memory, type Part, type Site } from "../model/answer";
+import { shownIn, totalOf, valueOf, type Balance, type GiveOrTake, type Memory, type Part, type Site } from "../model/answer";
 import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
@@ -190,8 +190,6 @@ function blocksOf(site: Site, blocks: number): string {
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
 
-const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "faults", "touched", "lifetime"];
-
 export function Overview() {
     const { profile, recording, metric, go, setCopy, state } = useShown();
     const total = totalOf(profile.totals, metric);
@@ -218,12 +216,11 @@ export function Overview() {
         <div class="overview">
             <Cost />
             <dl class="facts-of">
-                {FACTS.map((name) => {
-                    const of = recording.metrics.find((one) => one.name === name)!;
+                {shownIn(recording.metrics, "overview").map((of) => {
                     const value = totalOf(profile.totals, of);
                     return (
-                        <div key={name} title={of.help}>
-                            <dt>{name === "live" && state.to === null ? "never freed" : of.title} <Define name={name} /></dt>
+                        <div key={of.name} title={of.help}>
+                            <dt>{of.name === "live" && state.to === null ? "never freed" : of.title} <Define name={of.name} /></dt>
                             <dd title={value === null ? "not known" : exact(value, of.unit)}>{value === null ? "–" : number(value, of.unit)}</dd>
                         </div>
                     );

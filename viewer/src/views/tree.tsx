@@ -1,14 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import type { Metric } from "../model/answer";
+import { shownIn, type Metric } from "../model/answer";
 import { counted, exact } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../parts";
 import { Table } from "../table";
-
-const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
 
 /** What the first branches are; of a page, types are not known of call paths. */
 const PATHS = "call path";
@@ -100,7 +98,7 @@ interface BranchesProps {
 
 function Branches({ main, reversed, through, by, title, children }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
-    const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
+    const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
     const root = loaded.value;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);

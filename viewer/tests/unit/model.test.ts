@@ -34,7 +34,7 @@ test("the address of the page holds the state", () => {
 });
 
 test("slices add up, the last one says what is live, the highest one what was at the peak", () => {
-    const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", over: null, compared: false, resolves: null });
+    const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
     const part = (ns: number) => ({ ns, low: ns - 3, high: ns + 4 });
     const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };

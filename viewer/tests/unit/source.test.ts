@@ -6,7 +6,7 @@ import { baseOf, baseText } from "../../src/model/state";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const metric: Metric = { name: "bytes", title: "bytes", unit: "bytes", help: "Bytes.", origin: "Exact.", known: true, join: "sum", color: "", over: null, compared: false, resolves: null };
+const metric: Metric = { name: "bytes", title: "bytes", unit: "bytes", help: "Bytes.", origin: "Exact.", known: true, join: "sum", color: "", lists: [], over: null, compared: false, resolves: null };
 
 test("a page tells what lines cost, of themselves and with what they call", () => {
     const frame = (id: number, file: string, line: number): Frame => ({ id, function: `f${id}`, full: `f${id}`, file, line, module: "app" });

@@ -4,7 +4,7 @@ import { layout } from "../../src/model/flame";
 import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
 
 const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
-const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", over, compared: false, resolves: null });
+const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", lists: [], over, compared: false, resolves: null });
 
 /** main 10 → a 6 → c 6; main → b 3 → a 2 → c 1; main → two other paths 1 */
 function profile(): Profile {

@@ -54,7 +54,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         Language::Cxx => format!(
             "#include <memtoll/region.hpp>\nmemtoll::region data({}, memtoll::pages::huge);\n// or: \
              std::aligned_alloc(2 << 20, size) and madvise(data, size, MADV_HUGEPAGE) before the first touch",
-            metrics.largest.max(bytes / pieces)
+            metrics.largest_bytes.max(bytes / pieces)
         ),
         _ => "aligned_alloc(2 << 20, size), then madvise(data, size, MADV_HUGEPAGE) before the first \
             touch"

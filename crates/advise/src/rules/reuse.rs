@@ -77,9 +77,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         n => format!("Keep {n} blocks and use them in turn"),
     };
     // If they differ in size, each grows to what it is used for.
-    let are_alike = metrics.largest.saturating_mul(most_live) <= pattern.most_live_bytes.saturating_mul(2);
-    draft.proposes = if are_alike { metrics.largest * most_live } else { 0 };
-    let size = if are_alike { metrics.largest.to_string() } else { "size".to_owned() };
+    let are_alike = metrics.largest_bytes.saturating_mul(most_live) <= pattern.most_live_bytes.saturating_mul(2);
+    draft.proposes = if are_alike { metrics.largest_bytes * most_live } else { 0 };
+    let size = if are_alike { metrics.largest_bytes.to_string() } else { "size".to_owned() };
     draft.snippet = snippet(facts.language(site), site, most_live, &size);
     let is_shown = most_live == 1 && matches!(site.class(), "std::vector" | "Vec");
     draft.called = is_shown.then_some(Called::Made("buffer"));
@@ -88,7 +88,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
     // Where they differ in size, each one that is kept may grow as often as sizes double.
     let most = pieces as f64 - most_live as f64;
-    let grows = if are_alike { 0.0 } else { most_live as f64 * (metrics.largest.max(2) as f64).log2().ceil() };
+    let grows = if are_alike { 0.0 } else { most_live as f64 * (metrics.largest_bytes.max(2) as f64).log2().ceil() };
     let pieces_gone = draft.saves.allocations;
     draft.saves.allocations =
         Range::new((most - grows).max(0.0).min(pieces_gone.low), pieces_gone.likely, pieces_gone.high);
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn buffers_of_different_sizes_get_no_number() {
         let mut made = frames(3);
-        made.counts.largest = 100 << 20;
+        made.counts.largest_bytes = 100 << 20;
         let found = drafts("reuse", made);
         assert!(found[0].snippet.contains("malloc(size)") && found[0].proposes == 0, "{}", found[0].snippet);
         assert!(drafts("reuse", frames(3))[0].snippet.contains("malloc(1382400)"));

@@ -46,14 +46,14 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         "{} in the median, {} in 99 of 100, {} at most",
         format::bytes(pattern.quantile(0.5)),
         format::bytes(largest),
-        format::bytes(metrics.largest)
+        format::bytes(metrics.largest_bytes)
     ));
     for (name, value) in [
         ("temporary", metrics.temporary),
         ("blocks", acquired),
         ("bytes_median", pattern.quantile(0.5)),
         ("bytes_p99", largest),
-        ("bytes_max", metrics.largest),
+        ("bytes_max", metrics.largest_bytes),
     ] {
         evidence.number(name, value as f64);
     }
@@ -79,7 +79,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.own_work = made;
     // One that is kept grows to the largest; what lives a little longer may go with the others.
-    let (gone, grows) = (metrics.temporary as f64, (metrics.largest as f64).log2().ceil().max(1.0));
+    let (gone, grows) = (metrics.temporary as f64, (metrics.largest_bytes as f64).log2().ceil().max(1.0));
     draft.saves.allocations = Range::new((gone - grows).max(0.0), gone, acquired as f64);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.new_blocks > pattern.instances + pattern.steps {

@@ -31,7 +31,7 @@ pub fn hardly_touched(metrics: &Priced, unseen: u64) -> Option<HardlyTouched> {
         return (mapped >= LEAST && touched < mapped / 10).then_some(HardlyTouched::Mappings(mapped));
     }
     let is_fresh = metrics.grown_bytes >= peak / 10 * 9;
-    let is = peak >= LEAST && metrics.largest >= LEAST && is_fresh && touched < peak / 10;
+    let is = peak >= LEAST && metrics.largest_bytes >= LEAST && is_fresh && touched < peak / 10;
     is.then_some(HardlyTouched::Blocks(peak))
 }
 
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn only_fresh_memory_is_known_to_be_untouched() {
-        let block = Metrics { peak_bytes: 1 << 30, largest: 1 << 30, grown_bytes: 1 << 30, ..Metrics::default() };
+        let block = Metrics { peak_bytes: 1 << 30, largest_bytes: 1 << 30, grown_bytes: 1 << 30, ..Metrics::default() };
         assert_eq!(of(block, 3 << 20, 0), Some(HardlyTouched::Blocks(1 << 30)));
         assert_eq!(of(block, 103 << 20, 0), None);
         assert_eq!(of(block, 3 << 20, 100 << 20), None, "system calls may have touched it");
         assert_eq!(of(Metrics { grown_bytes: 0, ..block }, 0, 0), None, "on pages that were there already");
-        assert_eq!(of(Metrics { largest: 4096, ..block }, 0, 0), None, "many small ones");
+        assert_eq!(of(Metrics { largest_bytes: 4096, ..block }, 0, 0), None, "many small ones");
         let mapped = Metrics { mapped_bytes: 1 << 30, ..Metrics::default() };
         assert_eq!(of(mapped, 3 << 20, 0), Some(HardlyTouched::Mappings(1 << 30)));
         assert_eq!(of(mapped, 103 << 20, 0), None);

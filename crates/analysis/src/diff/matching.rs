@@ -99,7 +99,7 @@ mod tests {
     use crate::priced::Priced;
     use crate::sites::Row;
 
-    fn site(names: &[&str], kind: &str, line: u32, allocations: f64) -> Found {
+    fn site(names: &[&str], kind: &str, line: u32, allocations: u64) -> Found {
         let row = Row {
             frame: None,
             inlined: Vec::new(),
@@ -117,7 +117,7 @@ mod tests {
             kind: Some(kind.to_owned()),
             lines: vec![Some(line)],
         };
-        Found { identity, values: vec![[allocations, 0.0, 0.0, 0.0, 0.0]], errors: [0.0; 5], run: 0, row }
+        Found { identity, values: vec![Default::default()], errors: Default::default(), allocations, run: 0, row }
     }
 
     /// Lines of the pairs.
@@ -130,25 +130,25 @@ mod tests {
 
     #[test]
     fn lines_may_move() {
-        let before = vec![site(&["f"], "A", 10, 5.0), site(&["f"], "A", 20, 900.0), site(&["g"], "A", 30, 1.0)];
-        let after = vec![site(&["f"], "A", 14, 5.0), site(&["f"], "A", 24, 7.0), site(&["g"], "A", 33, 1.0)];
+        let before = vec![site(&["f"], "A", 10, 5), site(&["f"], "A", 20, 900), site(&["g"], "A", 30, 1)];
+        let after = vec![site(&["f"], "A", 14, 5), site(&["f"], "A", 24, 7), site(&["g"], "A", 33, 1)];
         assert_eq!(lines(before, after), [(Some(10), Some(14)), (Some(20), Some(24)), (Some(30), Some(33))]);
     }
 
     #[test]
     fn a_line_more_is_found_by_what_it_does() {
-        let before = vec![site(&["f"], "A", 10, 5.0), site(&["f"], "A", 20, 900.0)];
-        let after = vec![site(&["f"], "A", 11, 5.0), site(&["f"], "A", 15, 70.0), site(&["f"], "A", 21, 900.0)];
+        let before = vec![site(&["f"], "A", 10, 5), site(&["f"], "A", 20, 900)];
+        let after = vec![site(&["f"], "A", 11, 5), site(&["f"], "A", 15, 70), site(&["f"], "A", 21, 900)];
         assert_eq!(lines(before, after), [(None, Some(15)), (Some(10), Some(11)), (Some(20), Some(21))]);
-        let before = vec![site(&["f"], "A", 10, 5.0), site(&["f"], "A", 15, 70.0), site(&["f"], "A", 20, 900.0)];
-        let after = vec![site(&["f"], "A", 12, 900.0)];
+        let before = vec![site(&["f"], "A", 10, 5), site(&["f"], "A", 15, 70), site(&["f"], "A", 20, 900)];
+        let after = vec![site(&["f"], "A", 12, 900)];
         assert_eq!(lines(before, after), [(Some(10), None), (Some(15), None), (Some(20), Some(12))]);
     }
 
     #[test]
     fn inlining_may_change_but_not_the_type() {
-        let before = vec![site(&["f", "main"], "A", 10, 5.0), site(&["g"], "A", 20, 5.0)];
-        let after = vec![site(&["f"], "A", 10, 5.0), site(&["g"], "B", 20, 5.0)];
+        let before = vec![site(&["f", "main"], "A", 10, 5), site(&["g"], "A", 20, 5)];
+        let after = vec![site(&["f"], "A", 10, 5), site(&["g"], "B", 20, 5)];
         assert_eq!(lines(before, after), [(None, Some(20)), (Some(10), Some(10)), (Some(20), None)]);
     }
 }

@@ -1,6 +1,7 @@
 //! Which differences are more than two runs of the same program show.
 
 use super::{Quantity, Samples, Sides, Values};
+use crate::metric::{Steadiness, Together};
 
 /// Of the intervals that are shown.
 pub const CONFIDENCE: f64 = 0.95;
@@ -22,11 +23,12 @@ pub mod single {
 impl Quantity {
     /// The smallest difference that a single pair of recordings resolves: a share of the whole, and a number.
     pub fn resolves(self) -> Option<(f64, f64)> {
-        match self {
-            Quantity::Allocations | Quantity::Bytes => Some((single::COUNTS, 0.0)),
-            Quantity::Peak => None, // with the bytes, or by chance
-            Quantity::Faults => Some(single::FAULTS),
-            Quantity::Cost => Some(single::COST),
+        match self.metric().steadiness() {
+            // With the bytes, or by chance.
+            _ if self.metric().about().together == Together::Peak => None,
+            Steadiness::Counted => Some((single::COUNTS, 0.0)),
+            Steadiness::Faults => Some(single::FAULTS),
+            Steadiness::Timed => Some(single::COST),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::column::{Column, Value, intervals, metrics};
 use super::runs::run_id;
 use super::source::Source;
+use memtoll_analysis::figures::Figure;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runners::thread_name;
@@ -56,7 +57,11 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
             exit_signal: exit.and_then(|exit| if let Exit::Signal(number) = exit { Some(number.into()) } else { None }),
             cpu_ns: told.balance.as_ref().and_then(|balance| balance.cpu_ns),
             recorder_ns: told.balance.as_ref().and_then(|balance| balance.recorder_ns),
-            resident_peak_bytes: told.resident.resident_peak_bytes,
+            resident_peak_bytes: told
+                .run
+                .as_ref()
+                .and_then(|run| run.of(Figure::ResidentPeak))
+                .map(|peak| peak.value as u64),
             figures: told.figures.clone(),
         }
     };
@@ -97,7 +102,7 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
             .optional(),
         Column::ns("cpu_ns", "Processor time.", |row: &Process| row.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |row: &Process| row.recorder_ns.into()),
-        Column::bytes("resident_peak_bytes", "The largest resident set.", |row: &Process| {
+        Column::bytes(Figure::ResidentPeak.about().key, "The largest resident set.", |row: &Process| {
             row.resident_peak_bytes.into()
         }),
     ];

@@ -2,6 +2,7 @@
 
 use super::column::{Column, Kind, Unit, Value, intervals, metrics};
 use super::source::Source;
+use memtoll_analysis::figures::Figure;
 use memtoll_query::{Figures, Totals};
 use parquet::data_type::ByteArray;
 
@@ -59,7 +60,7 @@ impl Run {
             other_faults: totals.balance.other_faults,
             other_fault_time_ns: totals.balance.other_fault_time_ns,
             rest_ns: totals.balance.rest_ns,
-            resident_peak_bytes: totals.resident.resident_peak_bytes,
+            resident_peak_bytes: totals.run.of(Figure::ResidentPeak).map(|peak| peak.value as u64),
             missing: (!missing.is_empty()).then_some(missing),
         }
     }
@@ -106,7 +107,7 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
             run.rest_ns.into()
         }),
         Column::bytes(
-            "resident_peak_bytes",
+            Figure::ResidentPeak.about().key,
             "The largest resident set of all processes at one instant.",
             |run: &Run| run.resident_peak_bytes.into(),
         ),

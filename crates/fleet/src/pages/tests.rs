@@ -4,6 +4,7 @@ use crate::identity::Identity;
 use crate::open::open;
 use crate::run::{Frame, Function, Run, Site, Stack, Total};
 use crate::store::Purpose;
+use memtoll_analysis::metric::Metric;
 use std::collections::BTreeSet;
 
 const HOSTILE: &str = "<script>alert(\"x\")</script>&'\u{1b}[31m";
@@ -13,8 +14,9 @@ fn run(version: &str, allocations: u64) -> Run {
     let function = Identity::of("function").with(HOSTILE).key();
     let frame = Identity::of("frame").key();
     let mut values = [0; METRICS.len()];
-    values[0] = allocations;
-    values[3] = 1_000_000 * allocations;
+    let place = |metric| METRICS.iter().position(|known| *known == metric).unwrap();
+    values[place(Metric::Allocations)] = allocations;
+    values[place(Metric::Cost)] = 1_000_000 * allocations;
     let site = Site { process: HOSTILE.to_owned(), window_ns: 0, stack: 0, values };
     let id = Identity::of("stack").id();
     let (file, build_id) = (format!("/src/{HOSTILE}.c"), String::new());

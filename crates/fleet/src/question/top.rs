@@ -3,6 +3,7 @@
 use super::{
     DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of, unnamed,
 };
+use crate::columns::{METRICS, is_largest_of_windows};
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
 use crate::means;
@@ -10,7 +11,7 @@ use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::store::{Cell, Store};
 use crate::table::{Column, Kind, NAME, Table, Value};
-use memtoll_analysis::metric::{COSTS, Metric};
+use memtoll_analysis::metric::Metric;
 use std::collections::BTreeMap;
 
 /// What costs most.
@@ -30,8 +31,8 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let metrics: Vec<Metric> = match is_peak {
         true => vec![Metric::Peak],
         false => {
-            let beside = COSTS.into_iter().chain([Metric::Allocations, Metric::Bytes]);
-            std::iter::once(*metric).chain(beside.filter(|beside| beside != metric)).collect()
+            let beside = METRICS.into_iter().filter(|beside| beside != metric && !is_largest_of_windows(*beside));
+            std::iter::once(*metric).chain(beside).collect()
         }
     };
     let sites = Sites { selection, per: runs.per, stacks: stacks.as_deref(), own: None, metrics: &metrics, by: *by };

@@ -1,33 +1,9 @@
 //! The totals of both sides.
 
-use memtoll_analysis::balance::Balance;
-use memtoll_analysis::costs::CostEstimates;
-use memtoll_analysis::diff::{Quantity, Run, Samples, Sides};
+use memtoll_analysis::diff::{Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::Metric;
-use memtoll_analysis::priced::Priced;
-use memtoll_analysis::reserved::{self, Reserved};
-use memtoll_analysis::sees::Sees;
-use memtoll_text::format::Unit;
-
-/// What is compared.
-struct Declared {
-    name: &'static str,
-    /// In JSON.
-    key: &'static str,
-    unit: Unit,
-    of: fn(&Run) -> Option<Estimate>,
-    shown: Shown,
-}
-
-/// When a total is told.
-enum Shown {
-    Always,
-    /// If a recording has some of it.
-    IfAny,
-    /// If a program has mappings of its own.
-    IfMapped,
-}
+use memtoll_analysis::figures::{self, Facts, Totals};
+use memtoll_analysis::metric::{About, Metric, Place, TABLE, Unit};
 
 /// A total in all recordings.
 pub struct Total {
@@ -41,84 +17,46 @@ pub struct Total {
     samples: [Option<Vec<Estimate>>; 2],
 }
 
-fn count(run: &Run, of: fn(&Priced) -> u64) -> Option<Estimate> {
-    Some(Estimate::exact(of(&run.sums.total) as f64))
+/// What a metric is called where rows have no heading that says what they count.
+fn name(about: &'static About) -> &'static str {
+    match about.metric {
+        Metric::Bytes => "bytes allocated",
+        Metric::Mapped => "bytes mapped",
+        Metric::NullFrees => "free of null",
+        Metric::Allocator => "inside the allocator",
+        Metric::FaultTime => "page faults' time",
+        Metric::Mapping => "mappings",
+        Metric::Waiting => "waiting in the allocator",
+        Metric::Reading => "waiting for the disk",
+        Metric::Cost => "cost of memory",
+        _ => about.title,
+    }
 }
-
-fn time(run: &Run, of: fn(&CostEstimates) -> Estimate) -> Option<Estimate> {
-    Some(of(&run.tariff.estimates(&run.sums.total)))
-}
-
-fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<Estimate>) -> Option<Estimate> {
-    value.filter(|_| seen(run.tariff.sees()))
-}
-
-const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -> Option<Estimate>) -> Declared {
-    Declared { name, key, unit, of, shown: Shown::Always }
-}
-
-/// A total that is a metric's: with its key and its unit.
-const fn of_metric(name: &'static str, metric: Metric, of: fn(&Run) -> Option<Estimate>) -> Declared {
-    total(name, metric.about().key, metric.about().unit, of)
-}
-
-const fn if_any(declared: Declared) -> Declared {
-    Declared { shown: Shown::IfAny, ..declared }
-}
-
-const fn if_mapped(declared: Declared) -> Declared {
-    Declared { shown: Shown::IfMapped, ..declared }
-}
-
-const TOTALS: [Declared; 18] = [
-    of_metric("allocations", Metric::Allocations, |r| count(r, Priced::allocations)),
-    of_metric("reallocations", Metric::Reallocations, |r| count(r, |m| m.reallocations)),
-    of_metric("bytes allocated", Metric::Bytes, |r| count(r, |m| m.bytes)),
-    if_any(of_metric("bytes mapped", Metric::Mapped, |r| count(r, |m| m.mapped_bytes))),
-    of_metric("peak", Metric::Peak, |r| count(r, |m| m.peak_bytes)),
-    if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
-        r.sums.peak_with_mappings().map(|peak| Estimate::exact(peak.bytes() as f64))
-    })),
-    if_mapped(total("reserved at that peak", "reserved_bytes", Unit::Bytes, |r| {
-        let Reserved { bytes, error } = reserved::of_sums(r.recording, r.sums)?;
-        Some(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
-    })),
-    of_metric("live at end", Metric::Live, |r| count(r, |m| m.live_bytes)),
-    of_metric("temporary", Metric::Temporary, |r| count(r, |m| m.temporary)),
-    of_metric("free of null", Metric::NullFrees, |r| count(r, |m| m.null_frees)),
-    of_metric("page faults", Metric::Faults, |r| {
-        if_seen(r, |sees| sees.faults, Some(Estimate::exact(Quantity::Faults.of(&r.sums.total))))
-    }),
-    of_metric("inside the allocator", Metric::Allocator, |r| time(r, |c| c.allocator)),
-    of_metric("page faults' time", Metric::FaultTime, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),
-    of_metric("mappings", Metric::Mapping, |r| time(r, |c| c.mapping)),
-    if_any(of_metric("waiting in the allocator", Metric::Waiting, |r| {
-        if_seen(r, |sees| sees.switches, time(r, |c| c.waiting))
-    })),
-    if_any(of_metric("waiting for the disk", Metric::Reading, |r| {
-        if_seen(r, |sees| sees.switches, time(r, |c| c.reading))
-    })),
-    of_metric("cost of memory", Metric::Cost, |r| time(r, CostEstimates::total)),
-    if_any(total("processor time", "processor_ns", Unit::Time, |r| Balance::of_all(r.recording, r.sums).program())),
-];
 
 /// The totals that there are.
 pub(super) fn totals(sides: &Sides) -> Vec<Total> {
-    let value = |declared: &Declared| Total {
-        name: declared.name,
-        key: declared.key,
-        unit: declared.unit,
-        samples: sides.each_ref().map(|runs| runs.iter().map(declared.of).collect()),
-    };
+    let each = |of: &dyn Fn(&Run) -> Option<Estimate>| sides.each_ref().map(|runs| runs.iter().map(of).collect());
     let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| value.value > 0.0);
     let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > 0);
-    let all = TOTALS.iter().map(|declared| (&declared.shown, value(declared)));
-    let is_shown = |(shown, total): &(&Shown, Total)| match shown {
-        Shown::Always => true,
-        Shown::IfAny => is_any(total),
-        Shown::IfMapped => is_mapped && is_any(total),
+    let metric = |about: &'static About| {
+        let value = |run: &Run| {
+            let is_known = about.metric.is_known(run.tariff.sees());
+            is_known.then(|| run.tariff.estimate(about.metric, &run.sums.total))
+        };
+        let total = Total { name: name(about), key: about.key, unit: about.unit, samples: each(&value) };
+        (about.is_in(Place::Total) || about.is_in(Place::TotalIfAny) && is_any(&total)).then_some(total)
     };
-    all.filter(is_shown).map(|(_, total)| total).collect()
+    let figure = |about: &figures::About| {
+        let value = |run: &Run| about.figure.value(&Facts::of(run.recording, run.sums, &run.tariff)).ok();
+        let is_shown = match about.in_totals {
+            Totals::Never => false,
+            Totals::IfAny => true,
+            Totals::IfMapped => is_mapped,
+        };
+        let total = || Total { name: about.title, key: about.key, unit: about.unit, samples: each(&value) };
+        is_shown.then(total).filter(is_any)
+    };
+    TABLE.iter().filter_map(metric).chain(figures::TABLE.iter().filter_map(figure)).collect()
 }
 
 impl Total {

@@ -204,7 +204,7 @@ impl Counts {
             events: u64::from(self.events),
             mappings: rare.mappings,
             mapped_bytes: rare.mapped_bytes,
-            largest: if acquired > 0 { size } else { 0 },
+            largest_bytes: if acquired > 0 { size } else { 0 },
             operations: self.operations,
             live_bytes: live_blocks.wrapping_mul(size),
             live_blocks,

@@ -7,7 +7,7 @@ use crate::draw::Pane;
 use crate::keys::Action;
 use crate::state::GROUPS;
 use crate::text::{fit, safe, width};
-use memtoll_analysis::metric::{Metric, Together};
+use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::names;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Figures, Shown as Found};
@@ -19,8 +19,6 @@ use ratatui::text::{Line, Span};
 pub const NUMBER: usize = 11;
 pub const SHARE: usize = 8;
 const BAR_COLUMNS: usize = 8;
-/// Further metrics, if there is room.
-const FURTHER: [Metric; 5] = [Metric::Cost, Metric::Allocations, Metric::Bytes, Metric::Peak, Metric::Live];
 /// Columns that names have at least before there are further metrics.
 const NAME: usize = 60;
 
@@ -95,7 +93,7 @@ fn heading(shown: &Shown, pane: &mut Pane, searches: bool, rows: usize) {
 /// Further metrics for which there is room.
 fn further(shown: &Shown, columns: usize) -> Vec<Metric> {
     let room = columns.saturating_sub(NUMBER + SHARE + BAR_COLUMNS + 2 + NAME) / (NUMBER + 1);
-    FURTHER.into_iter().filter(|metric| *metric != shown.state.metric).take(room).collect()
+    Metric::shown_in(Place::Terminal).filter(|metric| *metric != shown.state.metric).take(room).collect()
 }
 
 /// A number; a dash if it is not known.
@@ -109,9 +107,8 @@ pub fn value(figures: &Figures, metric: Metric) -> String {
 
 /// The share of a number in the total, from 0 to 1, where shares have a meaning.
 pub fn share(figures: &Figures, total: &Figures, metric: Metric) -> Option<f64> {
-    let is_part = matches!(metric.about().together, Together::Sum | Together::Peak);
     let (part, whole) = (figures.of(metric)?, total.of(metric)?);
-    (is_part && whole > 0).then(|| part as f64 / whole as f64)
+    (metric.adds_up() && whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// A row as a line: the number, its share, a bar, the name.

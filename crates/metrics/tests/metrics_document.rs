@@ -1,12 +1,11 @@
-//! `docs/metrics.md` is what the table of metrics says. `UPDATE_METRICS=1 cargo test -p memtoll-analysis` writes it.
+//! `docs/metrics.md` is what the table of metrics says. `UPDATE_METRICS=1 cargo test -p memtoll-metrics` writes it.
 
-use memtoll_analysis::metric::{About, TABLE};
-use memtoll_text::format::Unit;
+use memtoll_metrics::{About, TABLE, Unit};
 use std::fmt::Write;
 use std::path::Path;
 
 const HEAD: &str = "# Metrics\n\n\
-    Written from `crates/analysis/src/metric.rs` by a test. Options and budgets take the names in the headings. JSON, CSV,\n\
+    Written from `crates/metrics/src/list.rs` by a test. Options and budgets take the names in the headings. JSON, CSV,\n\
     Parquet and the tables of a store use the key in code: the name with `_` for `-`, then `_ns` for a time and `_bytes` for a\n\
     number of bytes (but `bytes` is itself). All other figures of memtoll have keys by the same rule. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
 
@@ -33,6 +32,6 @@ fn the_document_says_what_the_table_says() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         found, text,
-        "docs/metrics.md is not what the table says: UPDATE_METRICS=1 cargo test -p memtoll-analysis"
+        "docs/metrics.md is not what the table says: UPDATE_METRICS=1 cargo test -p memtoll-metrics"
     );
 }

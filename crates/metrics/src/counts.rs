@@ -1,0 +1,152 @@
+//! How counts add up, and which blocks of files have them.
+
+use crate::list::{COUNTS, Metrics};
+
+/// How the counts of two sites become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Adds {
+    /// They are added.
+    Sum,
+    /// They are added. What a chapter adds may be less than 0: it wraps around.
+    Level,
+    /// They are added. The sum, too, may be less than 0.
+    Balance,
+    /// The largest one.
+    Largest,
+    /// The bits of both.
+    Bits,
+}
+
+impl Adds {
+    /// Both together.
+    #[inline(always)]
+    pub const fn together(self, one: u64, other: u64) -> u64 {
+        match self {
+            Adds::Sum | Adds::Level | Adds::Balance => one.wrapping_add(other),
+            Adds::Largest if one > other => one,
+            Adds::Largest => other,
+            Adds::Bits => one | other,
+        }
+    }
+
+    /// Whether what two sites have adds up.
+    pub const fn is_sum(self) -> bool {
+        matches!(self, Adds::Sum | Adds::Level | Adds::Balance)
+    }
+
+    /// Whether files have it zigzag.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Adds::Level | Adds::Balance)
+    }
+}
+
+/// Blocks whose sites have a count, as bits: a summary, a chapter, and the parts of a chapter that are not usual.
+pub(crate) const SUMMARY: u8 = 1 << 0;
+pub(crate) const CHAPTER: u8 = 1 << 1;
+pub(crate) const PART: u8 = 1 << 2;
+
+/// An entry of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// Its number in files. Never reused or changed.
+    pub tag: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// How it adds up.
+    pub adds: Adds,
+    pub(crate) places: u8,
+    /// Where it is.
+    pub of: fn(&mut Metrics) -> &mut u64,
+}
+
+impl Count {
+    /// The blocks of files that have it.
+    pub fn blocks(&self) -> impl Iterator<Item = &'static str> {
+        let places = self.places;
+        let all = [(SUMMARY, "summary"), (CHAPTER, "chapter"), (PART, "parts")];
+        all.into_iter().filter(move |(place, _)| places & place != 0).map(|(_, name)| name)
+    }
+}
+
+macro_rules! counts {
+    ($($(#[doc = $about:literal])* $tag:literal $field:ident: $adds:ident { $($place:ident)* };)*) => {
+        /// What is counted for a call site, a process, or a whole recording.
+        ///
+        /// Bytes are those asked for; times are in units of the recording's clock.
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+        pub struct Metrics {
+            $($(#[doc = $about])* pub $field: u64,)*
+        }
+
+        /// All counts, in the order of [`Metrics::values`].
+        pub const COUNTS: &[Count] = &[$(Count {
+            tag: $tag,
+            name: stringify!($field),
+            about: concat!($($about),*),
+            adds: Adds::$adds,
+            places: 0 $(| $place)*,
+            of: |metrics| &mut metrics.$field,
+        }),*];
+
+        impl Metrics {
+            /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
+            pub fn add(&mut self, other: &Metrics) {
+                $(self.$field = Adds::$adds.together(self.$field, other.$field);)*
+            }
+
+            /// All counts, in the order of [`COUNTS`].
+            #[inline]
+            pub fn values(&self) -> [u64; COUNTS.len()] {
+                [$(self.$field),*]
+            }
+        }
+    };
+}
+
+/// Counts of a block, by their place in [`COUNTS`].
+pub type Chosen<const N: usize> = [usize; N];
+
+const fn how_many(place: u8) -> usize {
+    let (mut many, mut index) = (0, 0);
+    while index < COUNTS.len() {
+        many += (COUNTS[index].places & place != 0) as usize;
+        index += 1;
+    }
+    many
+}
+
+const fn chosen<const N: usize>(place: u8) -> Chosen<N> {
+    let (mut all, mut many, mut index) = ([0; N], 0, 0);
+    while index < COUNTS.len() {
+        if COUNTS[index].places & place != 0 {
+            all[many] = index;
+            many += 1;
+        }
+        index += 1;
+    }
+    all
+}
+
+/// What a summary has of each site.
+pub const OF_SUMMARY: Chosen<{ how_many(SUMMARY) }> = chosen(SUMMARY);
+/// What a chapter has.
+pub const OF_CHAPTER: Chosen<{ how_many(CHAPTER) }> = chosen(CHAPTER);
+/// What the parts of a chapter have.
+pub const OF_PART: Chosen<{ how_many(PART) }> = chosen(PART);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_and_places_are_those_of_one_count() {
+        let mut metrics = Metrics::default();
+        for (index, count) in COUNTS.iter().enumerate() {
+            assert!(COUNTS[..index].iter().all(|earlier| earlier.tag != count.tag), "{count:?}");
+            *(count.of)(&mut metrics) = index as u64 + 1;
+        }
+        assert_eq!(metrics.values().to_vec(), (1..=COUNTS.len() as u64).collect::<Vec<_>>());
+    }
+}

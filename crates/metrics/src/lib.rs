@@ -1,0 +1,18 @@
+//! All that is counted of call sites ([`Metrics`]), what it costs ([`Priced`]), and the metrics that are shown of both
+//! ([`Metric`]).
+//!
+//! Both lists are in one file, `list.rs`. Columns of recordings, options, JSON, CSV, Parquet, exports, stores, limits, both
+//! viewers and `docs/metrics.md` come from them.
+
+#[macro_use]
+mod counts;
+#[macro_use]
+mod metric;
+mod list;
+mod priced;
+
+pub use counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY};
+pub use list::{COUNTS, Metric, Metrics, TABLE};
+pub use memtoll_text::format::Unit;
+pub use metric::{About, Place, Price, Seen, Sees, Steadiness, Together, all_in, number_in};
+pub use priced::{Costs, Priced};

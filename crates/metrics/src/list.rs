@@ -1,0 +1,156 @@
+//! The list of counts, and the list of metrics.
+
+use crate::counts::{Adds, CHAPTER, Count, PART, SUMMARY};
+use crate::metric::{About, Place, Price, Seen, Together, ending, key};
+use crate::priced::Priced;
+use memtoll_text::format::Unit;
+
+// What is counted: tag in files, field and name, how it adds up, which blocks of files have it. A new count is an entry here
+// and the line that counts it. Files stay readable: a reader goes past columns whose tags it does not know, and a count
+// without a column is 0.
+counts! {
+    /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
+    1 new_blocks: Sum { SUMMARY CHAPTER PART };
+    /// Calls of realloc and reallocarray with a block.
+    2 reallocations: Sum { SUMMARY CHAPTER PART };
+    /// Blocks released, other than by reallocation. Counted at the site that releases.
+    3 frees: Sum { SUMMARY CHAPTER PART };
+    /// Releases of a null pointer.
+    4 null_frees: Sum { SUMMARY CHAPTER PART };
+    /// Acquisitions that failed.
+    5 failed: Sum { SUMMARY CHAPTER PART };
+    /// Bytes of allocations and reallocations (their new sizes).
+    6 bytes: Sum { SUMMARY CHAPTER PART };
+    /// Bytes live when the image's live bytes were at their peak.
+    7 peak_bytes: Sum { SUMMARY };
+    /// Blocks live then.
+    8 peak_blocks: Sum { SUMMARY };
+    /// Bytes live at the end.
+    9 live_bytes: Level { SUMMARY CHAPTER };
+    /// Blocks live at the end.
+    10 live_blocks: Level { SUMMARY CHAPTER PART };
+    /// Blocks released before the allocating thread's next allocation.
+    11 temporary: Sum { SUMMARY CHAPTER PART };
+    /// Sum of the lifetimes of released blocks, units.
+    12 lifetime: Sum { SUMMARY CHAPTER PART };
+    /// Time inside the allocating and releasing functions, units. It contains what was paid inside for faults, mappings
+    /// and waiting, and the stamps. A release is charged to the site that allocated the block.
+    13 allocator_time: Sum { SUMMARY CHAPTER PART };
+    /// Calls whose time that is.
+    14 timed_calls: Sum { SUMMARY CHAPTER PART };
+    /// Minor faults of pages of the site's blocks and mappings.
+    15 small_faults: Sum { SUMMARY };
+    /// Those of them that happened inside a call of an allocation function.
+    16 small_faults_inside: Sum { SUMMARY };
+    /// How many of these were sampled one by one, which made them slower.
+    17 samples_inside: Sum { SUMMARY };
+    /// Minor faults of huge pages.
+    18 huge_faults: Sum { SUMMARY };
+    /// Those of them that happened inside a call of an allocation function.
+    19 huge_faults_inside: Sum { SUMMARY };
+    /// Major faults: the pages were read from a disk.
+    20 major_faults: Sum { SUMMARY };
+    /// Minor faults of pages of files that the site mapped.
+    21 file_faults: Sum { SUMMARY };
+    /// Time without the processor in major faults outside of the allocating functions, units.
+    22 reading_time: Sum { SUMMARY };
+    /// How often the allocator took memory from the system inside the site's calls.
+    23 grown_calls: Sum { SUMMARY };
+    /// How much, bytes.
+    24 grown_bytes: Sum { SUMMARY };
+    /// Calls of mmap and mremap by which the program took memory, other than files and address space that it cannot use.
+    25 mappings: Sum { SUMMARY CHAPTER PART };
+    /// How much it asked for, bytes: new sizes, as with reallocations.
+    26 mapped_bytes: Sum { SUMMARY CHAPTER PART };
+    /// Time in calls for mappings, units, those inside the allocator included.
+    27 mapping_time: Sum { SUMMARY };
+    /// The share of [`Metrics::allocator_time`] that went into mappings, units.
+    28 mapping_inside: Sum { SUMMARY };
+    /// Time inside the allocating functions spent waiting, units.
+    29 waiting_time: Sum { SUMMARY };
+    /// Time inside the allocating functions without the processor that was no waiting for another thread: preempted or
+    /// halted, units.
+    30 preempted_time: Sum { SUMMARY };
+    /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
+    /// file.
+    31 live_before: Sum {};
+    /// Time of the site's releases of known blocks, less the time of the releases, by whatever site, of the site's own blocks:
+    /// what [`Metrics::allocator_time`] lacks if each call is charged to the site that makes it. It may be less than 0: it
+    /// wraps around. In chapters and their parts only.
+    32 release_balance: Balance { CHAPTER PART };
+    /// Largest block, bytes.
+    33 largest_bytes: Largest { SUMMARY CHAPTER };
+    /// Bit n: operation number n was called.
+    34 operations: Bits { SUMMARY CHAPTER PART };
+    /// Events: calls of allocation functions (a reallocation is one).
+    35 events: Sum { SUMMARY CHAPTER PART };
+    /// Events whose stack is cut off.
+    36 cut_off: Sum { SUMMARY };
+}
+
+// What is shown: option, title, unit, who saw it, how it is priced, how values make one, where it is shown, its value. The
+// order is that of JSON, columns and lists. A metric that is a count has its name (see the tests of `metric.rs`).
+metrics! {
+    /// All that the memory costs: allocator, page faults, mappings, and waiting.
+    Cost "cost", "cost": Time, Stamps, Sum, Sum { Viewer Lines Tree Terminal Export Fleet Compared Total Regions } = Priced::cost_ns;
+    /// Time inside malloc, free and the like, without page faults, mappings and waiting.
+    Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns;
+    /// Time of all page faults: their number times what a fault takes in this recording.
+    FaultTime "fault-time", "faults": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns;
+    /// The part of the page faults' time that the kernel spends on clearing fresh pages.
+    Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns;
+    /// Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.
+    Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns;
+    /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.
+    Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns;
+    /// Time that threads wait for the disk in major faults. Not CPU time.
+    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns;
+    /// Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.
+    Allocations "allocations", "allocations": Count, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = Priced::allocations;
+    /// Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.
+    NewBlocks "new-blocks", "allocations": Count, Calls, None, Sum {} = |m| m.new_blocks;
+    /// Calls of realloc and reallocarray that resize a block.
+    Reallocations "reallocations", "reallocs": Count, Calls, None, Sum { Total } = |m| m.reallocations;
+    /// Blocks that this line frees, no matter who allocated them.
+    Frees "frees", "frees here": Count, Calls, None, Sum { Viewer Export } = |m| m.frees;
+    /// Blocks of this line that were freed or resized, no matter by whom.
+    Freed "freed", "freed": Count, Calls, None, Sum { Viewer } = Priced::freed;
+    /// Calls of free with a null pointer, which do nothing but take time.
+    NullFrees "null-frees", "null frees": Count, Calls, None, Sum { Viewer Export Total } = |m| m.null_frees;
+    /// Calls that asked for memory and got a null pointer.
+    Failed "failed", "failed": Count, Calls, None, Sum {} = |m| m.failed;
+    /// Bytes that the program asked for in all, including the new sizes of reallocations.
+    Bytes "bytes", "bytes": Bytes, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = |m| m.bytes;
+    /// The size of the largest block.
+    Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes;
+    /// Bytes that were live when the process had the most live bytes.
+    Peak "peak", "peak": Bytes, Calls, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes;
+    /// Bytes that were not freed: at the end, or at the time that you choose.
+    Live "live", "live at end": Bytes, Calls, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes;
+    /// Blocks that were not freed: at the end, or at the time that you choose.
+    LiveBlocks "live-blocks", "live blocks": Count, Calls, None, Level { Viewer Export } = |m| m.live_blocks;
+    /// Blocks that were freed before the thread that allocated them allocated again.
+    Temporary "temporary", "temporary": Count, Calls, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
+    /// How long blocks live on average, from allocation to free, over the blocks that were freed.
+    Lifetime "lifetime", "lifetime": Time, Calls, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns;
+    /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
+    Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
+    /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.
+    MinorFaults "minor-faults", "minor faults": Count, Faults, None, Sum { Regions } = |m| m.small_faults.wrapping_add(m.huge_faults);
+    /// Minor faults that provide a huge page (2 MiB).
+    HugeFaults "huge-faults", "huge faults": Count, Faults, None, Sum {} = |m| m.huge_faults;
+    /// Page faults that read the page from a disk.
+    MajorFaults "major-faults", "major faults": Count, Faults, None, Sum {} = |m| m.major_faults;
+    /// Page faults on a mapped file whose page is already in memory.
+    FileFaults "file-faults", "file faults": Count, Faults, None, Sum {} = |m| m.file_faults;
+    /// Calls of mmap and mremap that take memory, and of mprotect that open reserved memory. Files do not count.
+    Mappings "mappings", "mappings": Count, Calls, None, Sum { Export } = |m| m.mappings;
+    /// Bytes that these calls ask for, including the new sizes of mremap.
+    Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes;
+    /// Bytes of the pages that the program touched for the first time, in whole pages.
+    Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes;
+    /// Recorded calls of allocation functions; a reallocation is one.
+    Events "events", "events": Count, Calls, None, Sum {} = |m| m.events;
+    /// Recorded calls whose call stack does not reach the entry of the thread.
+    CutOff "cut-off", "cut off": Count, Calls, None, Sum {} = |m| m.cut_off;
+}

@@ -1,0 +1,142 @@
+//! What a call site, a process or a recording counted, with what it cost.
+//!
+//! Counts are stored; costs are derived from them by the prices of a recording (`Tariff::price` of the analysis). Both have
+//! types of their own, so that no code can store a price, or show a count without one.
+
+use crate::list::Metrics;
+use std::ops::Deref;
+
+/// Counts and their costs. Prices are settled for each call site; those of several are sums of both.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Priced {
+    /// What was counted, as it is stored.
+    pub counts: Metrics,
+    /// The allocator's own work, ns.
+    pub allocator_ns: u64,
+    /// By how much the faults and mappings inside calls come out at more than the calls took, ns: these are as much too dear
+    /// here. No part of the cost.
+    pub overdrawn_ns: u64,
+    /// Page faults, zeroing included, ns.
+    pub fault_time_ns: u64,
+    /// The part of it that zeroed pages, ns.
+    pub zeroing_ns: u64,
+    /// Making, changing and removing mappings, ns.
+    pub mapping_ns: u64,
+    /// Waiting inside the allocator, ns.
+    pub waiting_ns: u64,
+    /// Waiting for the disk in major faults, ns.
+    pub reading_ns: u64,
+    /// Sum of the lifetimes of freed blocks, ns.
+    pub lifetime_ns: u64,
+    /// Bytes of the pages that were touched for the first time, each counted once.
+    pub touched_bytes: u64,
+}
+
+/// Counts are read as if they were the priced ones' own.
+impl Deref for Priced {
+    type Target = Metrics;
+
+    fn deref(&self) -> &Metrics {
+        &self.counts
+    }
+}
+
+impl Priced {
+    /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &Priced) {
+        self.counts.add(&other.counts);
+        let mut other = *other;
+        for field in Priced::COSTS {
+            let sum = field(self);
+            *sum = sum.wrapping_add(*field(&mut other));
+        }
+    }
+
+    /// All fields but the counts.
+    pub const COSTS: [fn(&mut Priced) -> &mut u64; 9] = [
+        |priced| &mut priced.allocator_ns,
+        |priced| &mut priced.overdrawn_ns,
+        |priced| &mut priced.fault_time_ns,
+        |priced| &mut priced.zeroing_ns,
+        |priced| &mut priced.mapping_ns,
+        |priced| &mut priced.waiting_ns,
+        |priced| &mut priced.reading_ns,
+        |priced| &mut priced.lifetime_ns,
+        |priced| &mut priced.touched_bytes,
+    ];
+
+    /// All that it cost, ns. Zeroing is part of the faults.
+    pub fn cost_ns(&self) -> u64 {
+        let parts = [self.allocator_ns, self.fault_time_ns, self.mapping_ns, self.waiting_ns, self.reading_ns];
+        parts.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// Allocations and reallocations: how many blocks the site got.
+    pub fn allocations(&self) -> u64 {
+        self.new_blocks.wrapping_add(self.reallocations)
+    }
+
+    /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
+    pub fn freed(&self) -> u64 {
+        self.allocations().wrapping_add(self.live_before).saturating_sub(self.live_blocks)
+    }
+
+    /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
+    pub fn mean_lifetime_ns(&self) -> u64 {
+        self.lifetime_ns.checked_div(self.freed()).unwrap_or(0)
+    }
+
+    /// Page faults of all kinds; a huge page is one.
+    pub fn faults(&self) -> u64 {
+        let kinds = [self.small_faults, self.huge_faults, self.major_faults, self.file_faults];
+        kinds.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// The costs as parts of a time.
+    pub fn costs(&self) -> Costs {
+        Costs {
+            allocator: self.allocator_ns as f64,
+            faults: self.fault_time_ns as f64,
+            zeroing: self.zeroing_ns as f64,
+            mapping: self.mapping_ns as f64,
+            waiting: self.waiting_ns as f64,
+            reading: self.reading_ns as f64,
+        }
+    }
+}
+
+/// What was paid, ns.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Costs {
+    /// Inside malloc, free and the like, without what follows.
+    pub allocator: f64,
+    /// For page faults, zeroing included.
+    pub faults: f64,
+    /// The share of it that zeroed pages.
+    pub zeroing: f64,
+    /// For making, changing and taking away mappings.
+    pub mapping: f64,
+    /// Waiting inside malloc, free and the like.
+    pub waiting: f64,
+    /// Waiting for the disk, in major faults.
+    pub reading: f64,
+}
+
+impl Costs {
+    /// All together, ns. Zeroing is part of the faults.
+    pub fn total(&self) -> f64 {
+        self.processor() + self.waiting + self.reading
+    }
+
+    /// The processor time among it, ns: all but waiting and reading.
+    pub fn processor(&self) -> f64 {
+        self.allocator + self.faults + self.mapping
+    }
+}
+
+/// Counts without prices: they cost nothing.
+impl From<Metrics> for Priced {
+    fn from(counts: Metrics) -> Priced {
+        Priced { counts, ..Priced::default() }
+    }
+}
