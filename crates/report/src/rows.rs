@@ -146,7 +146,7 @@ fn numbers(metrics: &Priced, total: &Priced, sort: Metric) -> Vec<String> {
         ns => format::seconds(ns as f64 / 1e9),
     };
     vec![
-        format::count(metrics.new_blocks),
+        format::count(metrics.allocations()),
         share,
         format::count(metrics.reallocations),
         format::count(metrics.freed()),
