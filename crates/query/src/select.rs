@@ -2,11 +2,12 @@
 
 use crate::impossible::Impossible;
 use crate::query::{Query, View as Shown, When};
+use crate::session::Session;
+use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
 use memtoll_analysis::sites::{GroupBy, rows, sort};
-use memtoll_analysis::sliced::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
 use memtoll_analysis::wrappers::Folded;
@@ -20,7 +21,7 @@ use std::cell::RefCell;
 const TOLD: usize = 5;
 
 /// What a query selects of a recording.
-pub(crate) struct Selected<'r> {
+pub(crate) struct Selected {
     pub selection: Selection,
     pub runners: Runners,
     pub view: View,
@@ -28,8 +29,6 @@ pub(crate) struct Selected<'r> {
     pub folded: Option<Folded>,
     /// The sums of the whole recording, where the wrappers were looked for, until they are taken.
     whole: RefCell<Option<Sums>>,
-    /// The stacks as the view shows them, if they were looked at to find the wrappers, until they are taken.
-    stacks: RefCell<Option<Stacks<'r>>>,
 }
 
 /// Whether anything of a query's answer is told by stacks.
@@ -37,9 +36,10 @@ fn needs_stacks(query: &Query) -> bool {
     matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
 }
 
-impl<'r> Selected<'r> {
+impl Selected {
     /// Finds times, processes and threads. Nothing is added up yet.
-    pub fn of(recording: &'r Recording, query: &Query) -> Result<Selected<'r>, Impossible> {
+    pub fn of(session: &Session, query: &Query) -> Result<Selected, Impossible> {
+        let recording = session.recording();
         let selection = selection(recording, query)?;
         let runners =
             Runners::select(recording, &query.processes, &query.threads).map_err(|who| nobody(recording, who))?;
@@ -61,45 +61,29 @@ impl<'r> Selected<'r> {
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
-        // The wrappers are those of the whole recording, so that each part of it is shown in the same way.
-        let whole = (!shows_wrappers).then(|| sums(recording, Selection::default()));
-        let mut stacks = whole.as_ref().map(|_| Stacks::new(recording, &View::default()));
-        let folded = stacks.as_mut().zip(whole.as_ref()).and_then(|(stacks, whole)| Folded::of(stacks, whole));
-        if let (Some(stacks), Some(folded)) = (&mut stacks, &folded) {
-            stacks.fold_wrappers(&folded.regex);
-        }
-        let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
-        let view = View { unfold: query.unfold, fold, wrappers, filter };
-        let is_plain = view.fold.is_none() && view.filter.is_none();
-        let stacks = RefCell::new(stacks.filter(|_| is_plain));
-        Ok(Selected { selection, runners, view, folded, whole: RefCell::new(whole), stacks })
-    }
-
-    /// The stacks as the view shows them.
-    pub fn stacks(&self, recording: &'r Recording) -> Stacks<'r> {
-        self.stacks.take().unwrap_or_else(|| Stacks::new(recording, &self.view))
+        let mut whole = None;
+        let (folded, wrappers) = if shows_wrappers { (None, None) } else { session.folded(&mut whole) };
+        let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
+        Ok(Selected { selection, runners, view, folded: folded.cloned(), whole: RefCell::new(whole) })
     }
 
     /// Adds up what is selected.
-    pub fn sums(&self, recording: &Recording, sliced: Option<&Sliced>) -> Sums {
+    pub fn sums(&self, session: &Session) -> Sums {
+        let recording = session.recording();
         let is_whole = self.selection == Selection::default() && self.runners.are_all();
         if let Some(whole) = self.whole.take().filter(|_| is_whole) {
             return whole;
         }
-        match (self.selection.split, sliced) {
+        match (self.selection.split, session.sliced()) {
             (Split::None, None) => sums_of(recording, self.selection, self.runners.clone()),
             (Split::None, Some(sliced)) => sums_of_sliced(recording, sliced, self.selection, self.runners.clone()),
-            _ => sums_that_match(
-                recording,
-                self.selection,
-                self.runners.clone(),
-                &mut Stacks::new(recording, &self.view),
-            ),
+            _ => sums_that_match(recording, self.selection, self.runners.clone(), &mut session.stacks(&self.view)),
         }
     }
 
     /// Whether anything is left of what was selected, if there was something.
-    pub fn check(&self, recording: &Recording, sums: &Sums) -> Result<(), Impossible> {
+    pub fn check(&self, session: &Session, sums: &Sums) -> Result<(), Impossible> {
+        let recording = session.recording();
         let total = &sums.total;
         let is_empty = [total.acquisitions(), total.frees, total.live_allocations] == [0; 3];
         if !self.selection.is_of_all_sizes() && is_empty {
@@ -107,7 +91,7 @@ impl<'r> Selected<'r> {
             return Err(Impossible::NoBlock { largest });
         }
         let Some(filter) = &self.view.filter else { return Ok(()) };
-        let mut stacks = Stacks::new(recording, &self.view);
+        let mut stacks = session.stacks(&self.view);
         // Where sums are split, those of stacks that do not match are left out already.
         let is_any = match self.selection.split {
             Split::None => sums.sites.iter().any(|site| stacks.of(site.node).matches),
@@ -180,7 +164,7 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 ///
 /// # Errors
 /// There are no such marks.
-pub fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
+fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
     let missing = |name: &str, after: Option<&str>| {
         let mut there_are: Vec<String> = all().map(|mark| mark.name.clone()).collect();

@@ -1,19 +1,29 @@
 //! A part of a call tree as columns: as much as is large enough to be seen, and the rest when it is asked for.
 
-use crate::ask::Ask;
-use crate::engine::{Engine, Found};
+use crate::ask::Level;
 use crate::frames::FrameTable;
 use crate::metrics;
 use crate::pack::Pack;
+use crate::packs::{LevelColumns, LevelPack};
+use crate::recordings::Recordings;
+use crate::selections::Selected;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::tree::{Below, Branch, Direction, Dropped, Limit, part_of_tree};
-use serde_json::json;
+use memtoll_analysis::tree::{Below, Branch, Dropped, Limit, Part, part_of_tree};
+use memtoll_query::Query;
+use memtoll_query::query::TreeQuery;
 use std::cmp::Reverse;
 
 /// Nodes of an answer. A screen has room for fewer.
 const MOST_NODES: usize = 4_000;
+
+/// The place of a metric among those that are shown.
+fn index(metric: Metric) -> Result<usize, String> {
+    let name = metric.about().name;
+    metrics::names().position(|known| known == name).ok_or_else(|| format!("no column has the metric {name}"))
+}
 
 /// A node of an answer.
 struct Node<'b> {
@@ -27,21 +37,23 @@ struct Node<'b> {
     has_more: bool,
 }
 
-impl Engine<'_> {
-    /// The part of a selection's tree that is asked for.
-    pub(crate) fn part_of_tree(&mut self, found: &Found, ask: &Ask) -> Result<Pack, String> {
-        let part = &ask.tree;
-        let number = |name: &str| {
-            metrics::names().position(|known| known == name).ok_or_else(|| format!("there is no metric {name:?}"))
+impl Recordings<'_> {
+    /// The level of a selection's tree that is asked for.
+    pub(crate) fn level(
+        &self,
+        selected: &Selected,
+        query: &Query,
+        tree: &TreeQuery,
+        level: &Level,
+    ) -> Result<Pack, String> {
+        let columns: Vec<usize> = match level.columns.is_empty() {
+            true => (0..metrics::COUNT).collect(),
+            false => level.columns.iter().map(|metric| index(*metric)).collect::<Result<_, String>>()?,
         };
-        let metric = number(&part.metric)?;
-        let columns = part.columns.iter().map(|name| number(name)).collect::<Result<Vec<usize>, String>>()?;
-        let columns = if columns.is_empty() { (0..metrics::COUNT).collect() } else { columns };
-        let direction = if part.reversed { Direction::Callers } else { Direction::Callees };
         let known = &self.recording().frames;
         let mut key = Key::EMPTY;
-        let path = part.path.iter().filter_map(|frame| known.numbered(*frame));
-        let label = part.label.as_deref().map(|label| Key::EMPTY.with(label));
+        let path = level.path.iter().filter_map(|frame| known.numbered(*frame));
+        let label = level.label.as_deref().map(|label| Key::EMPTY.with(label));
         let steps = label.into_iter().chain(path.map(|frame| Key::of_frame(known, frame)));
         let trail: Vec<Key> = steps
             .map(|step| {
@@ -49,47 +61,42 @@ impl Engine<'_> {
                 key
             })
             .collect();
-        let value = |priced: &Priced| metrics::value(metric, priced);
-        let wanted = memtoll_analysis::tree::Part {
-            function: part.function.as_deref().map(qualified_name),
-            by: part.by,
+        let metric = query.metric();
+        let value = |priced: &Priced| metric.value(priced);
+        let wanted = Part {
+            function: tree.function.as_deref().map(qualified_name),
+            by: tree.by,
             below: (!trail.is_empty()).then_some(Below::Trail(&trail)),
-            limit: Some(Limit { value: &value, share: part.least, most: MOST_NODES }),
-            ..memtoll_analysis::tree::Part::whole(direction)
+            limit: Some(Limit { value: &value, share: tree.min_percent / 100.0, most: MOST_NODES }),
+            ..Part::whole(tree.direction)
         };
-        let top = match part_of_tree(self.stacks(ask)?, &found.sums, &wanted) {
+        let top = match part_of_tree(&mut self.stacks(&selected.view), &selected.sums, &wanted) {
             None if !trail.is_empty() => return Err("There is no such call path in this selection.".to_owned()),
             top => top.unwrap_or_default(),
         };
         let nodes = nodes(&top, &value);
-        let mut pack = Pack::new();
         let mut frames = FrameTable::default();
-        let column = |of: &mut dyn FnMut(&Node) -> f64| nodes.iter().map(of).collect::<Vec<f64>>();
-        pack.column("tree.parent", &column(&mut |node| node.parent as f64));
-        let frame = |node: &Node| node.branch.and_then(|branch| branch.frame);
-        pack.column(
-            "tree.frame",
-            &column(&mut |node| frame(node).map_or(0.0, |id| f64::from(frames.number(id)) + 1.0)),
-        );
-        pack.column("tree.others", &column(&mut |node| node.others as f64));
-        pack.column("tree.more", &column(&mut |node| f64::from(u8::from(node.has_more))));
+        let mut labels = Vec::new();
+        let mut of = LevelColumns::default();
+        for node in &nodes {
+            let frame = node.branch.and_then(|branch| branch.frame);
+            let label = node.branch.and_then(|branch| branch.label.clone());
+            of.parent.push(node.parent as f64);
+            of.frame.push(frame.map_or(0.0, |id| f64::from(frames.number(id)) + 1.0));
+            of.others.push(node.others as f64);
+            of.more.push(f64::from(u8::from(node.has_more)));
+            of.label.push(if label.is_some() { labels.len() as f64 + 1.0 } else { 0.0 });
+            labels.extend(label);
+        }
+        let (frames, texts) = frames.columns(self.recording());
+        let mut pack = Pack::new(&LevelPack { labels, texts });
+        pack.columns("tree", &of);
+        pack.columns("frames", &frames);
         let names: Vec<&str> = metrics::names().collect();
         for index in columns {
-            let numbers = column(&mut |node| metrics::value(index, &node.metrics) as f64);
-            pack.column(&format!("tree.{}", names[index]), &numbers);
+            let numbers: Vec<f64> = nodes.iter().map(|node| metrics::value(index, &node.metrics) as f64).collect();
+            pack.member("tree", names[index], &numbers);
         }
-        pack.set("nodes", json!(nodes.len()));
-        // Number of its label plus one; 0: it is a frame.
-        let label = |node: &Node| node.branch.and_then(|branch| branch.label.clone());
-        let mut last = 0.0;
-        let numbers = column(&mut |node| {
-            last += f64::from(u8::from(label(node).is_some()));
-            if label(node).is_some() { last } else { 0.0 }
-        });
-        pack.column("tree.label", &numbers);
-        let labels: Vec<String> = nodes.iter().filter_map(label).collect();
-        pack.set("labels", json!(labels));
-        frames.write(self.recording(), "", &mut pack);
         Ok(pack)
     }
 }

@@ -1,11 +1,9 @@
 //! The frames of an answer: their names and places, each text once.
 
-use crate::pack::Pack;
-use memtoll_analysis::names;
+use crate::packs::FrameColumns;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
 use rustc_hash::FxHashMap;
-use serde_json::json;
 
 /// Numbers frames in the order in which they are met.
 #[derive(Default)]
@@ -22,8 +20,8 @@ impl FrameTable {
         })
     }
 
-    /// Names and places: texts once, and columns of their numbers; 0: none. `prefix` begins the names of all of it.
-    pub(crate) fn write(&self, recording: &Recording, prefix: &str, pack: &mut Pack) {
+    /// Names and places: columns of the numbers of texts, and these, each once.
+    pub(crate) fn columns(&self, recording: &Recording) -> (FrameColumns, Vec<String>) {
         let frames = &recording.frames;
         let mut texts: Vec<String> = vec![String::new()];
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
@@ -33,21 +31,16 @@ impl FrameTable {
                 texts.len() - 1
             }) as f64
         };
-        let (mut function, mut full, mut file, mut line, mut module) = (vec![], vec![], vec![], vec![], vec![]);
+        let mut columns = FrameColumns::default();
         for &id in &self.ids {
             let of = Texts::of(frames, id);
-            function.push(text(names::function(frames, id)));
-            full.push(text(of.function.to_owned()));
-            file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
-            line.push(of.line.map_or(0.0, f64::from));
-            module.push(text(of.shown_module.to_owned()));
+            columns.id.push(f64::from(id.get()));
+            columns.function.push(text(names::function(frames, id)));
+            columns.full.push(text(of.function.to_owned()));
+            columns.file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
+            columns.line.push(of.line.map_or(0.0, f64::from));
+            columns.module.push(text(of.shown_module.to_owned()));
         }
-        let id: Vec<f64> = self.ids.iter().map(|id| f64::from(id.get())).collect();
-        let columns =
-            [("id", id), ("function", function), ("full", full), ("file", file), ("line", line), ("module", module)];
-        for (name, values) in columns {
-            pack.column(&format!("{prefix}frames.{name}"), &values);
-        }
-        pack.set(&format!("{prefix}texts"), json!(texts));
+        (columns, texts)
     }
 }

@@ -1,17 +1,18 @@
 //! Where live blocks lie at an instant, the end of the selected time: a map of one process, that with the most live bytes,
 //! and the blocks of a range of addresses.
 
-use crate::ask::Ask;
-use crate::engine::Engine;
 use crate::frames::FrameTable;
 use crate::pack::Pack;
+use crate::packs::{
+    AreaColumns, BlockColumns, BlocksPack, CellColumns, FrameColumns, LiveProcess, MapPack, MapSiteColumns,
+};
+use crate::recordings::Recordings;
+use crate::selections::{Selected, Selections};
 use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
 use memtoll_analysis::runners::{Runners, program};
-use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_model::StackId;
-use memtoll_query::query;
+use memtoll_query::Query;
 use rustc_hash::FxHashMap;
-use serde_json::json;
 use std::cmp::Reverse;
 
 /// Cells of a map at the most, unless there are more areas. A screen has room for fewer.
@@ -31,54 +32,80 @@ const MOST_PROCESSES: usize = 200;
 type SiteSum = (usize, (u64, u64));
 
 /// The live blocks of a process that were asked for last.
-pub(crate) struct Remembered {
+pub(crate) struct LiveBlocks {
     /// The image, and the instant, units.
     of: (usize, u64),
     blocks: Vec<Block>,
     missing: Option<String>,
 }
 
-impl Engine<'_> {
+/// Call sites of blocks.
+struct SitesOfBlocks {
+    columns: MapSiteColumns,
+    types: Vec<String>,
+    frames: FrameColumns,
+    texts: Vec<String>,
+    /// The number of each stack's, from 1. Stacks that the filter leaves out have none.
+    number_of: FxHashMap<StackId, usize>,
+}
+
+impl Recordings<'_> {
     /// The map, or the blocks of a range.
-    pub(crate) fn memory(&mut self, ask: &Ask) -> Result<Pack, String> {
-        let basis = self.ask(ask, query::View::List { of: query::List::Marks })?.basis;
-        let (at, runners) = (basis.selection.to.min(self.recording().ended()), basis.runners);
-        let processes = self.processes(at, &runners);
-        let mut pack = Pack::new();
-        let about = |&(image, live): &(usize, u64)| {
-            let of = &self.recording().images[image];
-            json!({ "pid": of.about.pid, "program": program(of), "live": live })
-        };
-        pack.set("processes", json!(processes.iter().take(MOST_PROCESSES).map(about).collect::<Vec<_>>()));
-        pack.set("at_ns", self.tariff().ns(at as f64));
+    pub(crate) fn memory(
+        &self,
+        selections: &mut Selections,
+        last: &mut Option<LiveBlocks>,
+        query: &Query,
+        range: Option<(f64, f64)>,
+    ) -> Result<Pack, String> {
+        let selected = selections.of(self, query)?;
+        let (at, runners) = (selected.sums.selection.to.min(self.recording().ended()), &selected.sums.runners);
+        let processes = self.processes(at, runners);
         let Some(&(image, _)) = processes.first() else {
-            pack.set("damage", json!([]));
-            self.write_map(ask, at, &[], &mut pack)?;
-            return Ok(pack);
+            let head = self.map_head(at, None, &processes, None);
+            return Ok(self.map_pack(selected, at, &[], head));
         };
-        pack.set("pid", self.recording().images[image].about.pid);
-        let Remembered { of, blocks, missing } = match self.blocks.take().filter(|known| known.of == (image, at)) {
+        let LiveBlocks { of, blocks, missing } = match last.take().filter(|known| known.of == (image, at)) {
             Some(known) => known,
             None => {
                 let (blocks, missing) = live_blocks(self.recording(), image, at);
-                Remembered { of: (image, at), blocks, missing }
+                LiveBlocks { of: (image, at), blocks, missing }
             }
         };
-        pack.set("damage", json!(missing.iter().collect::<Vec<_>>()));
         let is_of_thread = |block: &&Block| runners.admit(image, block.thread);
         let shown: Vec<Block> = blocks.iter().filter(is_of_thread).copied().collect();
-        self.blocks = Some(Remembered { of, blocks, missing });
-        match (ask.memory.from, ask.memory.to) {
-            (Some(from), Some(to)) => {
+        let head = self.map_head(at, Some(image), &processes, missing.as_ref());
+        *last = Some(LiveBlocks { of, blocks, missing });
+        Ok(match range {
+            Some((from, to)) => {
                 let (from, to) = (from.max(0.0) as u64, to.max(0.0) as u64);
                 let is_in =
                     |block: &&Block| block.address < to && block.address.saturating_add(block.size.max(1)) > from;
                 let inside: Vec<Block> = shown.iter().filter(is_in).copied().collect();
-                self.write_blocks(ask, at, &inside, &mut pack)?;
+                self.blocks_pack(selected, at, &inside)
             }
-            _ => self.write_map(ask, at, &shown, &mut pack)?,
+            None => self.map_pack(selected, at, &shown, head),
+        })
+    }
+
+    /// What is known of a map before it is drawn.
+    fn map_head(&self, at: u64, image: Option<usize>, live: &[(usize, u64)], missing: Option<&String>) -> MapPack {
+        let about = |&(image, live): &(usize, u64)| {
+            let of = &self.recording().images[image];
+            LiveProcess { pid: of.about.pid, program: program(of).to_owned(), live }
+        };
+        MapPack {
+            at_ns: self.tariff.ns(at as f64),
+            pid: image.map(|image| self.recording().images[image].about.pid),
+            processes: live.iter().take(MOST_PROCESSES).map(about).collect(),
+            cell: 0,
+            live: 0,
+            blocks: 0,
+            areas_left_out: 0,
+            damage: missing.into_iter().cloned().collect(),
+            types: Vec::new(),
+            texts: Vec::new(),
         }
-        Ok(pack)
     }
 
     /// Images that began until then, and about how many bytes were live in them, most first.
@@ -100,11 +127,9 @@ impl Engine<'_> {
         all
     }
 
-    /// The call sites of blocks, those with the most bytes first, and the number of each stack's, from 1. Stacks that the filter
-    /// leaves out have none.
-    fn sites_of(&mut self, ask: &Ask, blocks: &[Block], pack: &mut Pack) -> Result<FxHashMap<StackId, usize>, String> {
-        let sums = self.ask(ask, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
-        let all = rows(self.stacks(ask)?, &sums, GroupBy::Site);
+    /// The call sites of blocks, those with the most bytes first.
+    fn sites_of(&self, selected: &Selected, blocks: &[Block]) -> SitesOfBlocks {
+        let all = &selected.rows;
         let mut row_of: FxHashMap<StackId, usize> = FxHashMap::default();
         for (number, row) in all.iter().enumerate() {
             row_of.extend(row.nodes.iter().map(|node| (*node, number)));
@@ -119,17 +144,14 @@ impl Engine<'_> {
         let mut order: Vec<SiteSum> = sums.into_iter().collect();
         order.sort_by_key(|(row, (bytes, _))| (Reverse(*bytes), *row));
         let mut frames = FrameTable::default();
-        let mut column = |name: &str, of: &mut dyn FnMut(&SiteSum) -> f64| {
-            pack.column(name, &order.iter().map(of).collect::<Vec<f64>>());
+        let mut number = |row: usize| all[row].frame.map_or(0.0, |frame| f64::from(frames.number(frame)) + 1.0);
+        let columns = MapSiteColumns {
+            frame: order.iter().map(|(row, _)| number(*row)).collect(),
+            live: order.iter().map(|(_, (bytes, _))| *bytes as f64).collect(),
+            blocks: order.iter().map(|(_, (_, blocks))| *blocks as f64).collect(),
         };
-        column("sites.frame", &mut |(row, _)| {
-            all[*row].frame.map_or(0.0, |frame| f64::from(frames.number(frame)) + 1.0)
-        });
-        column("sites.live", &mut |(_, (bytes, _))| *bytes as f64);
-        column("sites.blocks", &mut |(_, (_, blocks))| *blocks as f64);
-        let types: Vec<_> = order.iter().map(|(row, _)| all[*row].type_name.clone().unwrap_or_default()).collect();
-        pack.set("types", json!(types));
-        frames.write(self.recording(), "", pack);
+        let types = order.iter().map(|(row, _)| all[*row].type_name.clone().unwrap_or_default()).collect();
+        let (frames, texts) = frames.columns(self.recording());
         let numbers: FxHashMap<usize, usize> =
             order.iter().enumerate().map(|(number, (row, _))| (*row, number + 1)).collect();
         row_of.retain(|_, row| {
@@ -138,35 +160,47 @@ impl Engine<'_> {
                 true
             })
         });
-        Ok(row_of)
+        SitesOfBlocks { columns, types, frames, texts, number_of: row_of }
     }
 
-    fn write_map(&mut self, ask: &Ask, at: u64, blocks: &[Block], pack: &mut Pack) -> Result<(), String> {
-        let site_of = self.sites_of(ask, blocks, pack)?;
+    fn map_pack(&self, selected: &Selected, at: u64, blocks: &[Block], head: MapPack) -> Pack {
+        let sites = self.sites_of(selected, blocks);
         let map = map(blocks, MOST_CELLS);
         let are_shown = largest(&map.areas, MOST_AREAS);
-        pack.set("cell", map.cell);
-        pack.set("live", live_bytes(blocks));
-        pack.set("blocks", blocks.len());
-        pack.set("areas_left_out", are_shown.iter().filter(|is_shown| !**is_shown).count());
+        let mut pack = Pack::new(&MapPack {
+            cell: map.cell,
+            live: live_bytes(blocks),
+            blocks: blocks.len(),
+            areas_left_out: are_shown.iter().filter(|is_shown| !**is_shown).count(),
+            types: sites.types,
+            texts: sites.texts,
+            ..head
+        });
+        pack.columns("sites", &sites.columns);
+        pack.columns("frames", &sites.frames);
+        let cells_of = |area: &Area| (area.addresses.end - area.addresses.start) / map.cell;
         let shown = || map.areas.iter().zip(&are_shown).filter(|(_, is_shown)| **is_shown).map(|(area, _)| area);
-        let column = |of: &dyn Fn(&Area) -> f64| shown().map(of).collect::<Vec<f64>>();
-        pack.column("areas.from", &column(&|area| area.addresses.start as f64));
-        pack.column("areas.cells", &column(&|area| ((area.addresses.end - area.addresses.start) / map.cell) as f64));
-        pack.column("areas.live", &column(&|area| area.live as f64));
-        pack.column("areas.blocks", &column(&|area| area.blocks.len() as f64));
+        pack.columns(
+            "areas",
+            &AreaColumns {
+                from: shown().map(|area| area.addresses.start as f64).collect(),
+                cells: shown().map(|area| cells_of(area) as f64).collect(),
+                live: shown().map(|area| area.live as f64).collect(),
+                blocks: shown().map(|area| area.blocks.len() as f64).collect(),
+            },
+        );
         // Cells are numbered anew, without those of areas that are left out.
-        let mut columns: [Vec<f64>; 4] = Default::default();
+        let mut columns = CellColumns::default();
         let (mut cells, mut before, mut after) = (map.cells.iter().peekable(), 0, 0);
         for (area, &is_shown) in map.areas.iter().zip(&are_shown) {
-            let count = ((area.addresses.end - area.addresses.start) / map.cell) as usize;
+            let count = cells_of(area) as usize;
             while let Some(cell) = cells.next_if(|cell| cell.number < before + count) {
                 if is_shown {
                     let block = &blocks[cell.block];
-                    let site = site_of.get(&block.node).map_or(0.0, |number| *number as f64);
-                    let age = self.tariff().ns(at.saturating_sub(block.time) as f64).round();
-                    let values = [(cell.number - before + after) as f64, cell.live as f64, site, age];
-                    columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+                    columns.number.push((cell.number - before + after) as f64);
+                    columns.live.push(cell.live as f64);
+                    columns.site.push(sites.number_of.get(&block.node).map_or(0.0, |number| *number as f64));
+                    columns.age.push(self.age(at, block));
                 }
             }
             before += count;
@@ -174,23 +208,32 @@ impl Engine<'_> {
                 after += count;
             }
         }
-        for (name, column) in ["number", "live", "site", "age"].iter().zip(&columns) {
-            pack.column(&format!("cells.{name}"), column);
-        }
-        Ok(())
+        pack.columns("cells", &columns);
+        pack
     }
 
-    fn write_blocks(&mut self, ask: &Ask, at: u64, blocks: &[Block], pack: &mut Pack) -> Result<(), String> {
-        let site_of = self.sites_of(ask, blocks, pack)?;
+    fn blocks_pack(&self, selected: &Selected, at: u64, blocks: &[Block]) -> Pack {
+        let SitesOfBlocks { columns, types, frames, texts, number_of } = self.sites_of(selected, blocks);
         let told = &blocks[..blocks.len().min(MOST_BLOCKS)];
-        let column = |of: &dyn Fn(&Block) -> f64| told.iter().map(of).collect::<Vec<f64>>();
-        pack.column("blocks.address", &column(&|block| block.address as f64));
-        pack.column("blocks.size", &column(&|block| block.size as f64));
-        pack.column("blocks.age", &column(&|block| self.tariff().ns(at.saturating_sub(block.time) as f64).round()));
-        pack.column("blocks.site", &column(&|block| site_of.get(&block.node).map_or(0.0, |number| *number as f64)));
-        pack.set("blocks", blocks.len());
-        pack.set("live", live_bytes(blocks));
-        Ok(())
+        let mut pack = Pack::new(&BlocksPack { blocks: blocks.len(), live: live_bytes(blocks), types, texts });
+        pack.columns("sites", &columns);
+        pack.columns("frames", &frames);
+        let site = |block: &Block| number_of.get(&block.node).map_or(0.0, |number| *number as f64);
+        pack.columns(
+            "blocks",
+            &BlockColumns {
+                address: told.iter().map(|block| block.address as f64).collect(),
+                size: told.iter().map(|block| block.size as f64).collect(),
+                age: told.iter().map(|block| self.age(at, block)).collect(),
+                site: told.iter().map(site).collect(),
+            },
+        );
+        pack
+    }
+
+    /// How long a block had lived, ns.
+    fn age(&self, at: u64, block: &Block) -> f64 {
+        self.tariff.ns(at.saturating_sub(block.time) as f64).round()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::metrics::{COUNT, Values, names, values};
 use crate::pack::Pack;
+use crate::packs::TreeColumns;
 use memtoll_analysis::tree::Branch;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
@@ -128,27 +129,27 @@ impl Tree {
         places
     }
 
-    /// Writes the shape and the numbers. `number` gives frames their numbers in the pack.
-    pub fn write(&self, pack: &mut Pack, mut number: impl FnMut(FrameId) -> u32) {
-        let column = |of: &dyn Fn(&Node) -> f64| self.nodes.iter().map(of).collect::<Vec<f64>>();
-        pack.column("tree.parent", &column(&|node| node.parent as f64));
-        // 0: none.
-        let frames = self.nodes.iter().map(|node| match node.frame {
-            None => 0.0,
-            Some(frame) => f64::from(number(frame)) + 1.0,
-        });
-        pack.column("tree.frame", &frames.collect::<Vec<f64>>());
-        pack.column("tree.others", &column(&|node| f64::from(node.others)));
-        let values: Vec<Values> = self.nodes.iter().map(|node| node.values).collect();
-        write_values(pack, "tree", &values);
+    /// The nodes as columns, without the numbers of metrics. `number` gives those of frames.
+    pub(crate) fn columns(&self, mut number: impl FnMut(FrameId) -> u32) -> TreeColumns {
+        let frame = |node: &Node| node.frame.map_or(0.0, |frame| f64::from(number(frame)) + 1.0);
+        TreeColumns {
+            parent: self.nodes.iter().map(|node| node.parent as f64).collect(),
+            frame: self.nodes.iter().map(frame).collect(),
+            others: self.nodes.iter().map(|node| f64::from(node.others)).collect(),
+        }
+    }
+
+    /// The numbers of the nodes.
+    pub(crate) fn values(&self) -> Vec<Values> {
+        self.nodes.iter().map(|node| node.values).collect()
     }
 }
 
-/// Writes the columns `PREFIX.METRIC`.
-pub fn write_values(pack: &mut Pack, prefix: &str, rows: &[Values]) {
+/// Writes a column for each metric.
+pub(crate) fn write_values(pack: &mut Pack, family: &str, rows: &[Values]) {
     for (index, name) in names().enumerate() {
         let column: Vec<f64> = rows.iter().map(|row| row[index] as f64).collect();
-        pack.column(&format!("{prefix}.{name}"), &column);
+        pack.member(family, name, &column);
     }
 }
 

@@ -2,6 +2,7 @@
 
 import { framesOf, numbersOf, type Frame, type Metric, type Numbers } from "./answer";
 import type { Column, Pack } from "./pack";
+import type { LevelPack } from "./packs";
 import { childrenOf, type Children, type TreeItem } from "./tree";
 
 /** A part of a tree. A step is what tells a branch from its siblings. */
@@ -82,12 +83,12 @@ interface OfOne extends Part<Step> {
     numbers: Numbers;
 }
 
-function partOf(pack: Pack, main: string, metrics: Metric[]): OfOne {
-    const [parent, frame, others, more] = ["parent", "frame", "others", "more"].map((name) => pack.column(`tree.${name}`)) as [Column, Column, Column, Column];
-    const frames = framesOf(pack);
+function partOf(pack: Pack<LevelPack>, main: string, metrics: Metric[]): OfOne {
+    const [parent, frame, others, more, label] = pack.all("tree.parent", "tree.frame", "tree.others", "tree.more", "tree.label");
+    const { labels, texts } = pack.head;
+    const frames = framesOf(pack, texts, "");
     const numbers = numbersOf(pack, "tree", metrics);
     const frameOf = (node: number) => (frame[node] ? (frames[frame[node]! - 1] ?? null) : null);
-    const [label, labels] = [pack.column("tree.label"), pack.get<string[]>("labels")];
     const labelOf = (node: number) => (label[node] ? (labels[label[node]! - 1] ?? "") : "");
     const stepTo = (node: number) => frameOf(node)?.id ?? (labelOf(node) || null);
     return { children: childrenOf(parent), values: numbers.get(main) ?? [], others, hasMore: (node) => more[node] === 1, frameOf, labelOf, stepTo, numbers };
@@ -109,7 +110,7 @@ class Called extends Branch<Step, OfOne> {
 }
 
 /** A tree from its root on. `metrics` are those of which there are numbers. */
-export async function branchesOf(ask: (path: Step[], least: number) => Promise<Pack>, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
+export async function branchesOf(ask: (path: Step[], least: number) => Promise<Pack<LevelPack>>, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
     const load: Load<Step, OfOne> = async (path, least) => partOf(await ask(path, least), metric.over ?? metric.name, metrics);
     return new Called(await load([], least), 0, null, [], load);
 }

@@ -1,7 +1,8 @@
 // How many freed blocks of which size lived how long: cells of a power of two each, that add up.
 
 import { bytes, time } from "./format";
-import type { Column, Pack } from "./pack";
+import type { Pack } from "./pack";
+import type { PatternsPack } from "./packs";
 
 export interface Cell {
     /** How many bits the size and the lifetime have. */
@@ -16,11 +17,11 @@ export interface Cells {
     unit: number;
 }
 
-export function cellsOf(pack: Pack, sites: number): Cells {
+export function cellsOf(pack: Pack<PatternsPack>, sites: number): Cells {
     const bySite: Cell[][] = Array.from({ length: sites }, () => []);
-    const [site, size, lifetime, counts] = ["site", "size", "lifetime", "count"].map((column) => pack.column(`cells.${column}`)) as [Column, Column, Column, Column];
+    const [site, size, lifetime, counts] = pack.all("cells.site", "cells.size", "cells.lifetime", "cells.count");
     for (let at = 0; at < site.length; at++) bySite[site[at]!]?.push({ size: size[at]!, lifetime: lifetime[at]!, count: counts[at]! });
-    return { bySite, unit: pack.get("cells.unit") as number };
+    return { bySite, unit: pack.head.cell_unit };
 }
 
 /** The cells between the smallest and the largest size, the shortest and the longest lifetime. */

@@ -4,6 +4,7 @@ import { framesOf } from "./answer";
 import { Branch, type Load, type Part } from "./branches";
 import { fileName } from "./names";
 import type { Column, Pack } from "./pack";
+import type { ChangedTreesPack } from "./packs";
 import { childrenOf, type TreeItem } from "./tree";
 
 /**
@@ -20,17 +21,17 @@ export interface Changed extends TreeItem {
 type Step = [side: number, frame: number];
 
 /** Asks for the tree from the branch on to which these frames lead. */
-export type AskChanged = (path: Step[], least: number) => Promise<Pack>;
+export type AskChanged = (path: Step[], least: number) => Promise<Pack<ChangedTreesPack>>;
 
 interface OfBoth extends Part<Step> {
     before: Column;
     after: Column;
 }
 
-function partOf(pack: Pack): OfBoth {
-    const names = ["parent", "frame", "side", "others", "width", "before", "after"] as const;
-    const [parent, frame, side, others, values, before, after] = names.map((name) => pack.column(`tree.${name}`)) as [Column, Column, Column, Column, Column, Column, Column];
-    const frames = [framesOf(pack, "before."), framesOf(pack, "after.")];
+function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
+    const [parent, frame, side, others, values, before, after] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after");
+    const { before_texts, after_texts } = pack.head;
+    const frames = [framesOf(pack, before_texts, "before."), framesOf(pack, after_texts, "after.")];
     const frameOf = (node: number) => (frame[node] ? (frames[side[node]!]?.[frame[node]! - 1] ?? null) : null);
     const stepTo = (node: number): Step | null => {
         const found = frameOf(node);

@@ -25,15 +25,6 @@ export interface Member {
     bit_size: number | null;
 }
 
-/** A type of the selected blocks. */
-export interface ListedType {
-    name: string;
-    /** The type that is asked for: what a container holds. */
-    asked: string;
-    peak: number;
-    live: number;
-}
-
 const CACHE_LINE = 64;
 
 export interface Part {

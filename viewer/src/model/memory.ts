@@ -1,7 +1,8 @@
 // A map of memory: areas of addresses, cut into cells, in rows as long as there is room.
 
-import { framesOf, type Frame } from "./answer";
-import type { Column, Pack } from "./pack";
+import { framesOf, type Frame, type FrameColumn } from "./answer";
+import type { Column, Pack, With } from "./pack";
+import type { BlocksPack, LiveProcess, MapPack } from "./packs";
 
 export interface MapSite {
     frame: Frame | null;
@@ -21,9 +22,9 @@ export interface MemoryArea {
 
 export interface MemoryMap {
     at: number;
-    /** The process; undefined: none had begun then. */
-    pid: number | undefined;
-    processes: { pid: number; program: string; live: number }[];
+    /** The process; null: none had begun then. */
+    pid: number | null;
+    processes: LiveProcess[];
     /** Bytes of a cell. */
     cell: number;
     live: number;
@@ -47,45 +48,33 @@ export interface MemoryBlock {
     site: MapSite | null;
 }
 
-function sitesOf(pack: Pack): MapSite[] {
-    const frames = framesOf(pack);
-    const types = pack.get<string[]>("types");
-    const [frame, live, blocks] = ["frame", "live", "blocks"].map((name) => pack.column(`sites.${name}`)) as [Column, Column, Column];
+type SiteColumn = "sites.frame" | "sites.live" | "sites.blocks";
+
+function sitesOf(pack: With<SiteColumn | FrameColumn, Pick<BlocksPack["head"], "types" | "texts">>): MapSite[] {
+    const { types, texts } = pack.head;
+    const frames = framesOf(pack, texts, "");
+    const [frame, live, blocks] = [pack.column("sites.frame"), pack.column("sites.live"), pack.column("sites.blocks")];
     return types.map((type, index) => ({ frame: frame[index] ? (frames[frame[index]! - 1] ?? null) : null, type, live: live[index]!, blocks: blocks[index]! }));
 }
 
-export function memoryMapOf(pack: Pack): MemoryMap {
-    const [from, cells, live, blocks] = ["from", "cells", "live", "blocks"].map((name) => pack.column(`areas.${name}`)) as [Column, Column, Column, Column];
+export function memoryMapOf(pack: Pack<MapPack>): MemoryMap {
+    const [from, cells, liveOf, blocksOf] = pack.all("areas.from", "areas.cells", "areas.live", "areas.blocks");
     let first = 0;
     const areas = Array.from(from, (from, index): MemoryArea => {
-        const area = { from, cells: cells[index]!, first, live: live[index]!, blocks: blocks[index]! };
+        const area = { from, cells: cells[index]!, first, live: liveOf[index]!, blocks: blocksOf[index]! };
         first += area.cells;
         return area;
     });
-    const [number, fill, site, age] = ["number", "live", "site", "age"].map((name) => pack.column(`cells.${name}`)) as [Column, Column, Column, Column];
-    return {
-        at: pack.get("at_ns"),
-        pid: pack.get("pid"),
-        processes: pack.get("processes"),
-        cell: pack.get("cell"),
-        live: pack.get("live"),
-        blocks: pack.get("blocks"),
-        areas,
-        areasLeftOut: pack.get("areas_left_out"),
-        damage: pack.get("damage"),
-        sites: sitesOf(pack),
-        number,
-        fill,
-        site,
-        age,
-    };
+    const [number, fill, site, age] = pack.all("cells.number", "cells.live", "cells.site", "cells.age");
+    const { at_ns, pid, processes, cell, live, blocks, areas_left_out, damage } = pack.head;
+    return { at: at_ns, pid, processes, cell, live, blocks, areas, areasLeftOut: areas_left_out, damage, sites: sitesOf(pack), number, fill, site, age };
 }
 
-export function memoryBlocksOf(pack: Pack): { list: MemoryBlock[]; count: number; live: number } {
+export function memoryBlocksOf(pack: Pack<BlocksPack>): { list: MemoryBlock[]; count: number; live: number } {
     const sites = sitesOf(pack);
-    const [address, size, age, site] = ["address", "size", "age", "site"].map((name) => pack.column(`blocks.${name}`)) as [Column, Column, Column, Column];
+    const [address, size, age, site] = pack.all("blocks.address", "blocks.size", "blocks.age", "blocks.site");
     const list = Array.from(address, (address, index) => ({ address, size: size[index]!, age: age[index]!, site: site[index] ? (sites[site[index]! - 1] ?? null) : null }));
-    return { list, count: pack.get("blocks"), live: pack.get("live") };
+    return { list, count: pack.head.blocks, live: pack.head.live };
 }
 
 /** Where an area is drawn, pixels. */

@@ -1,13 +1,10 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import { type Balance, type Metric, type Numbers, type Part, type Profile, type Totals } from "./answer";
+import type { Metric, Numbers, Profile } from "./answer";
 import type { Pack } from "./pack";
+import type { Balance, Part, SlicePack, Totals } from "./packs";
 
-export interface Slice {
-    from_ns: number;
-    to_ns: number;
-    pack: Pack;
-}
+export type Slice = Pack<SlicePack>;
 
 function add(a: Part, b: Part): Part {
     const ns = a.ns + b.ns;
@@ -40,15 +37,15 @@ function balanceOf(all: Balance[], none: Balance): Balance {
 }
 
 /** The numbers of `rows` rows, from those that slices have of some of them. */
-function numbersOf(prefix: string, rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
+function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
     for (const metric of metrics) {
         const sums = new Float64Array(rows);
         const last = slices.at(-1);
         const chosen = metric.join === "sum" ? slices : metric.join === "last" ? (last ? [last] : []) : highest ? [highest] : [];
-        for (const { pack } of chosen) {
+        for (const pack of chosen) {
             const index = pack.column(`${prefix}.index`);
-            const values = pack.column(`${prefix}.${metric.name}`);
+            const values = pack.member(prefix, metric.name);
             for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]!;
         }
         numbers.set(metric.name, sums);
@@ -78,17 +75,17 @@ function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Tota
 
 /** What was selected of `whole`: the names are the whole's, the numbers those of the slices together. */
 export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Profile {
-    const totals = slices.map(({ pack }) => pack.get<Totals>("totals"));
+    const totals = slices.map(({ head }) => head.totals);
     const peak = (index: number) => totals[index]?.values["peak"] ?? 0;
     const highest = totals.reduce((best, _, index) => (peak(index) > peak(best) ? index : best), 0);
     const shape = whole.tree;
     return {
         ...whole,
         totals: totalsOfAll(totals, highest, metrics),
-        balance: balanceOf(slices.map(({ pack }) => pack.get<Balance>("balance")), whole.balance),
+        balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance),
         // Resident sets are known of whole processes.
-        memory: slices.length === 1 ? slices[0]!.pack.get("memory") : { resident: null, at_end: null, reserved: null },
-        findings: slices.length === 1 ? slices[0]!.pack.get("findings") : [],
+        memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, reserved: null },
+        findings: slices.length === 1 ? slices[0]!.head.findings : [],
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },
     };

@@ -16,7 +16,7 @@ import { HeatMap } from "./heat_map";
 export function Lifetimes() {
     const { source, profile, recording, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.ask("patterns", selection, "", signal));
+    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.patterns(selection, signal));
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     const all = useMemo(() => (loaded.value ? rowsOf(loaded.value, profile.sites.length) : null), [loaded.value, profile]);
     const shown = useMemo(() => {

@@ -6,6 +6,7 @@ import { count, exact, number } from "../model/format";
 import { groupKey } from "../model/groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
+import type { GroupsPack } from "../model/packs";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
 import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
@@ -53,10 +54,9 @@ function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
 }
 
 /** Rows that the server added up. */
-function askedRows(pack: Pack, metrics: Metric[]): Row[] {
+function askedRows(pack: Pack<GroupsPack>, metrics: Metric[]): Row[] {
     const numbers = numbersOf(pack, "groups", metrics);
-    const others = pack.get<number>("site_others");
-    const labels = pack.get<string[]>("labels");
+    const { site_others: others, labels } = pack.head;
     const names = others > 0 ? [...labels, `${count(others)} others`] : labels;
     return names.map((name, at) => ({ key: `${at}`, name, site: null, frame: null, numbers, at }));
 }
@@ -66,7 +66,7 @@ export function Lines() {
     const groups = GROUPS.filter((one) => source.asks || !ASKED.includes(one));
     const group = groups.find((one) => one === state.group) ?? "line";
     const selection = selectionOf(state);
-    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.ask("groups", selection, group, signal));
+    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.groups(selection, group, signal));
     const [columns, nothing] = useMemo(() => {
         const shown = COLUMNS.map((name) => recording.metrics.find((one) => one.name === name)!);
         // A column of zeros tells nothing that a sentence does not.

@@ -2,14 +2,15 @@ import { beforeEach, expect, test } from "vitest";
 import type { Frame } from "../../src/model/answer";
 import { changeOf, differenceOf, merged } from "../../src/model/difference";
 import type { Pack } from "../../src/model/pack";
+import type { ChangedTreesPack } from "../../src/model/packs";
 import type { TreeItem } from "../../src/model/tree";
 
 const frames = (side: string, id: number) => ({ [`${side}.frames.id`]: [id], ...Object.fromEntries(["function", "full"].map((name) => [`${side}.frames.${name}`, [1]])), ...Object.fromEntries(["file", "line", "module"].map((name) => [`${side}.frames.${name}`, [0]])) });
 
-function packOf(columns: Record<string, number[]>): Pack {
+function packOf(columns: Record<string, number[]>): Pack<ChangedTreesPack> {
     const all: Record<string, number[]> = { ...columns, ...frames("before", 7), ...frames("after", 9) };
-    const texts: Record<string, string[]> = { "before.texts": ["", "old"], "after.texts": ["", "new"] };
-    return { column: (name: string) => Uint8Array.from(all[name]!), get: (name: string) => texts[name] } as unknown as Pack;
+    const column = (name: string) => Uint8Array.from(all[name]!);
+    return { column, all: (...names: string[]) => names.map(column), head: { before_texts: ["", "old"], after_texts: ["", "new"] } } as unknown as Pack<ChangedTreesPack>;
 }
 
 const TREE = packOf({
@@ -18,7 +19,7 @@ const TREE = packOf({
 });
 
 /** The answers of a server: the whole tree first. */
-const answers = (...parts: Pack[]) => async (path: unknown, least: number): Promise<Pack> => (asked.push([path, least]), parts[asked.length - 1]!);
+const answers = (...parts: Pack<ChangedTreesPack>[]) => async (path: unknown, least: number): Promise<Pack<ChangedTreesPack>> => (asked.push([path, least]), parts[asked.length - 1]!);
 let asked: unknown[] = [];
 beforeEach(() => void (asked = []));
 

@@ -1,41 +1,39 @@
 //! Equal parts of a recording's time, added up once for pages of any detail.
 
 use super::{Detail, PARTS, write_part};
-use crate::ask::Ask;
-use crate::engine::{Engine, Found};
 use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
+use crate::packs::Slice;
 use crate::profile::Sites;
+use crate::recordings::{Compared, Recordings};
+use crate::selections::Selected;
 use crate::tree::Tree;
 use memtoll_analysis::sites::Row;
-use memtoll_analysis::tree::Branch;
+use memtoll_analysis::tree::{Branch, Direction, call_tree};
 use memtoll_model::{FrameId, Recording};
+use memtoll_query::Query;
+use memtoll_query::query::When;
 use rustc_hash::FxHashMap;
-use serde_json::json;
 
 /// A whole recording.
 pub(super) struct Whole {
-    pub found: Found,
+    pub selected: Selected,
     pub tree: Branch,
 }
 
 impl Whole {
-    pub fn of(engine: &mut Engine) -> Result<Whole, String> {
-        let ask = Ask::default();
-        let found = engine.find(&ask)?;
-        let tree = engine.call_tree(&ask, &found)?;
-        Ok(Whole { found, tree })
+    pub fn of(open: &Recordings) -> Result<Whole, String> {
+        Whole::of_part(open, &Query::default())
     }
 
-    pub fn sites(&self, engine: &Engine, detail: Detail) -> Sites {
-        engine.sites(self.found.rows.iter(), detail.sites)
+    fn of_part(open: &Recordings, query: &Query) -> Result<Whole, String> {
+        let selected = Selected::of(open, query)?;
+        let tree = call_tree(&mut open.stacks(&selected.view), &selected.sums, Direction::Callees);
+        Ok(Whole { selected, tree })
     }
 
-    pub fn pack(&self, engine: &Engine, tree: &Tree, sites: &Sites) -> Pack {
-        let mut pack = Pack::new();
-        engine.describe(&self.found, &mut pack);
-        engine.write(&mut pack, Some(tree), &self.found.rows, sites);
-        pack
+    pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
+        open.sites(&self.selected.rows, detail.sites)
     }
 }
 
@@ -59,41 +57,34 @@ fn begin(ended_ns: f64, number: usize) -> f64 {
 
 /// Where parts begin, the first one left out, as a recording's slices want it.
 pub(super) fn borders(recording: &Recording) -> Vec<u64> {
-    let ended_ns = Engine::new(recording).ended_ns();
+    let ended_ns = Recordings::new(recording, Compared::default()).ended_ns();
     let units = |number| recording.about.clock.units(begin(ended_ns, number).floor() / 1e9);
     (1..PARTS).map(units).collect()
 }
 
 impl Parts {
     /// Adds up each part. `tell` is told how many are done.
-    pub fn of(
-        engine: &mut Engine,
-        whole: &Whole,
-        detail: Detail,
-        mut tell: impl FnMut(usize),
-    ) -> Result<Parts, String> {
+    pub fn of(open: &Recordings, whole: &Whole, detail: Detail, mut tell: impl FnMut(usize)) -> Result<Parts, String> {
         let mut tree = Tree::of(&whole.tree, detail.nodes);
-        let sites = whole.sites(engine, detail);
-        let rows = &whole.found.rows;
+        let sites = whole.sites(open, detail);
+        let rows = &whole.selected.rows;
         let shown: FxHashMap<SiteKey, usize> =
             sites.shown.iter().enumerate().map(|(number, &index)| (key(&rows[index]), number)).collect();
         let others = (sites.others > 0).then_some(sites.shown.len());
-        let ended = engine.ended_ns();
+        let ended = open.ended_ns();
         let mut all = Vec::with_capacity(PARTS);
         for number in 0..PARTS {
             let (from, to) = (begin(ended, number), begin(ended, number + 1));
             // The first one begins with the recording and the last one goes to its end, the others up to the next one's
             // first instant.
-            let from_ns = (number > 0).then_some(from);
-            let to_ns = (number + 1 < PARTS).then(|| engine.before(to));
-            let ask = Ask { from_ns, to_ns, ..Ask::default() };
-            let found = engine.find(&ask)?;
-            let nodes = tree.part(&engine.call_tree(&ask, &found)?);
+            let from_ns = (number > 0).then_some(from as u64);
+            let to_ns = (number + 1 < PARTS).then(|| open.last_before(to) as u64);
+            let query = Query { when: When::Span { from_ns, to_ns }, ..Query::default() };
+            let part = Whole::of_part(open, &query)?;
+            let nodes = tree.part(&part.tree);
             let place = |row: &Row| shown.get(&key(row)).copied().or(others);
-            let sites = added_up(found.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics)))));
-            let mut head = Pack::new();
-            engine.describe(&found, &mut head);
-            head.set("slice", json!({ "from_ns": from, "to_ns": to }));
+            let sites = added_up(part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics)))));
+            let head = open.slice(&part.selected, Slice { from_ns: from, to_ns: to });
             all.push(Part { head, nodes, sites });
             tell(number + 1);
         }

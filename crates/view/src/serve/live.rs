@@ -4,8 +4,7 @@
 //! larger the recording, the rarer that is.
 
 use super::{Engines, Listening};
-use crate::compare::Compared;
-use crate::engine::Engine;
+use crate::recordings::{Compared, Recordings};
 use crate::settings::Settings;
 use memtoll_model::Recording;
 use serde_json::{Value, json};
@@ -98,7 +97,7 @@ impl Listening {
 
     /// Answers until the recording is complete, or has grown and it is time to open it again.
     fn serve_until_old(&self, recording: &Recording, settings: &Settings, look: &Look, bytes: u64) {
-        let engines = Engines::of(|| Engine::new(recording).with(settings));
+        let engines = Engines::of(Recordings::new(recording, Compared::default()).with(settings));
         let is_old = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..super::THREADS {

@@ -1,16 +1,17 @@
 //! The call trees before and after as one: functions are the same if they are called the same, whatever their lines.
 
-use crate::ask::Ask;
-use crate::engine::Engine;
+use crate::ask::Changes;
 use crate::frames::FrameTable;
-use crate::metrics;
 use crate::pack::Pack;
+use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
+use crate::recordings::Recordings;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::stacks::{Stacks, Texts};
-use memtoll_analysis::tree::{Branch, Direction, call_tree};
+use memtoll_analysis::tree::{Branch, call_tree};
 use memtoll_model::{FrameId, Recording};
+use memtoll_query::query::TreeQuery;
+use memtoll_query::{Answer, Query};
 use rustc_hash::FxHashMap;
-use serde_json::json;
 
 /// Nodes of an answer. A screen has room for fewer.
 const MOST_NODES: usize = 20_000;
@@ -136,46 +137,45 @@ impl Both {
     }
 }
 
-impl Engine<'_> {
+impl Recordings<'_> {
     /// What changed, as one tree of both sides.
-    pub(crate) fn compare_trees(&self, ask: &Ask) -> Result<Pack, String> {
-        let part = &ask.tree;
-        let metric = metrics::names().position(|name| name == part.metric);
-        let metric = metric.ok_or_else(|| format!("there is no metric {:?}", part.metric))?;
-        let view = self.view(ask)?;
-        let direction = if part.reversed { Direction::Callers } else { Direction::Callees };
-        let answers = self.sides(ask)?;
+    pub(crate) fn changed_trees(&self, query: &Query, tree: &TreeQuery, changes: &Changes) -> Result<Pack, String> {
+        let metric = query.metric();
+        let compared = self.compared(query, changes, 1)?;
+        let answers: Vec<&Answer> = compared.sides().iter().flatten().collect();
         let mut both = Both::new();
         for (side, answer) in answers.iter().enumerate() {
             let recording = answer.basis.recording;
             let sums = answer.basis.sums.as_ref().ok_or("the answer has no sums")?;
-            let tree = call_tree(&mut Stacks::new(recording, &view), sums, direction);
-            both.add(side, &tree, recording, &|branch| metrics::value(metric, &branch.metrics));
+            let all = call_tree(&mut Stacks::new(recording, compared.view()), sums, tree.direction);
+            both.add(side, &all, recording, &|branch| metric.value(&branch.metrics));
         }
         let recordings = [0, 1].map(|side: usize| answers[side].basis.recording);
         let mut top = 0;
-        for &(side, frame) in &part.path_of_both {
+        for &(side, frame) in &changes.path {
             let frame = recordings.get(side).and_then(|recording| Some((recording, recording.frames.numbered(frame)?)));
             let next = frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, frame))));
             top = *next.ok_or("There is no such call path in this selection.")?;
         }
         let widths = both.widths();
-        let nodes = both.pruned(top, &widths, both.least(top, &widths, part.least));
-        let mut pack = Pack::new();
+        let nodes = both.pruned(top, &widths, both.least(top, &widths, tree.min_percent / 100.0));
         let mut tables = [FrameTable::default(), FrameTable::default()];
-        let column = |of: &mut dyn FnMut(&Shown) -> f64| nodes.iter().map(of).collect::<Vec<f64>>();
         let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
-        pack.column("tree.frame", &column(&mut number));
-        pack.column("tree.side", &column(&mut |of| of.node.frame.map_or(1.0, |(side, _)| side as f64)));
-        pack.column("tree.parent", &column(&mut |of| of.node.parent as f64));
-        pack.column("tree.others", &column(&mut |of| of.node.others as f64));
-        pack.column("tree.width", &column(&mut |of| of.width as f64));
-        pack.column("tree.before", &column(&mut |of| of.node.values[0] as f64));
-        pack.column("tree.after", &column(&mut |of| of.node.values[1] as f64));
-        for ((table, answer), name) in tables.iter().zip(&answers).zip(["before.", "after."]) {
-            table.write(answer.basis.recording, name, &mut pack);
-        }
-        pack.set("files", json!(self.files()));
+        let columns = ChangedTreeColumns {
+            parent: nodes.iter().map(|of| of.node.parent as f64).collect(),
+            frame: nodes.iter().map(&mut number).collect(),
+            side: nodes.iter().map(|of| of.node.frame.map_or(1.0, |(side, _)| side as f64)).collect(),
+            others: nodes.iter().map(|of| of.node.others as f64).collect(),
+            width: nodes.iter().map(|of| of.width as f64).collect(),
+            before: nodes.iter().map(|of| of.node.values[0] as f64).collect(),
+            after: nodes.iter().map(|of| of.node.values[1] as f64).collect(),
+        };
+        let [(before, before_texts), (after, after_texts)] =
+            [0, 1].map(|side| tables[side].columns(answers[side].basis.recording));
+        let mut pack = Pack::new(&ChangedTreesPack { before_texts, after_texts });
+        pack.columns("tree", &columns);
+        pack.columns("before.frames", &before);
+        pack.columns("after.frames", &after);
         Ok(pack)
     }
 }
