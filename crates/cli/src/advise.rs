@@ -13,7 +13,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
-use memtoll_query::{Query, Session, unnamed};
+use memtoll_query::{Query, Session, unnamed_functions};
 use memtoll_report::{format, names};
 use regex::Regex;
 use std::path::PathBuf;
@@ -167,9 +167,9 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), Code::NotFound);
     }
     let tariff = Tariff::of(recording);
-    let unnamed = lines.iter().find_map(|line| unnamed::module(frames, line.row.frame?));
+    let unnamed = lines.iter().find_map(|line| unnamed_functions::module(frames, line.row.frame?));
     let mut text = match unnamed {
-        Some(path) => format::wrapped("nothing found: ", &unnamed::no_advice(recording, path), screen.width),
+        Some(path) => format::wrapped("nothing found: ", &unnamed_functions::no_advice(recording, path), screen.width),
         None => format!("nothing found: memtoll knows no change for {asked}\n"),
     };
     for line in lines {
@@ -184,7 +184,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         );
         text += &format::wrapped("  ", &all, screen.width);
         if let Some(frame) = line.row.frame {
-            text += &format!("  its callers: {}\n", unnamed::callers(recording, frame));
+            text += &format!("  its callers: {}\n", unnamed_functions::callers(recording, frame));
         }
     }
     screen.print(&text)

@@ -2,19 +2,20 @@
 
 use crate::activity::Activity;
 use crate::answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
-use crate::details::{self, Details};
+use crate::run_details::{self, Details};
 use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
-use crate::list;
+use crate::choices;
 use crate::notes;
 use crate::patterns::Pattern;
 use crate::query::{Query, View};
 use crate::regions::Region;
 use crate::rows::Row;
-use crate::select::Selected;
+use crate::run_details::{self, Details};
+use crate::selection::Selected;
 use crate::session::Session;
 use crate::timeline::Timeline;
 use crate::totals::Totals;
@@ -102,8 +103,8 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
         }
-        View::Recorder => answer.shown = Shown::Recorder { recorder: details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(list::items(recording, &selected.runners, *of)),
+        View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.runners, *of)),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }

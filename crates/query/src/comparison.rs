@@ -7,7 +7,7 @@ mod totals;
 use crate::answer::{Answer, Basis};
 use crate::impossible::Impossible;
 use crate::query::Query;
-use crate::select::Selected;
+use crate::selection::Selected;
 use crate::session::Session;
 use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Sides, Values, compare};
 use memtoll_analysis::sites::GroupBy;

@@ -1,6 +1,6 @@
 //! Putting text and bars on the screen.
 
-use crate::text;
+use crate::safe_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -48,8 +48,8 @@ impl<'b> Pane<'b> {
 
     /// The same, aligned to the right.
     pub fn put_right(&mut self, x: usize, y: usize, columns: usize, text: &str, style: Style) {
-        let text = text::fit(text, columns);
-        let before = columns - text::width(&text);
+        let text = safe_text::fit(text, columns);
+        let before = columns - safe_text::width(&text);
         self.put(x + before, y, columns - before, &text, style);
     }
 

@@ -1,7 +1,7 @@
 //! The call trees before and after as one: functions are the same if they are called the same, whatever their lines.
 
 use crate::ask::Changes;
-use crate::frames::FrameTable;
+use crate::frame_table::FrameTable;
 use crate::pack::Pack;
 use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
 use crate::recordings::Recordings;

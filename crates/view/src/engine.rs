@@ -2,7 +2,7 @@
 
 use crate::ask::{Ask, Page};
 use crate::layout::LookedUp;
-use crate::memory::LiveBlocks;
+use crate::memory_map::LiveBlocks;
 use crate::pack::Pack;
 use crate::recordings::Recordings;
 use crate::selections::Selections;

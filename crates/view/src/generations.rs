@@ -1,7 +1,7 @@
 //! What is live at an instant, the end of the selected time, by when it was acquired.
 
 use crate::ask::Borders;
-use crate::frames::FrameTable;
+use crate::frame_table::FrameTable;
 use crate::pack::Pack;
 use crate::packs::GenerationsPack;
 use crate::recordings::Recordings;

@@ -1,9 +1,9 @@
 //! What threads or processes have together, as columns.
 
+use crate::bounded_tree::write_values;
 use crate::pack::Pack;
 use crate::packs::GroupsPack;
 use crate::recordings::Recordings;
-use crate::tree::write_values;
 use memtoll_query::{Query, Shown, View};
 
 impl Recordings<'_> {

@@ -115,7 +115,7 @@ mod tests {
                         // writes this file.\n\n\
                         import type { Advised } from \"./advice\";\n\
                         import type { Finding, Metric } from \"./answer\";\n\
-                        import type { Layout } from \"./layout\";\n"
+                        import type { Layout } from \"./type_layout\";\n"
             .to_owned();
         for (name, fields) in interfaces() {
             let _ = write!(text, "\nexport interface {name} {{\n{fields}");

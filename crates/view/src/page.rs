@@ -1,18 +1,18 @@
 //! One self-contained page: the front end, and packs of the whole recording and of slices of its time, compressed, which
 //! the browser itself unpacks.
 
-mod parts;
+mod time_parts;
 
 use crate::ask::Changes;
+use crate::bounded_tree::{Tree, write_values};
 use crate::bundle::Bundle;
+use crate::home_folders::Private;
 use crate::metrics::Values;
 use crate::pack::Pack;
 use crate::packs::{NothingPack, PartColumns, SourceText, SourcesPack};
-use crate::private::Private;
 use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::source_file;
-use crate::tree::{Tree, write_values};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
@@ -21,10 +21,10 @@ use memtoll_analysis::sites::Row;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
 use memtoll_query::{Query, View};
-use parts::{Parts, Whole};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::Write;
+use time_parts::{Parts, Whole};
 
 /// Bytes of a page at the most.
 pub const MOST_BYTES: usize = 5_000_000;
@@ -98,7 +98,7 @@ fn page_with(
     advice: impl FnOnce() -> Result<Pack, String>,
     tell: &dyn Fn(Step),
 ) -> Result<String, String> {
-    let sliced = Sliced::new(parts::borders(recording));
+    let sliced = Sliced::new(time_parts::borders(recording));
     sliced.cut(recording, |share| tell(Step::Reading(share)));
     let open = Recordings::new(recording, compared).with_slices(&sliced);
     let whole = Whole::of(&open)?;

@@ -1,12 +1,12 @@
 //! A selection: its sums, its balance, findings, and call sites.
 
-use crate::frames::FrameTable;
+use crate::bounded_tree::{Tree, largest, write_values};
+use crate::frame_table::FrameTable;
 use crate::metrics::{self, COUNT, Values};
 use crate::pack::Pack;
 use crate::packs::{self, FrameColumns, GiveOrTake, Memory, Part, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
-use crate::tree::{Tree, largest, write_values};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::sites::Row;

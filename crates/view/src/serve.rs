@@ -2,17 +2,17 @@
 //! lets a browser in, once: the token in it is exchanged for a cookie. Requests that another site's page could have made
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
-mod guard;
-mod live;
-pub mod pages;
+mod access;
+mod growing;
+pub mod store_pages;
 
 use crate::ask::{Ask, Page};
 use crate::bundle::Bundle;
 use crate::engine::Engine;
 use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
-use guard::{Entry, Guard};
-use live::Look;
+use access::{Entry, Guard};
+use growing::Look;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
 use memtoll_query::View;
@@ -55,7 +55,7 @@ const DOCS: [(&str, &str); 3] = [
     ("/docs/viewer.md", include_str!("../../../docs/viewer.md")),
 ];
 
-pub use live::Growing;
+pub use growing::Growing;
 
 type Reply = Response<std::io::Cursor<Vec<u8>>>;
 

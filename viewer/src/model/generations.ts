@@ -1,7 +1,7 @@
 // What is live at an instant, by when it was acquired.
 
 import { framesOf, sitesOf, type Site } from "./answer";
-import { groupKey, groupName } from "./groups";
+import { groupKey, groupName } from "./site_groups";
 import type { Pack } from "./pack";
 import type { GenerationsPack } from "./packs";
 

@@ -3,7 +3,7 @@
 
 import type { Advised } from "./advice";
 import type { Finding, Metric } from "./answer";
-import type { Layout } from "./layout";
+import type { Layout } from "./type_layout";
 
 export interface About {
     file: string;

@@ -3,11 +3,11 @@
 import type { Advised } from "./advice";
 import { profileOf, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
-import { merged, type Changed } from "./difference";
+import { merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
-import { joined, type Slice } from "./slices";
-import { recordingOf, type Recording, type Source, type TreePart } from "./source";
+import { joined, type Slice } from "./time_slices";
+import { recordingOf, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileIn, type SourceFile } from "./source_file";
 import type { Base, Selection } from "./state";
 import { treeOf, type TreeItem } from "./tree";

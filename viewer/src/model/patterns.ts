@@ -1,6 +1,6 @@
 // How call sites use memory: histograms that add up.
 
-import { cellsOf, type Cells } from "./cells";
+import { cellsOf, type Cells } from "./size_lifetime";
 import type { Column, Pack } from "./pack";
 import type { PatternsPack } from "./packs";
 

@@ -3,13 +3,13 @@
 import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import { profileOf, type Metric, type Profile } from "./answer";
-import { branchesOf, type Step } from "./branches";
+import { branchesOf, type Step } from "./loaded_tree";
 import { comparisonOf, type Comparison } from "./comparison";
-import { differenceOf, type Changed } from "./difference";
+import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, SourcePack } from "./packs";
 import { queryOf, whenOf, type Borders, type Query, type Question, type View } from "./query";
-import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./source";
+import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection } from "./state";
 import type { TreeItem } from "./tree";

@@ -2,7 +2,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Change, Range, Verified } from "../model/advice";
 import { count, counted, number, percent, time, type Unit } from "../model/format";
-import { PlaceLink } from "../parts";
+import { PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
     ["cpu_ns", "CPU time", "ns"],

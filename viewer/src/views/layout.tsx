@@ -2,9 +2,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { count, counted, number, percent } from "../model/format";
-import { memberText, partsOf, sizeText, type Layout } from "../model/layout";
+import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
 import { selectionOf } from "../model/state";
-import { Define, EditorLink, Empty, PlaceLink } from "../parts";
+import { Define, EditorLink, Empty, PlaceLink } from "../widgets";
 import { Table } from "../table";
 
 /** How the members of a type lie in memory, times its live objects. */

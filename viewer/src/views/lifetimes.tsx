@@ -2,13 +2,13 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
-import { cellFrom, countIn, lifetimeText, sizeText } from "../model/cells";
+import { cellFrom, countIn, lifetimeText, sizeText } from "../model/size_lifetime";
 import { blocks, bytes, count, counted, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, Search } from "../parts";
+import { Empty, Name, Search } from "../widgets";
 import { Table } from "../table";
 import { HeatMap } from "./heat_map";
 

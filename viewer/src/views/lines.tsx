@@ -3,13 +3,13 @@ import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
 import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
-import { groupKey } from "../model/groups";
+import { groupKey } from "../model/site_groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
 import type { GroupsPack } from "../model/packs";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../widgets";
 import { Table } from "../table";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];

@@ -2,10 +2,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
 import { bytes, count, counted, exact, percent, time } from "../model/format";
-import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory";
+import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name } from "../parts";
+import { Define, Empty, Name } from "../widgets";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */

@@ -5,7 +5,7 @@ import { bytes, count, counted, estimate, exact, number, percent, time } from ".
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
 import type { Balance, GiveOrTake, Memory, Part } from "../model/packs";
-import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../parts";
+import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
 interface Slice {
     name: string;

@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
-import { timeAt } from "../model/axis";
+import { timeAt } from "../model/time_axis";
 import type { Pack } from "../model/pack";
 import type { LanesPack } from "../model/packs";
 import { count, counted, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
-import { Define, Empty } from "../parts";
+import { Define, Empty } from "../widgets";
 import { Table } from "../table";
 
 /** Parts of a lane, and the names of their colors. */

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Metric, Profile } from "../../src/model/answer";
-import { asCsv, asMarkdown, asText } from "../../src/model/copy";
+import { asCsv, asMarkdown, asText } from "../../src/model/table_text";
 import { Pack, type Declared } from "../../src/model/pack";
 import type { PatternsPack, SlicePack } from "../../src/model/packs";
-import { joined, type Slice } from "../../src/model/slices";
+import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
-import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/cells";
+import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
 import { histogram, quantile } from "../../src/model/patterns";
 
 interface Anything extends Declared {

@@ -1,7 +1,7 @@
 //! Where live blocks lie at an instant, the end of the selected time: a map of one process, that with the most live bytes,
 //! and the blocks of a range of addresses.
 
-use crate::frames::FrameTable;
+use crate::frame_table::FrameTable;
 use crate::pack::Pack;
 use crate::packs::{
     AreaColumns, BlockColumns, BlocksPack, CellColumns, FrameColumns, LiveProcess, MapPack, MapSiteColumns,

@@ -1,12 +1,13 @@
 //! What the lines of a source file cost: of themselves, and with all that they call.
 
+use crate::bounded_tree::write_values;
 use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::packs::{LineColumns, SourcePack};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use crate::source_file::{self, SourceFile};
-use crate::tree::write_values;
+use crate::bounded_tree::write_values;
 use memtoll_analysis::names;
 use memtoll_model::FrameId;
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! Equal parts of a recording's time, added up once for pages of any detail.
 
 use super::{Detail, PARTS, write_part};
+use crate::bounded_tree::Tree;
 use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::packs::Slice;
 use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::selections::Selected;
-use crate::tree::Tree;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
 use memtoll_model::{FrameId, Recording};

@@ -1,7 +1,7 @@
 //! A part of a call tree as columns: as much as is large enough to be seen, and the rest when it is asked for.
 
 use crate::ask::Level;
-use crate::frames::FrameTable;
+use crate::frame_table::FrameTable;
 use crate::metrics;
 use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};

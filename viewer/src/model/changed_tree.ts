@@ -1,7 +1,7 @@
 // Two call trees as one: what was before, what is after.
 
 import { framesOf } from "./answer";
-import { Branch, type Load, type Part } from "./branches";
+import { Branch, type Load, type Part } from "./loaded_tree";
 import { fileName } from "./names";
 import type { Column, Pack } from "./pack";
 import type { ChangedTreesPack } from "./packs";

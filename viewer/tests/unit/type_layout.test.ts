@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { partsOf, sizeText, type Layout, type Member } from "../../src/model/layout";
+import { partsOf, sizeText, type Layout, type Member } from "../../src/model/type_layout";
 
 const member = (name: string, bit_offset: number, bit_size: number | null, role: Member["role"] = "field"): Member => ({ name, type: "int", role, bit_offset, bit_size });
 

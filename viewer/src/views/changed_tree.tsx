@@ -2,10 +2,10 @@ import { useReducer } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
-import { changeOf, type Changed } from "../model/difference";
+import { changeOf, type Changed } from "../model/changed_tree";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
-import { DirectionChoice, Empty, Search } from "../parts";
+import { DirectionChoice, Empty, Search } from "../widgets";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** The share of the whole width that the narrowest frame of a wide screen has. */

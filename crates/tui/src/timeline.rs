@@ -2,8 +2,8 @@
 
 use crate::colors::{BAR, CURSOR, SOFT};
 use crate::draw::Pane;
+use crate::safe_text::time;
 use crate::state::State;
-use crate::text::time;
 use crate::views::{Known, Shown};
 use memtoll_query::{Activity, Span};
 use memtoll_text::format;
@@ -75,8 +75,8 @@ impl Band {
         pane.put_right(self.columns.saturating_sub(TIME), CURVE, TIME, &times[1], SOFT);
         let text = if most.is_empty() { said } else { format!("{most} · {said}") };
         let room = self.columns.saturating_sub(2 * TIME);
-        let text = crate::text::fit(&text, room);
-        pane.put(TIME + (room - crate::text::width(&text)) / 2, CURVE, room, &text, SOFT);
+        let text = crate::safe_text::fit(&text, room);
+        pane.put(TIME + (room - crate::safe_text::width(&text)) / 2, CURVE, room, &text, SOFT);
     }
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Frame } from "../../src/model/answer";
-import { changeOf, differenceOf, merged } from "../../src/model/difference";
+import { changeOf, differenceOf, merged } from "../../src/model/changed_tree";
 import type { Pack } from "../../src/model/pack";
 import type { ChangedTreesPack } from "../../src/model/packs";
 import type { TreeItem } from "../../src/model/tree";

@@ -1,7 +1,7 @@
 //! Pages that are made here as a whole, without the front end: those of a fleet's store. Who gets in, and what a browser may
 //! do, is as with the viewer; there are no scripts, so nothing is asked but for pages.
 
-use super::guard::Entry;
+use super::access::Entry;
 use super::{HEADERS, Listening, THREADS, body, text, with};
 use tiny_http::Method;
 

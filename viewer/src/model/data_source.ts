@@ -4,7 +4,7 @@ import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import type { Metric, Profile, Timeline } from "./answer";
 import type { Comparison } from "./comparison";
-import type { Changed } from "./difference";
+import type { Changed } from "./changed_tree";
 import type { Pack } from "./pack";
 import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack } from "./packs";
 import type { Borders } from "./query";

@@ -1,13 +1,13 @@
 //! The list of processes and threads, to choose whose calls count.
 
-use crate::browse::Cursor;
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
+use crate::safe_text::{fit, safe};
+use crate::scrolled_rows::Cursor;
 use crate::state::{State, Who};
-use crate::text::{fit, safe};
 use crate::views::{Shown, say};
-use memtoll_query::list::Items;
+use memtoll_query::choices::Items;
 use memtoll_query::query::List;
 use memtoll_query::{Answer, Shown as Found};
 
