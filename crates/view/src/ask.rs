@@ -86,21 +86,22 @@ pub enum Borders {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use memtoll_analysis::sites::GroupBy;
     use memtoll_query::View;
 
     /// What the front end sends, one of each: a test of it holds the file against what it sends.
-    const QUESTIONS: &str = include_str!("../../../viewer/tests/questions.json");
+    pub(crate) fn questions() -> Vec<Ask> {
+        let all = include_str!("../../../viewer/tests/questions.json");
+        let all: Vec<serde_json::Value> = serde_json::from_str(all).unwrap();
+        let ask = |one: &serde_json::Value| serde_json::from_value(one.clone());
+        all.iter().map(|one| ask(one).unwrap_or_else(|error| panic!("{error}: {one}"))).collect()
+    }
 
     #[test]
     fn each_question_of_the_front_end_is_understood() {
-        let all: Vec<serde_json::Value> = serde_json::from_str(QUESTIONS).unwrap();
-        let asks: Vec<Ask> = all
-            .iter()
-            .map(|one| serde_json::from_value(one.clone()).unwrap_or_else(|error| panic!("{error}: {one}")))
-            .collect();
+        let asks = questions();
         let has =
             |page: &Page| asks.iter().any(|ask| std::mem::discriminant(&ask.page) == std::mem::discriminant(page));
         let pages = [

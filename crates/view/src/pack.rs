@@ -33,6 +33,12 @@ impl Pack {
         Pack { name: D::NAME, head, ..Pack::default() }
     }
 
+    /// What it is called where it is declared.
+    #[cfg(test)]
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Changes everything in the object.
     pub(crate) fn change(&mut self, change: impl Fn(&mut Value)) {
         self.head.values_mut().for_each(change);

@@ -100,8 +100,15 @@ pub(crate) fn disagreement(pack: &str, written: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::{Ask, Changes, Page};
+    use crate::{Compared, Engine, Recordings};
+    use memtoll_model::Recording;
+    use memtoll_query::View;
+    use memtoll_query::query::When;
+    use std::collections::BTreeSet;
     use std::fmt::Write;
     use std::fs;
+    use std::path::Path;
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../viewer/src/model/packs.ts");
 
@@ -140,6 +147,48 @@ mod tests {
         } else {
             assert_eq!(committed, expected, "UPDATE_PACKS=1 cargo test -p memtoll-view packs writes {FILE}");
         }
+    }
+
+    /// Which packs only a page has.
+    const OF_PAGES: [&str; 3] = ["SlicePack", "SourcesPack", "NothingPack"];
+
+    /// Each question of the front end, of recordings that were written once; [`crate::pack::Pack::bytes`] holds each pack
+    /// against its declaration.
+    #[test]
+    fn each_pack_is_as_it_is_declared() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/");
+        let open = |name: &str| Recording::open(Path::new(&format!("{golden}{name}.memtoll"))).unwrap();
+        let mut made = BTreeSet::new();
+        for name in ["costs", "forks", "killed", "tiny"] {
+            let recording = open(name);
+            let mut files = recording.frames.ids().filter_map(|id| recording.frames.frame(id).file);
+            let named = files.next().map(|file| recording.frames.text(file).to_owned());
+            let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
+            for Ask { mut query, mut page } in crate::ask::tests::questions() {
+                (query.processes, query.threads, query.filter) = (Vec::new(), Vec::new(), None);
+                query.when = When::All;
+                if let View::Tree(tree) = &mut query.view {
+                    tree.function = None;
+                }
+                match &mut page {
+                    Page::Changes(changes) => *changes = Changes { before: Some(When::All), path: Vec::new() },
+                    Page::Source { file } => match &named {
+                        Some(named) => named.clone_into(file),
+                        None => continue,
+                    },
+                    _ => {}
+                }
+                let ask = Ask { query, page };
+                let pack = engine.answer(&ask).unwrap_or_else(|why| panic!("{name}: {ask:?}: {why}"));
+                made.insert(pack.name());
+                pack.bytes();
+            }
+            let before = [open("tiny")];
+            let compared = Compared { before: &before, after: &[] };
+            crate::page::page(&recording, compared, &crate::page::Options::default(), &|_| {}).unwrap();
+        }
+        let all: BTreeSet<&str> = PACKS.iter().map(|of| of.name).filter(|name| !OF_PAGES.contains(name)).collect();
+        assert_eq!(made, all);
     }
 
     #[test]
