@@ -19,6 +19,7 @@ use memtoll_analysis::{reserved, resident};
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::query::When;
 use memtoll_query::{Impossible, Query, Session};
+use memtoll_tally::Selection;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -239,7 +240,7 @@ impl Measured {
 
     fn process(&self, scope: &Scope) -> Result<Sums, String> {
         self.ask(Query { processes: vec![scope.name.clone()], ..Query::default() }).map_err(|_| {
-            let programs = self.recording.images.iter().map(memtoll_query::names::program);
+            let programs = self.recording.images.iter().map(memtoll_analysis::names::program);
             let programs: FxHashSet<String> = programs.map(|name| name.to_string()).collect();
             let nearest = nearest::hint(&scope.name, programs.iter().map(String::as_str));
             format!("the recording has no process \"{}\"{nearest}", scope.name)

@@ -6,6 +6,7 @@ use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
+use memtoll_analysis::names;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::Texts;
@@ -14,7 +15,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::{Query, Session, unnamed_functions};
-use memtoll_report::{format, names};
+use memtoll_text::format;
 use regex::Regex;
 use std::path::PathBuf;
 

@@ -2,13 +2,12 @@
 
 use crate::activity::Activity;
 use crate::answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
-use crate::run_details::{self, Details};
+use crate::choices;
 use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
-use crate::choices;
 use crate::notes;
 use crate::patterns::Pattern;
 use crate::query::{Query, View};

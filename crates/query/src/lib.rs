@@ -57,7 +57,6 @@ mod impossible;
 pub mod lanes;
 pub mod layout;
 mod left_out;
-pub mod choices;
 pub mod notes;
 pub mod patterns;
 mod pools;
@@ -76,7 +75,7 @@ pub mod tree;
 pub mod unnamed_functions;
 
 pub use activity::Activity;
-pub use answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};
+pub use answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
 pub use ask::ask;
 pub use figures::Figures;
 pub use impossible::Impossible;

@@ -3,7 +3,6 @@
 use crate::impossible::Impossible;
 use crate::query::{Query, View as Shown, When};
 use crate::session::Session;
-use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};

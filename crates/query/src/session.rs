@@ -1,11 +1,11 @@
 //! A recording that is asked again and again: what all its answers need is found once.
 
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
+use memtoll_tally::Selection;
 use regex::Regex;
 use std::cell::{RefCell, RefMut};
 use std::sync::{Arc, OnceLock};

@@ -108,7 +108,7 @@ pub fn columns_of(parts: &[f64], columns: usize) -> Vec<usize> {
 /// A text in lines, behind a heading.
 pub fn paragraph(head: &str, what: &str, width: usize) -> Vec<Line<'static>> {
     let indent = " ".repeat(head.chars().count());
-    let lines = text::wrapped(&text::safe(what), width.saturating_sub(indent.len()).max(8));
+    let lines = safe_text::wrapped(&safe_text::safe(what), width.saturating_sub(indent.len()).max(8));
     let line = |(at, line): (usize, String)| Line::raw(format!("{}{line}", if at == 0 { head } else { &indent }));
     lines.into_iter().enumerate().map(line).collect()
 }

@@ -7,7 +7,7 @@ use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
 use memtoll_analysis::runners::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
-use memtoll_report::format;
+use memtoll_text::format;
 use memtoll_trace::meta::Thread;
 
 /// Processes, and threads of all of them, that are listed.

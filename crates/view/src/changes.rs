@@ -5,11 +5,12 @@ use crate::pack::Pack;
 use crate::packs::{ChangeColumns, ChangedRow, ChangesPack};
 use crate::recordings::Recordings;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Values};
+use memtoll_analysis::names;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
 use memtoll_query::comparison::{Answers, Comparison, Side, fate};
-use memtoll_query::{Query, View, names};
+use memtoll_query::{Query, View};
 
 impl<'a> Recordings<'a> {
     /// Both sides' answers: of the first `most` recordings before and after, as a whole, or of two spans of this one.

@@ -1,6 +1,7 @@
 //! The frames of an answer: their names and places, each text once.
 
 use crate::packs::FrameColumns;
+use memtoll_analysis::names;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
 use rustc_hash::FxHashMap;

@@ -7,7 +7,6 @@ use crate::packs::{LineColumns, SourcePack};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use crate::source_file::{self, SourceFile};
-use crate::bounded_tree::write_values;
 use memtoll_analysis::names;
 use memtoll_model::FrameId;
 use std::collections::BTreeMap;

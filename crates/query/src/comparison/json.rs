@@ -2,8 +2,8 @@
 
 use super::{Comparison, Total, fate};
 use crate::answer::SCHEMA_VERSION;
-use crate::names;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
+use memtoll_analysis::names;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames};

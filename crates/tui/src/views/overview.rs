@@ -2,8 +2,8 @@
 
 use super::{Known, Shown, advice, lines};
 use crate::colors::{BOLD, SOFT};
-use crate::draw::{Pane, columns_of, paragraph};
 use crate::cpu_time_parts::{Part, parts};
+use crate::draw::{Pane, columns_of, paragraph};
 use crate::keys::Action;
 use crate::question::Question;
 use crate::safe_text::{time, wrapped};

@@ -1,12 +1,11 @@
 //! What was recorded, and what is missing.
 
 use super::Shown;
-use crate::scrolled_rows::Scroll;
 use crate::colors::{BOLD, SOFT};
 use crate::draw::{Pane, paragraph};
 use crate::keys::Action;
-use memtoll_text::format;
 use crate::scrolled_rows::Scroll;
+use memtoll_text::format;
 use ratatui::text::Line;
 
 /// What was recorded.
