@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
-import type { Recording, Source, TreePart } from "./model/source";
+import type { Recording, Source, TreePart } from "./model/data_source";
 import { selectionOf, type State } from "./model/state";
 import type { TreeItem } from "./model/tree";
 import { useLoaded, type Loaded, type Theme } from "./hooks";

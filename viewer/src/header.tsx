@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
-import { timeAt } from "./model/axis";
+import { timeAt } from "./model/time_axis";
 import { count, counted, time } from "./model/format";
-import type { Live } from "./model/source";
+import type { Live } from "./model/data_source";
 
 interface Props {
     /** A recording that is being made. */

@@ -1,5 +1,5 @@
 import { useShown } from "./context";
-import { Dialog } from "./parts";
+import { Dialog } from "./widgets";
 
 const KEYS: [string, string][] = [
     ["1 – 9  l  0", "views"],

@@ -2,7 +2,9 @@ import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { App } from "./app";
-import { sourceOf } from "./model/source";
+import { Page, packsIn } from "./model/page";
+import { Server } from "./model/server";
 
 const root = document.getElementById("app");
-if (root) render(<App source={sourceOf(document)} />, root);
+const packs = packsIn(document);
+if (root) render(<App source={packs.length > 0 ? new Page(packs) : new Server()} />, root);

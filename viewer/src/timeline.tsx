@@ -3,10 +3,10 @@ import uPlot from "uplot";
 import { useShown } from "./context";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
-import { axisOf, timeAt, type Axis } from "./model/axis";
+import { axisOf, timeAt, type Axis } from "./model/time_axis";
 import { bytes, count, shortCount, time } from "./model/format";
 import type { State } from "./model/state";
-import { Define } from "./parts";
+import { Define } from "./widgets";
 
 /** Heights, pixels. */
 const PLOT = 150;

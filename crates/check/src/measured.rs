@@ -13,10 +13,12 @@ use memtoll_analysis::regions::{Region, RegionRun, regions};
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
-use memtoll_analysis::sums::{Sums, sums, sums_of};
+use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{FrameId, Recording, StackId};
+use memtoll_query::query::When;
+use memtoll_query::{Impossible, Query, Session};
 use memtoll_tally::Selection;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
@@ -218,19 +220,22 @@ impl Measured {
 
     fn between(&self, scope: &Scope) -> Result<Sums, String> {
         let (from, to) = scope.name.split_once("..").unwrap_or((&scope.name, &scope.name));
-        let (from, to) = memtoll_query::between(&self.recording, from, to).map_err(|why| why.to_string())?;
-        Ok(sums(&self.recording, Selection { from, to, ..Selection::default() }))
+        let when = When::Marks { from: from.to_owned(), to: to.to_owned() };
+        self.ask(Query { when, ..Query::default() }).map_err(|why| why.to_string())
     }
 
     fn process(&self, scope: &Scope) -> Result<Sums, String> {
-        let name = [scope.name.clone()];
-        let runners = Runners::select(&self.recording, &name, &[]).map_err(|_| {
+        self.ask(Query { processes: vec![scope.name.clone()], ..Query::default() }).map_err(|_| {
             let programs = self.recording.images.iter().map(memtoll_analysis::names::program);
             let programs: FxHashSet<String> = programs.map(|name| name.to_string()).collect();
             let nearest = nearest::hint(&scope.name, programs.iter().map(String::as_str));
             format!("the recording has no process \"{}\"{nearest}", scope.name)
-        })?;
-        Ok(sums_of(&self.recording, Selection::default(), runners))
+        })
+    }
+
+    /// The sums of what a query selects.
+    fn ask(&self, query: Query) -> Result<Sums, Impossible> {
+        Session::new(&self.recording).sums(&Query { wrappers: true, ..query }).map(|(sums, _)| sums)
     }
 
     /// The run of a region that has most of a metric, and its number, from 1.

@@ -1,6 +1,6 @@
 //! `memtoll advise`
 
-use crate::exit::{self, Code};
+use crate::exit::{self, Code, Failure};
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
@@ -9,13 +9,12 @@ use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, 
 use memtoll_analysis::names;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
-use memtoll_analysis::stacks::{Stacks, Texts, View};
-use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::stacks::Texts;
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
-use memtoll_query::unnamed;
-use memtoll_tally::Selection;
+use memtoll_query::{Query, Session, unnamed_functions};
 use memtoll_text::format;
 use regex::Regex;
 use std::path::PathBuf;
@@ -95,14 +94,16 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(recording) => recording,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    let sums = sums(&recording, Selection::default());
-    for statement in memtoll_report::remarks::statements(&recording, &sums) {
-        exit::say(statement);
-    }
     // Who asks for one place wants to see it, however little it is.
     let threshold = if arguments.place.is_some() { 0.0 } else { arguments.threshold / 100.0 };
     let wish = Wish { rules: &arguments.rule, threshold };
-    let mut advice = advise(&recording, &sums, arguments.fold.clone(), &wish);
+    let (mut advice, sums) = match advise(&Session::new(&recording), arguments.fold.as_ref(), &wish) {
+        Ok(found) => found,
+        Err(failure) => return failure.say(),
+    };
+    for statement in memtoll_report::remarks::statements(&recording, &sums) {
+        exit::say(statement);
+    }
     advice.notes.iter().for_each(exit::say);
     let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
     read_sources(&recording, &mut advice, &root, |_| true);
@@ -139,12 +140,10 @@ pub fn run(arguments: &Arguments) -> Code {
 }
 
 /// The advice on a recording. Functions that match `fold` are folded; without it, the program's wrappers of malloc are.
-pub fn advise(recording: &Recording, sums: &Sums, fold: Option<Regex>, wish: &Wish) -> Advice {
-    let mut stacks = match fold {
-        Some(fold) => Stacks::new(recording, &View { fold: Some(fold), ..View::default() }),
-        None => without_wrappers(recording, sums),
-    };
-    memtoll_advise::advise(recording, sums, &mut stacks, wish)
+pub fn advise(session: &Session, fold: Option<&Regex>, wish: &Wish) -> Result<(Advice, Sums), Failure> {
+    let query = Query { fold: fold.map(Regex::to_string), wrappers: fold.is_some(), ..Query::default() };
+    let (sums, view) = session.sums(&query).map_err(|why| Code::of(&why).because(why))?;
+    Ok((memtoll_advise::advise(session.recording(), &sums, &mut session.stacks(&view), wish), sums))
 }
 
 /// Whether a finding is what was asked for: by its id, or by where it is.
@@ -169,9 +168,9 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), Code::NotFound);
     }
     let tariff = Tariff::of(recording);
-    let unnamed = lines.iter().find_map(|line| unnamed::module(frames, line.row.frame?));
+    let unnamed = lines.iter().find_map(|line| unnamed_functions::module(frames, line.row.frame?));
     let mut text = match unnamed {
-        Some(path) => format::wrapped("nothing found: ", &unnamed::no_advice(recording, path), screen.width),
+        Some(path) => format::wrapped("nothing found: ", &unnamed_functions::no_advice(recording, path), screen.width),
         None => format!("nothing found: memtoll knows no change for {asked}\n"),
     };
     for line in lines {
@@ -186,7 +185,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         );
         text += &format::wrapped("  ", &all, screen.width);
         if let Some(frame) = line.row.frame {
-            text += &format!("  its callers: {}\n", unnamed::callers(recording, frame));
+            text += &format!("  its callers: {}\n", unnamed_functions::callers(recording, frame));
         }
     }
     screen.print(&text)

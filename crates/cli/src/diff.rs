@@ -7,8 +7,8 @@ use crate::stack_view::StackArguments;
 use clap::ValueHint;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;
-use memtoll_query::comparison::{Answers, Comparison};
-use memtoll_query::{Answer, Query};
+use memtoll_query::comparison::{Answers, Comparison, Side};
+use memtoll_query::{Answer, Query, Session};
 use memtoll_report::diff;
 use regex::Regex;
 use std::path::PathBuf;
@@ -102,7 +102,9 @@ pub fn run(arguments: &Arguments) -> Code {
     let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
     let query =
         Query { filter: text(filter), fold: text(fold), unfold: *unfold, wrappers: *wrappers, ..Query::default() };
-    let answers = match Answers::ask(sides.each_ref().map(Vec::as_slice), &query) {
+    let sessions = Session::of_all(sides.iter().flatten());
+    let (before, after) = sessions.split_at(sides[0].len());
+    let answers = match Answers::ask([before, after].map(|sessions| Side { sessions, query: query.clone() })) {
         Ok(answers) => answers,
         Err(why) => return exit::fail(&why, Code::of(&why)),
     };

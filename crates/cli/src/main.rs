@@ -36,7 +36,7 @@ mod waiting;
 use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{FromArgMatches, Parser, Subcommand};
-use memtoll_query::unnamed;
+use memtoll_query::unnamed_functions;
 use std::process::ExitCode;
 
 /// Show what a program's memory really costs, and which line causes it.
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if let Some(file) = implied::recording(&words) {
-        let report = unnamed::shell_word(&file.display().to_string());
+        let report = unnamed_functions::shell_word(&file.display().to_string());
         let what = format!("{} is a recording; look at it with: memtoll report {report}", file.display());
         return exit::fail(what, Code::Usage).into();
     }

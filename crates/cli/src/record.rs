@@ -9,7 +9,7 @@ use crate::progress::ProgressChoice;
 use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
-use memtoll_query::{Query, ask, unnamed};
+use memtoll_query::{Query, ask, unnamed_functions};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
 use memtoll_report::{first_screen, next};
 use memtoll_trace::meta::Calibration;
@@ -298,7 +298,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     if !quiet && path.exists() {
         exit::say(format!(
             "what the kernel counted: memtoll report {}",
-            unnamed::shell_word(&path.display().to_string())
+            unnamed_functions::shell_word(&path.display().to_string())
         ));
     }
 }

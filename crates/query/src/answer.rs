@@ -1,13 +1,13 @@
 //! What is answered. One shape for the command line, the viewer and exports; `docs/json.md` describes it.
 
 use crate::activity::Activity;
-use crate::details::{Details, Recorder};
+use crate::choices::Items;
 use crate::findings::Finding;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
-use crate::list::Items;
 use crate::regions::Region;
 use crate::rows::Row;
+use crate::run_details::{Details, Recorder};
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;

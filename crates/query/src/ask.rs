@@ -2,19 +2,20 @@
 
 use crate::activity::Activity;
 use crate::answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
-use crate::details::{self, Details};
+use crate::choices;
 use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
-use crate::list;
 use crate::notes;
 use crate::patterns::Pattern;
 use crate::query::{Query, View};
 use crate::regions::Region;
 use crate::rows::Row;
-use crate::select::Selected;
+use crate::run_details::{self, Details};
+use crate::selection::Selected;
+use crate::session::Session;
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;
@@ -22,8 +23,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{self, GroupBy, rows, sort};
-use memtoll_analysis::sliced::Sliced;
-use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::{findings, lanes, regions, timeline};
@@ -37,19 +37,33 @@ use memtoll_text::format;
 ///
 /// [`Impossible`], with what there was to choose from, if nothing in the recording is what was asked for.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
-    ask_sliced(recording, query, None)
+    Session::new(recording).ask(query)
 }
 
-/// The same, with the help of slices: for who asks again and again.
-///
-/// # Errors
-/// As [`ask`].
-pub fn ask_sliced<'r>(
-    recording: &'r Recording,
-    query: &Query,
-    sliced: Option<&Sliced>,
-) -> Result<Answer<'r>, Impossible> {
-    let selected = Selected::of(recording, query)?;
+impl<'r> Session<'r> {
+    /// Answers a question about the recording.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn ask(&self, query: &Query) -> Result<Answer<'r>, Impossible> {
+        answer(self, query)
+    }
+
+    /// The sums of what a query selects, whatever it shows of them, and how stacks are shown.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn sums(&self, query: &Query) -> Result<(Sums, stacks::View), Impossible> {
+        let selected = Selected::of(self, query)?;
+        let sums = selected.sums(self);
+        selected.check(self, &sums)?;
+        Ok((sums, selected.view))
+    }
+}
+
+fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Impossible> {
+    let recording = session.recording();
+    let selected = Selected::of(session, query)?;
     let tariff = Tariff::of(recording);
     let mut answer = Answer {
         schema_version: SCHEMA_VERSION,
@@ -88,10 +102,10 @@ pub fn ask_sliced<'r>(
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
         }
-        View::Recorder => answer.shown = Shown::Recorder { recorder: details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(list::items(recording, &selected.runners, *of)),
+        View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.runners, *of)),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
-            answer.add_up(recording, query, &selected, sliced)?;
+            answer.add_up(session, query, &selected)?;
         }
     }
     Ok(answer)
@@ -99,26 +113,26 @@ pub fn ask_sliced<'r>(
 
 impl<'r> Answer<'r> {
     /// Answers from sums.
-    fn add_up(
-        &mut self,
-        recording: &'r Recording,
-        query: &Query,
-        selected: &Selected<'r>,
-        sliced: Option<&Sliced>,
-    ) -> Result<(), Impossible> {
+    fn add_up(&mut self, session: &Session<'r>, query: &Query, selected: &Selected) -> Result<(), Impossible> {
+        let recording = session.recording();
         let tariff = self.basis.tariff;
-        let sums = selected.sums(recording, sliced);
-        selected.check(recording, &sums)?;
+        let sums = selected.sums(session);
+        selected.check(session, &sums)?;
         self.misses(&sums.damage);
         // To look at all frames takes a while, and totals need none.
         let mut known = None;
-        let make = || selected.stacks(recording);
+        let mut worth = None;
+        let make = || session.stacks(&selected.view);
         let metric = query.metric();
         self.shown = match &query.view {
             View::Table { group, limit } => {
                 self.metric = Some(metric);
-                let mut table =
-                    table(recording, known.get_or_insert_with(make), &sums, (*group, metric), *limit, &tariff);
+                let stacks = known.get_or_insert_with(make);
+                let found = rows(stacks, &sums, *group);
+                if query.findings && *group == GroupBy::Site {
+                    worth = Some(findings::findings_of(recording, &sums, &found, stacks));
+                }
+                let mut table = table(recording, found, (*group, metric), *limit, &tariff);
                 // No view shows patterns of a thread's or a size's stacks.
                 if query.patterns && group.split() == Split::None {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
@@ -152,7 +166,7 @@ impl<'r> Answer<'r> {
         self.wrappers = selected.folded.clone();
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
-            let found = findings::findings(recording, &sums, known.get_or_insert_with(make));
+            let found = worth.unwrap_or_else(|| findings::findings(recording, &sums, known.get_or_insert_with(make)));
             self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }
         if query.details {
@@ -196,13 +210,11 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
 
 fn table<'r>(
     recording: &'r Recording,
-    stacks: &mut Stacks,
-    sums: &Sums,
+    mut found: Vec<sites::Row>,
     (group, metric): (GroupBy, Metric),
     limit: Option<usize>,
     tariff: &Tariff,
 ) -> Table<'r> {
-    let mut found = rows(stacks, sums, group);
     found.retain(|row| row.metrics != Priced::default());
     sort(&mut found, &recording.frames, metric);
     let rest: Vec<sites::Row> = match limit {

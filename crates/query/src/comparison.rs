@@ -5,14 +5,13 @@ mod json;
 mod totals;
 
 use crate::answer::{Answer, Basis};
-use crate::ask::ask;
 use crate::impossible::Impossible;
 use crate::query::Query;
-use crate::select::Selected;
-use memtoll_analysis::diff::{Change, Noise, Quantity, Run, Sides, Values, compare};
+use crate::selection::Selected;
+use crate::session::Session;
+use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Sides, Values, compare};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 pub use totals::Total;
 
@@ -22,37 +21,46 @@ pub struct Answers<'r> {
     view: View,
 }
 
+/// One side of a comparison: recordings, or a part of one, and what is asked of each.
+pub struct Side<'a, 'r> {
+    /// The recordings. Wrappers of malloc are folded on both sides if they are of one [`Session::of_all`].
+    pub sessions: &'a [Session<'r>],
+    /// The question.
+    pub query: Query,
+}
+
 impl<'r> Answers<'r> {
-    /// Asks all of them the same. A filter need not match anything in some of them: what it matches may be new, or gone.
+    /// Asks both sides. A filter need not match anything in some of them: what it matches may be new, or gone.
     ///
     /// # Errors
     /// [`Impossible`], if nothing in a recording is what was asked for, or nothing in any of them is what the filter matches.
-    pub fn ask(sides: [&'r [Recording]; 2], query: &Query) -> Result<Answers<'r>, Impossible> {
-        let plain = Query { filter: None, ..query.clone() };
-        let (mut view, mut why) = (View::default(), None);
-        let (mut is_any, mut wrappers) = (false, Vec::new());
+    pub fn ask(sides: [Side<'_, 'r>; 2]) -> Result<Answers<'r>, Impossible> {
+        let (mut view, mut why, mut is_any) = (View::default(), None, false);
         let mut answers: [Vec<Answer>; 2] = Default::default();
-        for (side, answers) in sides.iter().zip(&mut answers) {
-            for recording in *side {
-                let answer = ask(recording, &plain)?;
-                let selected = Selected::of(recording, query)?;
+        for (Side { sessions, query }, answers) in sides.iter().zip(&mut answers) {
+            let plain = Query { filter: None, ..query.clone() };
+            for session in *sessions {
+                let answer = session.ask(&plain)?;
+                let selected = Selected::of(session, query)?;
                 if let Some(sums) = &answer.basis.sums {
-                    match selected.check(recording, sums) {
+                    match selected.check(session, sums) {
                         Ok(()) => is_any = true,
                         Err(nothing) => why = Some(nothing),
                     }
                 }
                 view = selected.view;
-                wrappers.extend(view.wrappers.clone());
                 answers.push(answer);
             }
         }
-        // A wrapper of one side only is folded on both: its callers are the same lines.
-        view.wrappers = Folded::regex_of_all(wrappers.iter());
         match why.filter(|_| !is_any) {
             Some(why) => Err(why),
             None => Ok(Answers { sides: answers, view }),
         }
+    }
+
+    /// How stacks of both sides are shown.
+    pub fn view(&self) -> &View {
+        &self.view
     }
 
     /// Before the change, and after it.
@@ -73,8 +81,8 @@ pub struct Comparison<'a> {
     pub totals: Vec<Total>,
     /// What changed, the most important first.
     pub changes: Vec<Change>,
-    /// How many others there are, and their values together.
-    pub quiet: (usize, Values),
+    /// What changed too little to be told, in the same order.
+    pub within_noise: Vec<Change>,
     /// What is in the whole but in no row: what a filter leaves out, peaks of processes at different times.
     pub elsewhere: Values,
     /// All of it.
@@ -87,19 +95,16 @@ impl<'a> Comparison<'a> {
     /// Of answers that have sums; the others count for nothing.
     pub fn new(answers: &'a Answers, group: GroupBy) -> Self {
         let sides = answers.sides.each_ref().map(|side| side.iter().filter_map(run).collect());
-        let all = compare(&sides, &answers.view, group);
+        let mut all = compare(&sides, &answers.view, group);
         let noise = Noise::new(&sides, all.iter().map(|change| &change.values));
         let whole = Values::totals(&sides);
         let mut elsewhere = whole.clone();
         all.iter().for_each(|change| elsewhere.subtract(&change.values));
-        let (mut changes, others): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|change| noise.is_exceeded(&change.values));
-        changes.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
-        let mut quiet = Values::zero(&sides);
-        others.iter().for_each(|change| quiet.add(&change.values));
-        let (quiet, totals) = ((others.len(), quiet), totals::totals(&sides));
+        all.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
+        let (changes, within_noise) = all.into_iter().partition(|change| noise.is_exceeded(&change.values));
+        let totals = totals::totals(&sides);
         let is_filtered = answers.view.filter.is_some();
-        Comparison { sides, group, noise, totals, changes, quiet, elsewhere, whole, is_filtered }
+        Comparison { sides, group, noise, totals, changes, within_noise, elsewhere, whole, is_filtered }
     }
 
     /// The recording whose names a row is shown with.
@@ -123,12 +128,20 @@ impl<'a> Comparison<'a> {
         Quantity::ALL.into_iter().filter(is_known)
     }
 
-    /// How many rows are beyond the limit, and their values together.
-    pub fn hidden(&self, limit: usize) -> (usize, Values) {
-        let hidden = self.changes.get(limit..).unwrap_or_default();
+    /// The values of rows together.
+    pub fn together<'c>(&self, changes: impl IntoIterator<Item = &'c Change>) -> Values {
         let mut values = Values::zero(&self.sides);
-        hidden.iter().for_each(|change| values.add(&change.values));
-        (hidden.len(), values)
+        changes.into_iter().for_each(|change| values.add(&change.values));
+        values
+    }
+}
+
+/// What became of a row, as JSON has it.
+pub fn fate(change: &Change) -> &'static str {
+    match change.fate {
+        Fate::Changed => "changed",
+        Fate::New => "new",
+        Fate::Gone => "gone",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Findings as sentences.
 
 use crate::rows::RanIn;
-use crate::{rows, unnamed};
+use crate::{rows, unnamed_functions};
 use memtoll_analysis::entered::{Entered, entered_by_all};
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
@@ -86,7 +86,7 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
         }
         What::FaultsAgain(_) => format!("More pages faulted at {place} than were asked for: {AGAIN}"),
         What::NoLines(lines) => no_lines(lines),
-        What::NoNames(NoNames { files }) => unnamed::sentence(recording, files),
+        What::NoNames(NoNames { files }) => unnamed_functions::sentence(recording, files),
         What::Wrapped(wrapped) => self::wrapped(recording, wrapped, share),
     }
 }

@@ -4,7 +4,7 @@
 //! they are not wanted.
 
 use memtoll_query::processor;
-use memtoll_query::unnamed;
+use memtoll_query::unnamed_functions;
 
 mod balance;
 mod call_paths;

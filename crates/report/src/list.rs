@@ -1,7 +1,7 @@
 //! What there is to choose from in a recording: marks, threads, processes, loaded files.
 
 use crate::processes::exit_text;
-use memtoll_query::list::Items;
+use memtoll_query::choices::Items;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 

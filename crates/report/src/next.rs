@@ -1,6 +1,6 @@
 //! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
-use crate::{first_screen, unnamed};
+use crate::{first_screen, unnamed_functions};
 use memtoll_analysis::findings::{NoNames, What};
 use memtoll_query::{Answer, Basis};
 use memtoll_text::wrap;
@@ -10,9 +10,9 @@ use memtoll_text::wrap;
 fn command(answer: &Answer) -> String {
     let Basis { recording, .. } = &answer.basis;
     let findings = || answer.findings.iter().flatten();
-    let file = unnamed::shell_word(&recording.path().display().to_string());
+    let file = unnamed_functions::shell_word(&recording.path().display().to_string());
     let missing = findings().find_map(|note| match &note.what {
-        What::NoNames(NoNames { files }) => unnamed::command(recording, files),
+        What::NoNames(NoNames { files }) => unnamed_functions::command(recording, files),
         What::NoLines(lines) => lines.command().map(str::to_owned),
         _ => None,
     });
@@ -21,11 +21,11 @@ fn command(answer: &Answer) -> String {
             first_screen::shown(answer).find_map(|(finding, _)| finding.found.site.as_ref()?.frame.zip(Some(finding)));
         let (frame, finding) = first?;
         // Advice is about source, which is not found without a name.
-        if let Some(module) = unnamed::module(&recording.frames, frame) {
-            let of_callers = || unnamed::callers(recording, frame);
-            return Some(unnamed::command(recording, &[module.to_owned()]).unwrap_or_else(of_callers));
+        if let Some(module) = unnamed_functions::module(&recording.frames, frame) {
+            let of_callers = || unnamed_functions::callers(recording, frame);
+            return Some(unnamed_functions::command(recording, &[module.to_owned()]).unwrap_or_else(of_callers));
         }
-        Some(format!("memtoll advise {file} {}", unnamed::shell_word(finding.place.as_deref()?)))
+        Some(format!("memtoll advise {file} {}", unnamed_functions::shell_word(finding.place.as_deref()?)))
     };
     missing.or_else(of_line).unwrap_or_else(|| format!("memtoll report {file}"))
 }

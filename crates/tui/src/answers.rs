@@ -2,6 +2,7 @@
 
 use crate::question::{Question, Reply, reply};
 use memtoll_model::Recording;
+use memtoll_query::Session;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -84,9 +85,10 @@ impl Desk {
 
     /// Replies to questions as long as the receiver is there.
     pub fn work<'r>(&self, recording: &'r Recording, to: &Sender<(Question, Outcome<'r>)>) {
+        let session = Session::new(recording);
         let mut question = self.take(None);
         loop {
-            let outcome = reply(recording, &question);
+            let outcome = reply(&session, &question);
             if to.send((question.clone(), outcome)).is_err() {
                 return;
             }

@@ -1,15 +1,15 @@
 //! The whole screen: what it shows, and what keys do to it.
 
 use crate::answers::{Answers, Outcome};
-use crate::band::{self, Band, Picking};
-use crate::browse::Scroll;
-use crate::choose::Choosing;
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
 use crate::keys::{Action, BINDINGS, action};
+use crate::process_choice::Choosing;
 use crate::question::Question;
+use crate::safe_text::{fit, safe, width, wrapped};
+use crate::scrolled_rows::Scroll;
 use crate::state::{GROUPS, State, View};
-use crate::text::{fit, safe, width, wrapped};
+use crate::timeline::{self, Band, Picking};
 use crate::views::{FlameView, LinesView, OverviewView, RecordingView, Shown, ThreadsView, TreeView, say};
 use crossterm::event::{KeyCode, KeyEvent};
 use memtoll_analysis::metric::TABLE;
@@ -103,9 +103,9 @@ impl<'r> App<'r> {
         let lines = all.height();
         header(&shown, &mut all.part(0, 1));
         let picking = if let Mode::Pick(picking) = self.mode { Some(picking) } else { None };
-        self.band.draw(&shown, picking, all.part(1, band::LINES));
-        tabs(&self.state, &mut all.part(1 + band::LINES, 1));
-        let top = 3 + band::LINES;
+        self.band.draw(&shown, picking, all.part(1, timeline::LINES));
+        tabs(&self.state, &mut all.part(1 + timeline::LINES, 1));
+        let top = 3 + timeline::LINES;
         let body = all.part(top, lines - top - 1);
         match &mut self.mode {
             Mode::Help(scroll) => help(scroll, body),

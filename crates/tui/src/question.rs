@@ -2,9 +2,7 @@
 
 use memtoll_advise::{Advice, Root, Wish, advise, read_sources};
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::wrappers::without_wrappers;
-use memtoll_model::Recording;
-use memtoll_query::{Answer, Query, ask};
+use memtoll_query::{Answer, Query, Session};
 
 /// A question about the recording.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,19 +28,18 @@ pub enum Reply<'r> {
 }
 
 /// The reply, or why there is none.
-pub fn reply<'r>(recording: &'r Recording, question: &Question) -> Result<Reply<'r>, String> {
+pub fn reply<'r>(session: &Session<'r>, question: &Question) -> Result<Reply<'r>, String> {
+    let recording = session.recording();
     match question {
         Question::Query(query) => {
-            let mut answer = ask(recording, query).map_err(|why| why.to_string())?;
+            let mut answer = session.ask(query).map_err(|why| why.to_string())?;
             // Sums are large, and nothing but the balance is made of them here.
             let balance = answer.basis.sums.take().map(|sums| Box::new(Balance::of_all(recording, &sums)));
             Ok(Reply::Answer(Box::new(answer), balance))
         }
         Question::Advice => {
-            let sums = ask(recording, &Query::default()).map_err(|why| why.to_string())?.basis.sums;
-            let sums = sums.ok_or("the recording has no sums")?;
-            let mut stacks = without_wrappers(recording, &sums);
-            let mut advice = advise(recording, &sums, &mut stacks, &Wish::default());
+            let (sums, view) = session.sums(&Query::default()).map_err(|why| why.to_string())?;
+            let mut advice = advise(recording, &sums, &mut session.stacks(&view), &Wish::default());
             let root = Root::of(recording, &advice.findings);
             read_sources(recording, &mut advice, &root, |_| true);
             Ok(Reply::Advice(Box::new(advice)))

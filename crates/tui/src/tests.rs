@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::question::reply;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use memtoll_model::Recording;
+use memtoll_query::Session;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ impl<'r> Seen<'r> {
                 return;
             }
             for question in wanted {
-                let outcome = reply(self.recording, &question);
+                let outcome = reply(&Session::new(self.recording), &question);
                 self.app.learn(question, outcome);
             }
         }
@@ -87,7 +88,7 @@ impl<'r> Seen<'r> {
                     skipped -= 1;
                     continue;
                 }
-                skipped = crate::text::width(cell.symbol()).saturating_sub(1);
+                skipped = crate::safe_text::width(cell.symbol()).saturating_sub(1);
                 shown += cell.symbol();
             }
             text += shown.trim_end();

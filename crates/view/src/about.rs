@@ -1,43 +1,64 @@
 //! What a recording is: the header of the page, and what there is to choose from.
 
+use crate::metrics;
+use crate::pack::Pack;
+use crate::packs::{About, AboutPack, ProcessOfRun, ThreadOfRun};
+use crate::recordings::{PARTS, Recordings};
+use crate::timeline;
 use memtoll_analysis::runners::{command, program, thread_name};
-use memtoll_model::Recording;
+use memtoll_model::{Image, Recording};
 use memtoll_text::format;
-use serde_json::{Value, json};
+use memtoll_trace::meta::Thread;
 
 /// Processes, and threads of all of them, that are listed.
 const MOST: usize = 2000;
 
+impl Recordings<'_> {
+    /// What the recording is, its time line, and the table of metrics.
+    pub(crate) fn about(&self) -> Pack {
+        let (timeline, live) = timeline::of(self.recording());
+        let mut pack = Pack::new(&AboutPack {
+            about: about(self.recording()),
+            metrics: metrics::describe(&self.tariff),
+            timeline,
+            parts: PARTS,
+            compares: !self.sides[0].is_empty(),
+            sources: self.settings.sources,
+            editor: self.settings.editor.template().to_owned(),
+            live: self.settings.live,
+        });
+        pack.columns("timeline", &live);
+        pack
+    }
+}
+
 /// The recording as a whole. Neither the host's name nor the folder in which the program was started is part of it.
-pub fn about(recording: &Recording) -> Value {
-    let clock = &recording.about.clock;
-    let ns = |units: u64| clock.seconds(units) * 1e9;
-    let processes = recording.images.iter().take(MOST).map(|image| {
-        json!({
-            "pid": image.about.pid,
-            "program": program(image),
-            "command": command(image),
-            "began_ns": ns(image.about.began),
-            "ended_ns": image.end.as_ref().map(|end| ns(end.ended)),
-        })
-    });
-    let threads = recording.images.iter().flat_map(|image| image.threads.iter().map(move |thread| (image, thread)));
-    let threads = threads.take(MOST).map(
-        |(image, thread)| json!({ "pid": image.about.pid, "tid": thread.tid, "name": thread_name(image, thread) }),
-    );
-    let name = recording.path().file_name().map(|name| name.to_string_lossy().into_owned());
-    json!({
-        "file": name,
-        "command": recording.about.command.join(" "),
-        "started": format::date(recording.about.started),
-        "duration_ns": ns(recording.ended()),
-        "processor": recording.about.machine.processor,
-        "processors": recording.about.machine.processors,
-        "events": recording.end.as_ref().map(|end| end.events),
-        "processes": processes.collect::<Vec<_>>(),
-        "process_count": recording.images.len(),
-        "threads": threads.collect::<Vec<_>>(),
-        "thread_count": recording.images.iter().map(|image| image.threads.len()).sum::<usize>(),
-        "notes": recording.damage.iter().chain(&recording.missing).chain(&recording.notes).collect::<Vec<_>>(),
-    })
+fn about(recording: &Recording) -> About {
+    let images = || recording.images.iter();
+    let threads = images().flat_map(|image| image.threads.iter().map(move |thread| (image, thread)));
+    let process = |image: &Image| ProcessOfRun {
+        pid: image.about.pid,
+        program: program(image).to_owned(),
+        command: command(image).to_string(),
+    };
+    let thread = |(image, thread): (&Image, &Thread)| ThreadOfRun {
+        pid: image.about.pid,
+        tid: thread.tid,
+        name: thread_name(image, thread).map(str::to_owned),
+    };
+    let of = &recording.about;
+    About {
+        file: recording.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        command: of.command.join(" "),
+        started: format::date(of.started),
+        duration_ns: of.clock.seconds(recording.ended()) * 1e9,
+        processor: of.machine.processor.clone(),
+        processors: of.machine.processors,
+        events: recording.end.as_ref().map(|end| end.events),
+        processes: images().take(MOST).map(process).collect(),
+        process_count: recording.images.len(),
+        threads: threads.take(MOST).map(thread).collect(),
+        thread_count: images().map(|image| image.threads.len()).sum(),
+        notes: recording.damage.iter().chain(&recording.missing).chain(&recording.notes).cloned().collect(),
+    }
 }

@@ -1,47 +1,58 @@
 //! What happens when: live bytes, allocations and page faults in intervals as narrow as a screen shows, and the marks and
 //! regions of that time.
 
-use crate::ask::Ask;
-use crate::engine::Engine;
 use crate::pack::Pack;
+use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns};
+use crate::recordings::Recordings;
 use memtoll_analysis::regions::runs;
 use memtoll_analysis::runners::Runners;
-use memtoll_query::{Shown, query};
+use memtoll_query::{Query, Shown};
 use memtoll_trace::meta::MarkKind;
-use serde_json::json;
 use std::cmp::Reverse;
-
-/// Intervals at the most. They are half as many at the least, and a screen shows half of them.
-const INTERVALS: usize = 4096;
 
 /// Marks and runs of regions at the most; there is no room for more.
 const MOST_MARKS: usize = 2000;
 
-impl Engine<'_> {
+/// Marks and runs of regions.
+struct Marked {
+    mark_names: Vec<String>,
+    region_names: Vec<String>,
+    marks: MarkColumns,
+    regions: RegionColumns,
+    left_out: usize,
+    region_count: usize,
+}
+
+impl Recordings<'_> {
     /// What happens in the time that is selected.
-    pub(crate) fn activity(&self, ask: &Ask) -> Result<Pack, String> {
-        let answer = self.ask(ask, query::View::Activity { intervals: INTERVALS })?;
+    pub(crate) fn activity(&self, query: &Query) -> Result<Pack, String> {
+        let answer = self.ask(query)?;
         let Shown::Activity(activity) = &answer.shown else { return Err("the answer is of something else".to_owned()) };
-        let mut pack = Pack::new();
-        pack.set("start_ns", activity.start_ns);
-        pack.set("interval_ns", activity.interval_ns);
-        pack.set("damage", json!(answer.missing));
-        let mut column = |name: &str, values: &[u64]| {
-            pack.column(name, &values.iter().map(|value| *value as f64).collect::<Vec<f64>>());
-        };
-        column("activity.live", &activity.live_bytes);
-        column("activity.allocations", &activity.allocations);
-        if let Some(faults) = &activity.faults {
-            column("activity.faults", faults);
-        }
         let selection = answer.basis.selection;
-        self.marks(selection.from, selection.to, &answer.basis.runners, &mut pack);
+        let marked = self.marks(selection.from, selection.to, &answer.basis.runners);
+        let mut pack = Pack::new(&ActivityPack {
+            start_ns: activity.start_ns,
+            interval_ns: activity.interval_ns,
+            damage: answer.missing.clone(),
+            marks: marked.mark_names,
+            regions: marked.region_names,
+            left_out: marked.left_out,
+            region_count: marked.region_count,
+        });
+        let column = |values: &[u64]| values.iter().map(|value| *value as f64).collect::<Vec<f64>>();
+        let (live, allocations) = (column(&activity.live_bytes), column(&activity.allocations));
+        pack.columns("activity", &ActivityColumns { live, allocations });
+        if let Some(faults) = &activity.faults {
+            pack.columns("activity", &FaultColumns { faults: column(faults) });
+        }
+        pack.columns("marks", &marked.marks);
+        pack.columns("regions", &marked.regions);
         Ok(pack)
     }
 
     /// Marks and runs of regions between two times, units: of too many, the longest runs, and marks evenly thinned out.
-    fn marks(&self, from: u64, to: u64, runners: &Runners, pack: &mut Pack) {
-        let ns = |units: u64| self.tariff().ns(units as f64);
+    fn marks(&self, from: u64, to: u64, runners: &Runners) -> Marked {
+        let ns = |units: u64| self.tariff.ns(units as f64);
         let mut instants = Vec::new();
         let mut regions = Vec::new();
         for (index, image) in self.recording().images.iter().enumerate() {
@@ -58,14 +69,17 @@ impl Engine<'_> {
         regions.sort_by_key(|(begin, end)| (Reverse(end.time.saturating_sub(begin.time)), begin.time));
         regions.truncate(MOST_MARKS);
         regions.sort_by_key(|(begin, end)| (begin.time, Reverse(end.time)));
-        let mut column = |name: &str, values: Vec<f64>| pack.column(name, &values);
-        column("marks.at", instants.iter().map(|mark| ns(mark.time)).collect());
-        column("regions.begin", regions.iter().map(|(begin, _)| ns(begin.time)).collect());
-        column("regions.end", regions.iter().map(|(_, end)| ns(end.time)).collect());
-        pack.set("marks", json!(instants.iter().map(|mark| &mark.name).collect::<Vec<_>>()));
-        pack.set("regions", json!(regions.iter().map(|(begin, _)| &begin.name).collect::<Vec<_>>()));
-        pack.set("left_out", left_out);
-        pack.set("region_count", region_count);
+        Marked {
+            mark_names: instants.iter().map(|mark| mark.name.clone()).collect(),
+            region_names: regions.iter().map(|(begin, _)| begin.name.clone()).collect(),
+            marks: MarkColumns { at: instants.iter().map(|mark| ns(mark.time)).collect() },
+            regions: RegionColumns {
+                begin: regions.iter().map(|(begin, _)| ns(begin.time)).collect(),
+                end: regions.iter().map(|(_, end)| ns(end.time)).collect(),
+            },
+            left_out,
+            region_count,
+        }
     }
 }
 

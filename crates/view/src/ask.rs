@@ -1,175 +1,126 @@
-//! What the front end asks.
+//! What the front end asks: a [`Query`] as everybody asks it, and which page of the answer it wants.
 
-use memtoll_analysis::sites::GroupBy;
-use memtoll_analysis::tree::By;
+use memtoll_analysis::metric::Metric;
+use memtoll_query::Query;
+use memtoll_query::query::When;
 use serde::Deserialize;
 
-/// A question about a part of a recording.
+/// A question about the recording that is shown.
 #[derive(Clone, Default, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
-    /// What is asked for.
-    pub what: What,
-    /// From when on, ns since the recording began.
-    pub from_ns: Option<f64>,
-    /// Until when.
-    pub to_ns: Option<f64>,
-    /// Processes that count, by number or name; none: all.
-    pub processes: Vec<String>,
-    /// Threads that count, by number or name; none: all.
-    pub threads: Vec<String>,
-    /// Only stacks of which a function, a file or a module matches.
-    pub filter: String,
-    /// Whether library frames are shown.
-    pub unfold: bool,
-    /// Whether wrappers of malloc are shown. Without this, their callers lead.
-    pub wrappers: bool,
-    /// Whether costs are charged to whom paid them.
-    pub paid: bool,
-    /// How rows are grouped.
-    pub group: Group,
-    /// Which part of a call tree.
-    pub tree: Part,
-    /// The span that this one is compared with, of the same recording.
-    pub base: Option<Base>,
-    /// The source file, as the recording names it.
-    pub file: String,
-    /// The type whose layout is wanted; empty: none.
-    pub type_name: String,
-    /// Which part of a map of memory.
-    pub memory: Memory,
-    /// Where generations begin.
-    pub borders: Borders,
+    /// What is selected, and what is shown of it.
+    pub query: Query,
+    /// What of the answer is wanted.
+    pub page: Page,
 }
 
-/// Which part of a map of memory.
+/// What of an answer is wanted.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Page {
+    /// What the query's view shows: a table (of call sites: with totals and findings or, if the query asks for patterns,
+    /// these), lanes or activity.
+    #[default]
+    Shown,
+    /// What the recording is, its time line, and the table of metrics.
+    About,
+    /// What to change, and what that saves. Of the whole run.
+    Advice,
+    /// A level of the query's tree, and what is below it as far as it is large enough to be seen.
+    Level(Level),
+    /// What changed: as a table or as a tree of both sides, by the query's view.
+    Changes(Changes),
+    /// A source file, and what its lines cost.
+    Source {
+        /// The file, as the recording names it.
+        file: String,
+    },
+    /// Where live blocks lie at the end of the selected time: a map, or the blocks of a range of addresses.
+    Memory {
+        /// The range's first address, and the first one behind it.
+        range: Option<(f64, f64)>,
+    },
+    /// What is live at the end of the selected time, by when it was acquired.
+    Generations {
+        /// Where generations begin.
+        borders: Borders,
+    },
+    /// Types of the blocks, and how the members of one lie in memory.
+    Layout {
+        /// The type; `None`: of none.
+        of: Option<String>,
+    },
+}
+
+/// A level of a call tree.
 #[derive(Clone, Default, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Memory {
-    /// Only the blocks from this address on; none: the map.
-    pub from: Option<f64>,
-    /// Only those below this one.
-    pub to: Option<f64>,
+pub struct Level {
+    /// The metrics whose numbers are wanted; none: all.
+    pub columns: Vec<Metric>,
+    /// Of a tree by modules or types, the one that leads to the level.
+    pub label: Option<String>,
+    /// The frames that lead to the level, by their ids.
+    pub path: Vec<u32>,
+}
+
+/// What is compared with the query's answer.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Changes {
+    /// The time before, of the same recording. Where there is a recording before, both are compared as a whole.
+    pub before: Option<When>,
+    /// Of a tree, the frames that lead to the level: whose (0: before, 1: after), and their ids.
+    pub path: Vec<(usize, u32)>,
 }
 
 /// Where generations of blocks begin.
-#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Borders {
     /// With the selection: what is older, and what is not.
-    #[default]
     Selection,
     /// With the selection and each mark in it or, where there are no marks, with each tenth of it.
     Marks,
 }
 
-/// A span of time that another one is compared with.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Base {
-    /// From when on, ns since the recording began.
-    pub from_ns: Option<f64>,
-    /// Until when.
-    pub to_ns: Option<f64>,
-}
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use memtoll_analysis::sites::GroupBy;
+    use memtoll_query::View;
 
-/// What an [`Ask`] asks for.
-#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum What {
-    /// What the recording is, and its time line.
-    About,
-    /// Sums, call sites and findings.
-    #[default]
-    Profile,
-    /// Sums by something else than call sites.
-    Groups,
-    /// Sizes, lifetimes and growth of blocks, by call site.
-    Patterns,
-    /// What to change, and what that saves. Of the whole run.
-    Advice,
-    /// Threads over time.
-    Lanes,
-    /// Live bytes, allocations and page faults over time; marks and regions.
-    Activity,
-    /// What changed, by call site: from another recording, of the whole runs, or from another span of this one.
-    Compare,
-    /// The same, as one call tree of both.
-    CompareTree,
-    /// A source file, and what its lines cost.
-    Source,
-    /// A part of a call tree, as far as it is large enough to be seen.
-    Tree,
-    /// Where live blocks lie at the end of the selected time.
-    Memory,
-    /// What is live at the end of the selected time, by when it was acquired.
-    Generations,
-    /// Types of the blocks, and how the members of one lie in memory.
-    Layout,
-}
-
-/// Which part of a call tree.
-#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Part {
-    /// From the allocations outwards.
-    pub reversed: bool,
-    /// The metric by which branches are large or small.
-    pub metric: String,
-    /// The metrics whose numbers are wanted; none: all.
-    pub columns: Vec<String>,
-    /// Only stacks through this function: what it calls, or who calls it.
-    pub function: Option<String>,
-    /// What the first branches are, if not frames.
-    pub by: Option<By>,
-    /// The one of these that leads to the branch from which on the tree is wanted, by its name.
-    pub label: Option<String>,
-    /// The frames that lead to the branch from which on the tree is wanted, by their ids.
-    pub path: Vec<u32>,
-    /// The same in a tree of before and after: whose frames (0: before, 1: after), and their ids.
-    pub path_of_both: Vec<(usize, u32)>,
-    /// The share that a branch must have to be seen, 0 to 1, of that from which on the tree is wanted.
-    pub least: f64,
-}
-
-/// By what [`What::Groups`] adds up.
-#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Group {
-    /// Threads.
-    #[default]
-    Thread,
-    /// Process images.
-    Process,
-}
-
-impl From<Group> for GroupBy {
-    fn from(group: Group) -> GroupBy {
-        match group {
-            Group::Thread => GroupBy::Thread,
-            Group::Process => GroupBy::Process,
-        }
-    }
-}
-
-impl Ask {
-    /// Whether wrappers of malloc are shown, as `memtoll report` has it.
-    pub(crate) fn shows_wrappers(&self) -> bool {
-        self.wrappers || self.unfold
+    /// What the front end sends, one of each: a test of it holds the file against what it sends.
+    pub(crate) fn questions() -> Vec<Ask> {
+        let all = include_str!("../../../viewer/tests/questions.json");
+        let all: Vec<serde_json::Value> = serde_json::from_str(all).unwrap();
+        let ask = |one: &serde_json::Value| serde_json::from_value(one.clone());
+        all.iter().map(|one| ask(one).unwrap_or_else(|error| panic!("{error}: {one}"))).collect()
     }
 
-    /// What is selected, whatever is asked of it.
-    pub(crate) fn selection(&self) -> Ask {
-        Ask {
-            what: What::default(),
-            group: Group::default(),
-            tree: Part::default(),
-            base: None,
-            file: String::new(),
-            type_name: String::new(),
-            memory: Memory::default(),
-            borders: Borders::default(),
-            ..self.clone()
-        }
+    #[test]
+    fn each_question_of_the_front_end_is_understood() {
+        let asks = questions();
+        let has =
+            |page: &Page| asks.iter().any(|ask| std::mem::discriminant(&ask.page) == std::mem::discriminant(page));
+        let pages = [
+            Page::Shown,
+            Page::About,
+            Page::Advice,
+            Page::Level(Level::default()),
+            Page::Changes(Changes::default()),
+            Page::Source { file: String::new() },
+            Page::Memory { range: None },
+            Page::Generations { borders: Borders::Marks },
+            Page::Layout { of: None },
+        ];
+        assert!(pages.iter().all(has));
+        let some = &asks[2].query;
+        assert_eq!(some.when, When::Span { from_ns: Some(1), to_ns: Some(2_000_000_000) });
+        assert_eq!((&some.processes[..], &some.threads[..]), (&["4711".to_owned()][..], &["io".to_owned()][..]));
+        assert_eq!((some.filter.as_deref(), some.unfold, some.wrappers, some.paid), (Some("app::"), true, true, true));
+        assert_eq!(some.view, View::Table { group: GroupBy::Site, limit: Some(2000) });
+        assert_eq!(asks[1].query.when, When::All);
     }
 }

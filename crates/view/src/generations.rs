@@ -1,17 +1,16 @@
 //! What is live at an instant, the end of the selected time, by when it was acquired.
 
-use crate::ask::{Ask, Borders};
-use crate::engine::Engine;
-use crate::metrics::COUNT;
+use crate::ask::Borders;
+use crate::frame_table::FrameTable;
 use crate::pack::Pack;
-use crate::profile::Sites;
+use crate::packs::GenerationsPack;
+use crate::recordings::Recordings;
+use crate::selections::Selected;
 use memtoll_analysis::generations::{Live, generations};
 use memtoll_analysis::runners::Runners;
-use memtoll_analysis::sites::{GroupBy, rows};
-use memtoll_query::query;
+use memtoll_analysis::sites::Row;
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
-use serde_json::json;
 use std::cmp::Reverse;
 
 /// Generations that a table has room for.
@@ -25,18 +24,16 @@ struct Border {
     mark: Option<String>,
 }
 
-impl Engine<'_> {
+impl Recordings<'_> {
     /// The live blocks of each call site, by generation.
-    pub(crate) fn generations(&mut self, ask: &Ask) -> Result<Pack, String> {
-        let answer = self.ask(ask, query::View::Totals)?;
-        let (selection, runners) = (answer.basis.selection, answer.basis.runners);
-        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+    pub(crate) fn generations(&self, selected: &Selected, borders: Borders) -> Pack {
+        let Selected { sums, rows: all, .. } = selected;
+        let (selection, runners) = (sums.selection, &sums.runners);
         let at = selection.to.min(self.recording().ended());
-        let borders = self.borders(ask, selection.from, at, &runners);
+        let borders = self.borders(borders, selection.from, at, runners);
         let times: Vec<u64> = borders.iter().map(|border| border.at).collect();
-        let found = generations(self.recording(), at, &times, &runners);
-        let all = rows(self.stacks(ask)?, &sums, GroupBy::Site);
-        let of_row = |row: &memtoll_analysis::sites::Row| {
+        let found = generations(self.recording(), at, &times, runners);
+        let of_row = |row: &Row| {
             let mut live = vec![Live::default(); times.len() + 1];
             for of_node in row.nodes.iter().filter_map(|node| found.of_node.get(node)) {
                 for (sum, one) in live.iter_mut().zip(of_node) {
@@ -49,28 +46,33 @@ impl Engine<'_> {
         let bytes = |row: usize| live[row].iter().fold(0u64, |sum, one| sum.saturating_add(one.bytes));
         let mut shown: Vec<usize> = (0..all.len()).filter(|row| live[*row].iter().any(|one| one.blocks > 0)).collect();
         shown.sort_by_key(|row| (Reverse(bytes(*row)), *row));
-        let mut pack = Pack::new();
-        pack.set("at_ns", self.tariff().ns(at as f64));
-        pack.set("begins_ns", json!(times.iter().map(|time| self.tariff().ns(*time as f64)).collect::<Vec<f64>>()));
-        pack.set("marks", json!(borders.iter().map(|border| &border.mark).collect::<Vec<_>>()));
-        pack.set("damage", json!(found.damage));
+        let sites = self.site_columns(&mut FrameTable::default(), all, &shown, 0);
+        let mut pack = Pack::new(&GenerationsPack {
+            at_ns: self.tariff.ns(at as f64),
+            begins_ns: times.iter().map(|time| self.tariff.ns(*time as f64)).collect(),
+            marks: borders.into_iter().map(|border| border.mark).collect(),
+            damage: found.damage,
+            types: sites.types,
+            site_others: 0,
+            texts: sites.texts,
+        });
+        pack.columns("sites", &sites.columns);
+        pack.columns("frames", &sites.frames);
         for generation in 0..=times.len() {
             let column = |of: &dyn Fn(&Live) -> f64| shown.iter().map(|row| of(&live[*row][generation])).collect();
             let (bytes, blocks): (Vec<f64>, Vec<f64>) =
                 (column(&|live| live.bytes as f64), column(&|live| live.blocks as f64));
-            pack.column(&format!("bytes.{generation}"), &bytes);
-            pack.column(&format!("blocks.{generation}"), &blocks);
+            pack.member("bytes", &generation.to_string(), &bytes);
+            pack.member("blocks", &generation.to_string(), &blocks);
         }
-        let sites = Sites { values: vec![[0; COUNT]; shown.len()], shown, others: 0 };
-        self.write(&mut pack, None, &all, &sites);
-        Ok(pack)
+        pack
     }
 
     /// Where generations begin after the first one, which began before all others: with the selection, and, if that is wanted,
     /// with each mark in it; where there are none, with equal parts of it.
-    fn borders(&self, ask: &Ask, from: u64, at: u64, runners: &Runners) -> Vec<Border> {
+    fn borders(&self, wanted: Borders, from: u64, at: u64, runners: &Runners) -> Vec<Border> {
         let first = (from > 0).then_some(Border { at: from, mark: None });
-        if ask.borders == Borders::Selection {
+        if wanted == Borders::Selection {
             return first.into_iter().collect();
         }
         let mut marks: FxHashMap<u64, String> = FxHashMap::default();

@@ -3,34 +3,38 @@
 //! ([`pack`]): from the server, one for each selection; in the page, one of the whole recording and one of each slice of
 //! its time.
 
-pub mod about;
+mod about;
 mod activity;
+mod advice;
 pub mod ask;
-mod branches;
+pub mod bounded_tree;
 pub mod bundle;
-mod compare;
-mod compare_trees;
+mod changed_trees;
+mod changes;
 pub mod engine;
-mod frames;
+mod frame_table;
 mod generations;
-mod lanes;
+mod groups;
+mod home_folders;
 mod layout;
-mod memory;
+mod memory_map;
 pub mod metrics;
 pub mod pack;
+mod packs;
 pub mod page;
 mod patterns;
-mod private;
 mod profile;
+mod recordings;
+mod selections;
 pub mod serve;
 pub mod settings;
-mod source;
 mod source_file;
+mod source_lines;
+mod thread_lanes;
 pub mod timeline;
-pub mod tree;
-mod wrappers;
+mod tree_level;
 
 pub use ask::Ask;
-pub use compare::Compared;
 pub use engine::Engine;
+pub use recordings::{Compared, Recordings};
 pub use settings::{Editor, Settings};

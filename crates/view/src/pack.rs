@@ -7,41 +7,62 @@
 //! ```
 //!
 //! All numbers are little-endian. A column has the smallest type that holds its numbers exactly. `viewer/src/model/pack.ts`
-//! reads it.
+//! reads it. Which packs there are, and what is in them, [`crate::packs`] declares.
 
+use crate::packs::{Columns, Declared};
 use serde_json::{Map, Value, json};
 
 /// A pack that is being filled.
 #[derive(Clone, Default)]
 pub struct Pack {
+    name: &'static str,
     head: Map<String, Value>,
     columns: Vec<Value>,
     data: Vec<u8>,
+    /// What was written, to be held against the declaration.
+    written: Vec<String>,
 }
 
 impl Pack {
-    /// An empty one.
-    pub fn new() -> Pack {
-        Pack::default()
+    /// A pack with this object.
+    pub(crate) fn new<D: Declared>(head: &D) -> Pack {
+        let head = match serde_json::to_value(head) {
+            Ok(Value::Object(head)) => head,
+            _ => Map::new(),
+        };
+        Pack { name: D::NAME, head, ..Pack::default() }
     }
 
-    /// Adds something to the object.
-    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.head.insert(name.to_owned(), value.into());
+    /// What it is called where it is declared.
+    #[cfg(test)]
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// What was added under this name.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.head.get(name)
-    }
-
-    /// Changes everything that was added to the object.
-    pub fn change(&mut self, change: impl Fn(&mut Value)) {
+    /// Changes everything in the object.
+    pub(crate) fn change(&mut self, change: impl Fn(&mut Value)) {
         self.head.values_mut().for_each(change);
     }
 
+    /// Adds columns, whose names begin with `prefix`.
+    pub(crate) fn columns(&mut self, prefix: &str, columns: &impl Columns) {
+        for (name, values) in columns.each() {
+            let name = format!("{prefix}.{name}");
+            self.written.push(name.clone());
+            self.column(&name, values);
+        }
+    }
+
+    /// Adds a column of a family: of columns that are as many as metrics, or as generations.
+    pub(crate) fn member(&mut self, family: &str, name: &str, values: &[f64]) {
+        if !self.written.iter().any(|known| known.strip_suffix(".*") == Some(family)) {
+            self.written.push(format!("{family}.*"));
+        }
+        self.column(&format!("{family}.{name}"), values);
+    }
+
     /// Adds a column. Numbers beyond 2^53 lose their last digits.
-    pub fn column(&mut self, name: &str, values: &[f64]) {
+    fn column(&mut self, name: &str, values: &[f64]) {
         let whole = values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
         let most = values.iter().copied().fold(0.0, f64::max);
         let kind = match () {
@@ -61,8 +82,9 @@ impl Pack {
         self.columns.push(json!([name, kind, values.len()]));
     }
 
-    /// The whole.
+    /// The whole. It has what its declaration says, which is looked at where tests run.
     pub fn bytes(mut self) -> Vec<u8> {
+        debug_assert_eq!(crate::packs::disagreement(self.name, &self.written), None);
         self.head.insert("columns".to_owned(), Value::Array(self.columns));
         let head = Value::Object(self.head).to_string();
         let mut bytes = Vec::with_capacity(4 + head.len() + self.data.len());
@@ -79,8 +101,8 @@ mod tests {
 
     #[test]
     fn columns_have_the_smallest_type_that_is_exact() {
-        let mut pack = Pack::new();
-        pack.set("name", "<x>");
+        let mut pack = Pack::default();
+        pack.head.insert("name".to_owned(), json!("<x>"));
         pack.column("small", &[0.0, 255.0]);
         pack.column("middle", &[256.0]);
         pack.column("signed", &[-1.0]);

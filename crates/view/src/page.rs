@@ -1,18 +1,18 @@
 //! One self-contained page: the front end, and packs of the whole recording and of slices of its time, compressed, which
 //! the browser itself unpacks.
 
-mod parts;
+mod time_parts;
 
-use crate::ask::Ask;
+use crate::ask::Changes;
+use crate::bounded_tree::{Tree, write_values};
 use crate::bundle::Bundle;
-use crate::compare::Compared;
-use crate::engine::Engine;
+use crate::home_folders::Private;
 use crate::metrics::Values;
 use crate::pack::Pack;
-use crate::private::Private;
+use crate::packs::{NothingPack, PartColumns, SourceText, SourcesPack};
 use crate::profile::Sites;
+use crate::recordings::{Compared, Recordings};
 use crate::source_file;
-use crate::tree::{Tree, write_values};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
@@ -20,10 +20,11 @@ use flate2::write::GzEncoder;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
-use parts::{Parts, Whole};
-use serde_json::{Map, Value, json};
+use memtoll_query::{Query, View};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::io::Write;
+use time_parts::{Parts, Whole};
 
 /// Bytes of a page at the most.
 pub const MOST_BYTES: usize = 5_000_000;
@@ -36,6 +37,12 @@ const DETAILS: [Detail; 5] = [
     Detail { nodes: 800, sites: 200 },
     Detail { nodes: 200, sites: 60 },
 ];
+
+/// Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them.
+const INTERVALS: usize = 4096;
+
+/// Rows of what changed; the others are one.
+const MOST_CHANGES: usize = 2000;
 
 /// Equal parts of the recording's time.
 const PARTS: usize = 50;
@@ -78,7 +85,7 @@ pub fn page(
 ) -> Result<String, String> {
     // The advice reads all events, too: meanwhile.
     std::thread::scope(|scope| {
-        let advice = scope.spawn(|| Engine::new(recording).advice(options.sources));
+        let advice = scope.spawn(|| Recordings::new(recording, Compared::default()).advice(options.sources));
         let advice = || advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         page_with(recording, compared, options, advice, tell)
     })
@@ -91,14 +98,14 @@ fn page_with(
     advice: impl FnOnce() -> Result<Pack, String>,
     tell: &dyn Fn(Step),
 ) -> Result<String, String> {
-    let sliced = Sliced::new(parts::borders(recording));
+    let sliced = Sliced::new(time_parts::borders(recording));
     sliced.cut(recording, |share| tell(Step::Reading(share)));
-    let mut engine = Engine::with_slices(recording, compared, &sliced);
-    let whole = Whole::of(&mut engine)?;
-    let parts = Parts::of(&mut engine, &whole, DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
+    let open = Recordings::new(recording, compared).with_slices(&sliced);
+    let whole = Whole::of(&open)?;
+    let parts = Parts::of(&open, &whole, DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
     tell(Step::Packing);
-    let mut before = compared.before.first().map(|first| Engine::new(first).folding_like(&engine.wrappers));
-    let whole_before = before.as_mut().map(Whole::of).transpose()?;
+    let before = open.before();
+    let whole_before = before.as_ref().map(Whole::of).transpose()?;
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {
         if !options.keep_paths {
@@ -106,24 +113,29 @@ fn page_with(
         }
         compressed(&pack.bytes())
     };
-    let (about, advice) = (finish(engine.about())?, finish(advice()?)?);
-    let activity = finish(engine.activity(&Ask::default())?)?;
-    let changes = finish(if before.is_some() { engine.compare(&Ask::default())? } else { Pack::new() })?;
+    let (about, advice) = (finish(open.about())?, finish(advice()?)?);
+    let activity = finish(open.activity(&Query::of(View::Activity { intervals: INTERVALS }))?)?;
+    let changes = finish(if before.is_some() {
+        open.changes(&Query::default(), Some(MOST_CHANGES), &Changes::default())?
+    } else {
+        Pack::new(&NothingPack {})
+    })?;
     let mut page = String::new();
     for detail in DETAILS {
-        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes), whole.sites(&engine, detail));
+        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes), whole.sites(&open, detail));
         let parts = parts.packs(&mut tree, &sites);
-        let patterns = engine.patterns_of(&Ask::default(), &whole.found, &sites)?;
-        let mut sources = Pack::new();
-        let texts = if options.sources { engine.texts(&whole.found.rows, &sites) } else { json!({}) };
-        sources.set("sources", texts);
+        let patterns = open.patterns(&whole.selected, &sites);
+        let texts = if options.sources { open.texts(&whole.selected.rows, &sites) } else { BTreeMap::new() };
+        let sources = Pack::new(&SourcesPack { sources: texts });
         let shown_before = match (&before, &whole_before) {
-            (Some(engine), Some(whole)) => {
-                whole.pack(engine, &Tree::of(&whole.tree, detail.nodes), &whole.sites(engine, detail))
+            (Some(open), Some(whole)) => {
+                let tree = Tree::of(&whole.tree, detail.nodes);
+                open.profile(&whole.selected, Some(&tree), &whole.sites(open, detail))
             }
-            _ => Pack::new(),
+            _ => Pack::new(&NothingPack {}),
         };
-        let mut data = vec![about.clone(), finish(whole.pack(&engine, &tree, &sites))?, finish(patterns)?];
+        let mut data =
+            vec![about.clone(), finish(open.profile(&whole.selected, Some(&tree), &sites))?, finish(patterns)?];
         data.extend([advice.clone(), activity.clone(), finish(sources)?, changes.clone(), finish(shown_before)?]);
         for part in parts {
             data.push(finish(part)?);
@@ -139,11 +151,11 @@ fn page_with(
 /// Bytes of source files in a page at the most.
 const MOST_SOURCE: usize = 2_000_000;
 
-impl Engine<'_> {
+impl Recordings<'_> {
     /// The texts of the files in which the call sites that are shown are, by path, largest call sites first.
-    fn texts(&self, rows: &[Row], sites: &Sites) -> Value {
+    fn texts(&self, rows: &[Row], sites: &Sites) -> BTreeMap<String, SourceText> {
         let frames = &self.recording().frames;
-        let mut texts = Map::new();
+        let mut texts = BTreeMap::new();
         let mut bytes = 0;
         for row in sites.shown.iter().map(|&index| &rows[index]) {
             let file = row.frame.and_then(|frame| frames.frame(frame).file).map(|file| frames.text(file));
@@ -153,15 +165,15 @@ impl Engine<'_> {
                 continue;
             }
             bytes += read.text.len();
-            texts.insert(file.to_owned(), json!({ "text": read.text, "is_newer": read.is_newer }));
+            texts.insert(file.to_owned(), SourceText { text: read.text, is_newer: read.is_newer });
         }
-        Value::Object(texts)
+        texts
     }
 }
 
 /// The numbers of some rows, behind their indices.
 fn write_part(pack: &mut Pack, prefix: &str, rows: &[(usize, Values)]) {
-    pack.column(&format!("{prefix}.index"), &rows.iter().map(|(index, _)| *index as f64).collect::<Vec<f64>>());
+    pack.columns(prefix, &PartColumns { index: rows.iter().map(|(index, _)| *index as f64).collect() });
     write_values(pack, prefix, &rows.iter().map(|(_, values)| *values).collect::<Vec<Values>>());
 }
 

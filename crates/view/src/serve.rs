@@ -2,19 +2,20 @@
 //! lets a browser in, once: the token in it is exchanged for a cookie. Requests that another site's page could have made
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
-mod guard;
-mod live;
-pub mod pages;
+mod access;
+mod growing;
+pub mod store_pages;
 
-use crate::ask::{Ask, What};
+use crate::ask::{Ask, Page};
 use crate::bundle::Bundle;
-use crate::compare::Compared;
-use crate::engine::{Engine, cuts};
+use crate::engine::Engine;
+use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
-use guard::{Entry, Guard};
-use live::Look;
+use access::{Entry, Guard};
+use growing::Look;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
+use memtoll_query::View;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
@@ -54,7 +55,7 @@ const DOCS: [(&str, &str); 3] = [
     ("/docs/viewer.md", include_str!("../../../docs/viewer.md")),
 ];
 
-pub use live::Growing;
+pub use growing::Growing;
 
 type Reply = Response<std::io::Cursor<Vec<u8>>>;
 
@@ -89,7 +90,7 @@ impl Listening {
     fn serve_complete(&self, recording: &Recording, compared: Compared, settings: &Settings, look: Option<&Look>) {
         let sliced = Sliced::new(cuts(recording));
         // A long answer keeps no other question waiting.
-        let engines = Engines::of(|| Engine::with_slices(recording, compared, &sliced).with(settings));
+        let engines = Engines::of(Recordings::new(recording, compared).with_slices(&sliced).with(settings));
         let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -131,11 +132,9 @@ struct Engines<'a> {
 }
 
 impl<'a> Engines<'a> {
-    fn of(engine: impl Fn() -> Engine<'a>) -> Engines<'a> {
-        let first = engine();
-        let like_first = || Mutex::new(engine().folding_like(&first.wrappers));
-        let (time, slow) = (like_first(), like_first());
-        Engines { selection: Mutex::new(first), time, slow }
+    fn of(open: Recordings<'a>) -> Engines<'a> {
+        let [time, slow] = [(); 2].map(|()| Mutex::new(Engine::new(open.again())));
+        Engines { selection: Mutex::new(Engine::new(open)), time, slow }
     }
 }
 
@@ -180,15 +179,15 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
     };
     // A question that made another thread panic says nothing about this one.
-    let engine = match ask.what {
-        What::Advice | What::Compare | What::CompareTree | What::Memory | What::Layout => &engines.slow,
-        What::Activity | What::Lanes => &engines.time,
+    let engine = match (&ask.page, &ask.query.view) {
+        (Page::Advice | Page::Changes(_) | Page::Memory { .. } | Page::Layout { .. }, _) => &engines.slow,
+        (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
         _ => &engines.selection,
     };
     let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = engine.answer(&ask);
     drop(engine);
-    if ask.what == What::Profile {
+    if matches!((&ask.page, &ask.query.view), (Page::Shown, View::Table { .. })) {
         // Wake the thread that waits for the first profile.
         shown.map(|shown| shown.send(()));
     }

@@ -1,17 +1,15 @@
 //! Live bytes over the whole recording, for the first sight of it.
 
-use crate::pack::Pack;
+use crate::packs::{Intervals, TimelineColumns};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::LiveCurve;
-use serde_json::json;
 
 /// Intervals of the curve of all processes.
 const INTERVALS: usize = 2048;
 
-/// Adds the time line: `timeline` and the column `timeline.live`, the highest number of live bytes in each interval. Of
-/// several processes, it is the sum of the highest of each, and so may be more than was live at any instant.
-pub fn write(recording: &Recording, pack: &mut Pack) {
+/// The time line: the highest number of live bytes in each interval. Of several processes, it is the sum of the highest of each, and so may be more than was live at any instant.
+pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
     let tariff = Tariff::of(recording);
     let ended = recording.ended().max(1);
     let width = ended as f64 / INTERVALS as f64;
@@ -23,16 +21,13 @@ pub fn write(recording: &Recording, pack: &mut Pack) {
         let until = image.end.as_ref().map_or(ended, |end| end.ended);
         add(&mut live, &summary.curve, width, until);
     }
-    pack.set(
-        "timeline",
-        json!({
-            "end_ns": tariff.ns(ended as f64),
-            "interval_ns": tariff.ns(width),
-            "sum_of_peaks": known > 1,
-            "known": known == recording.images.len(),
-        }),
-    );
-    pack.column("timeline.live", &live);
+    let intervals = Intervals {
+        end_ns: tariff.ns(ended as f64),
+        interval_ns: tariff.ns(width),
+        sum_of_peaks: known > 1,
+        known: known == recording.images.len(),
+    };
+    (intervals, TimelineColumns { live })
 }
 
 /// Adds a curve to intervals that are `width` long, until its process ends.

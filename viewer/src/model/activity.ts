@@ -2,6 +2,7 @@
 
 import { count } from "./format";
 import type { Column, Pack } from "./pack";
+import type { ActivityPack } from "./packs";
 
 export interface Span {
     from: number;
@@ -55,20 +56,21 @@ export function overBudget({ lengths, regionCount }: Activity, budget: number): 
     return `${atLeast}${count(over)} of ${count(regionCount)} over`;
 }
 
-export function activityOf(pack: Pack): Activity {
-    const [at, begin, end] = ["marks.at", "regions.begin", "regions.end"].map((name) => pack.column(name)) as [Column, Column, Column];
-    const regions = inRows(pack.get<string[]>("regions").map((name, index) => ({ name, from: begin[index]!, to: end[index]! })));
+export function activityOf(pack: Pack<ActivityPack>): Activity {
+    const [live, allocations, at, begin, end] = pack.all("activity.live", "activity.allocations", "marks.at", "regions.begin", "regions.end");
+    const { start_ns, interval_ns, marks, regions: names, region_count, left_out } = pack.head;
+    const regions = inRows(names.map((name, index) => ({ name, from: begin[index]!, to: end[index]! })));
     return {
-        start: pack.get("start_ns"),
-        interval: pack.get("interval_ns"),
-        live: pack.column("activity.live"),
-        allocations: pack.column("activity.allocations"),
+        start: start_ns,
+        interval: interval_ns,
+        live,
+        allocations,
         faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
-        marks: pack.get<string[]>("marks").map((name, index) => ({ name, at: at[index]! })),
+        marks: marks.map((name, index) => ({ name, at: at[index]! })),
         regions,
         lengths: Array.from(begin, (from, index) => end[index]! - from),
-        regionCount: pack.get<number>("region_count"),
-        leftOut: pack.get<number>("left_out") + begin.length - regions.length,
+        regionCount: region_count,
+        leftOut: left_out + begin.length - regions.length,
     };
 }
 

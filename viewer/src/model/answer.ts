@@ -1,7 +1,8 @@
 // What the server or the page says of a selection.
 
 import type { Unit } from "./format";
-import { Pack, type Column } from "./pack";
+import type { Column, Declared, Pack, With } from "./pack";
+import type { Balance, Intervals, Memory, ProfilePack, Totals, Wrappers } from "./packs";
 
 /** Columns of the lines, columns beside the call tree, facts of the first page. */
 export type List = "lines" | "tree" | "overview";
@@ -31,64 +32,10 @@ export interface Metric {
 /** The metrics that are shown there. */
 export const shownIn = (metrics: Metric[], list: List) => metrics.filter((metric) => metric.lists.includes(list));
 
-export interface About {
-    file: string;
-    command: string;
-    started: string;
-    duration_ns: number;
-    processor: string;
-    processors: number;
-    events: number | null;
-    processes: { pid: number; program: string; command: string }[];
-    process_count: number;
-    threads: { pid: number; tid: number; name: string | null }[];
-    thread_count: number;
-    notes: string[];
-}
-
-export interface Timeline {
-    end_ns: number;
-    interval_ns: number;
-    sum_of_peaks: boolean;
-    known: boolean;
+export interface Timeline extends Intervals {
     live: Column;
     /** Equal parts of the time, between which a mouse selects; only of a server. */
     parts: number;
-}
-
-/** A time and where the true one is in 95 of 100 recordings, ns. */
-export interface Part {
-    ns: number;
-    low: number;
-    high: number;
-}
-
-export interface Balance {
-    processor_ns: number | null;
-    plain: Part | null;
-    allocator: Part;
-    faults: Part;
-    zeroing: Part;
-    mapping: Part;
-    other_faults: Part;
-    recorder: Part | null;
-    rest: Part | null;
-    waiting_ns: number | null;
-    reading_ns: number | null;
-    sees_faults: boolean;
-}
-
-/** Bytes, as far as they are known. */
-export interface GiveOrTake {
-    bytes: number;
-    error: number;
-}
-
-/** What is in memory, and what is only mapped; null: not known, as of a part of the time. */
-export interface Memory {
-    resident: GiveOrTake | null;
-    at_end: GiveOrTake | null;
-    reserved: GiveOrTake | null;
 }
 
 export interface Finding {
@@ -98,19 +45,6 @@ export interface Finding {
     function: string | null;
     file: string | null;
     line: number | null;
-}
-
-/** Functions that allocate on behalf of others. */
-export interface Wrappers {
-    functions: string[];
-    /** The sentence that says that they are folded away; null: they are shown. */
-    folded: string | null;
-}
-
-export interface Totals {
-    values: Record<string, number>;
-    intervals: Record<string, [low: number, high: number]>;
-    processes: number;
 }
 
 export interface Frame {
@@ -168,23 +102,18 @@ export function frameOf(profile: Profile, number: number): Frame | null {
 }
 
 /** Columns of all metrics. Means stay sums: they are divided when they are shown. */
-export function numbersOf(pack: Pack, prefix: string, metrics: Metric[]): Numbers {
-    const numbers: Numbers = new Map();
-    for (const metric of metrics) {
-        const column = pack.column(`${prefix}.${metric.name}`);
-        numbers.set(metric.name, Float64Array.from(column));
-    }
-    return numbers;
+export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"], metrics: Metric[]): Numbers {
+    return new Map(metrics.map(({ name }) => [name, Float64Array.from(pack.member(family, name))]));
 }
 
-/** The frames of a pack; `prefix` begins the names of all of it. */
-export function framesOf(pack: Pack, prefix = ""): Frame[] {
-    const texts = pack.get<string[]>(`${prefix}texts`);
-    const [fn, full, file, line, module] = ["function", "full", "file", "line", "module"].map((name) =>
-        pack.column(`${prefix}frames.${name}`),
-    ) as [Column, Column, Column, Column, Column];
+/** The columns of frames. */
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+
+/** The frames of a pack; `prefix` begins the names of their columns. */
+export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
+    const of = (name: FrameColumn) => pack.column(`${prefix}${name}`);
+    const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
-    const id = pack.column(`${prefix}frames.id`);
     return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
         function: text(fn, index),
@@ -195,13 +124,13 @@ export function framesOf(pack: Pack, prefix = ""): Frame[] {
     }));
 }
 
+type SiteColumn = "sites.frame" | "sites.kind" | "sites.inlined" | "sites.element" | "sites.elements" | "sites.inlined_frames";
+
 /** The call sites of a pack. */
-export function sitesOf(pack: Pack, frames: Frame[]): Site[] {
-    const types = pack.get<string[]>("types");
-    const columns = ["frame", "type", "inlined", "element", "elements"].map((name) => pack.column(`sites.${name}`));
-    const [frame, type, inlined, element, elements] = columns as [Column, Column, Column, Column, Column];
-    const inlinedFrames = pack.column("sites.inlined_frames");
-    const others = pack.get<number>("site_others");
+export function sitesOf(pack: With<SiteColumn, Pick<ProfilePack["head"], "types" | "site_others">>, frames: Frame[]): Site[] {
+    const { types, site_others: others } = pack.head;
+    const [frame, kind, inlined, inlinedFrames] = [pack.column("sites.frame"), pack.column("sites.kind"), pack.column("sites.inlined"), pack.column("sites.inlined_frames")];
+    const [element, elements] = [pack.column("sites.element"), pack.column("sites.elements")];
     let next = 0;
     return Array.from({ length: frame.length }, (_, index): Site => {
         const first = next;
@@ -210,7 +139,7 @@ export function sitesOf(pack: Pack, frames: Frame[]): Site[] {
             index,
             frame: frame[index] ? (frames[frame[index]! - 1] ?? null) : null,
             inlined: Array.from(inlinedFrames.subarray(first, next), (number) => frames[number]!),
-            type: type[index] ? (types[type[index]! - 1] ?? "") : "",
+            type: kind[index] ? (types[kind[index]! - 1] ?? "") : "",
             element: element[index] ?? 0,
             elements: elements[index] ?? 0,
             others: others > 0 && index === frame.length - 1 ? others : 0,
@@ -218,27 +147,15 @@ export function sitesOf(pack: Pack, frames: Frame[]): Site[] {
     });
 }
 
-export function profileOf(pack: Pack, metrics: Metric[]): Profile {
-    const frames = framesOf(pack);
-    return {
-        totals: pack.get<Totals>("totals"),
-        balance: pack.get("balance"),
-        memory: pack.get("memory"),
-        findings: pack.get("findings"),
-        wrappers: pack.get("wrappers"),
-        damage: pack.get("damage"),
-        frames,
-        sites: sitesOf(pack, frames),
-        siteNumbers: numbersOf(pack, "sites", metrics),
-        tree: pack.has("tree.parent")
-            ? {
-                  parent: pack.column("tree.parent"),
-                  frame: pack.column("tree.frame"),
-                  others: pack.column("tree.others"),
-                  numbers: numbersOf(pack, "tree", metrics),
-              }
-            : null,
+export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
+    const { totals, balance, memory, findings, wrappers, damage, texts } = pack.head;
+    const frames = framesOf(pack, texts, "");
+    const treeOf = (): CallTree => {
+        const [parent, frame, others] = pack.all("tree.parent", "tree.frame", "tree.others");
+        return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
+    const sites = sitesOf(pack, frames);
+    return { totals, balance, memory, findings, wrappers, damage, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */

@@ -4,6 +4,7 @@ import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answe
 import { count } from "./format";
 import { frameName, siteName } from "./names";
 import type { Pack } from "./pack";
+import type { ChangesPack } from "./packs";
 
 export type Side = "before" | "after";
 
@@ -38,27 +39,22 @@ function withRest(told: Comparison, rest: Change[]): Comparison {
     return { ...told, changes: [...told.changes, ...rest.filter(isSomething)] };
 }
 
-interface Told extends Omit<Frame, "id"> {
-    type: string | null;
-    fate: Change["fate"];
-}
-
 const comparedOf = (all: Metric[]) => all.filter((one) => one.compared && one.known);
 
 /** What a server says. */
-export function comparisonOf(pack: Pack, all: Metric[]): Comparison {
-    const rows = pack.get<Told[]>("rows");
+export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison {
+    const { rows, others, files } = pack.head;
     const exceeds = pack.column("compare.exceeds");
     const changes = rows.map((row, at): Change => {
-        const frame = row.full ? { ...row, id: 0, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
-        return { frame, name: frame ? frameName(frame) : row.function, type: row.type ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
+        const frame = row.full ? { id: 0, function: row.function, full: row.full, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
+        return { frame, name: frame ? frameName(frame) : row.function, type: row.kind ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
     });
-    const value = (side: Side, metric: Metric, at: number) => pack.column(`${side}.${metric.name}`)[at] ?? 0;
+    const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] ?? 0;
     // NaN: not known, or counted.
-    const margin = (metric: Metric, at: number) => pack.column(`margin.${metric.name}`)[at] || 0;
+    const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
     // Behind the rows: those that are not told one by one, what is in no row, and all.
-    const rest = [together(`${count(pack.get<number>("others"))} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
-    return withRest({ files: pack.get("files"), metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
+    const rest = [together(`${count(others)} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
+    return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 
 /** Two selections of one recording, which have the same call sites. */

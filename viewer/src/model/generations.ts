@@ -1,8 +1,9 @@
 // What is live at an instant, by when it was acquired.
 
 import { framesOf, sitesOf, type Site } from "./answer";
-import { groupKey, groupName } from "./groups";
+import { groupKey, groupName } from "./site_groups";
 import type { Pack } from "./pack";
+import type { GenerationsPack } from "./packs";
 
 export interface Generation {
     /** When it begins, ns; null: with the recording. */
@@ -28,14 +29,13 @@ export interface Generations {
     damage: string[];
 }
 
-export function generationsOf(pack: Pack, group: string): Generations {
-    const marks = pack.get<(string | null)[]>("marks");
-    const begins = pack.get<number[]>("begins_ns");
-    const all = [{ begin: null, mark: null }, ...begins.map((begin, index) => ({ begin, mark: marks[index] ?? null }))];
-    const column = (what: string) => all.map((_, index) => pack.column(`${what}.${index}`));
+export function generationsOf(pack: Pack<GenerationsPack>, group: string): Generations {
+    const { at_ns, begins_ns, marks, damage, texts } = pack.head;
+    const all = [{ begin: null, mark: null }, ...begins_ns.map((begin, index) => ({ begin, mark: marks[index] ?? null }))];
+    const column = (what: "bytes" | "blocks") => all.map((_, index) => pack.member(what, index));
     const [bytes, blocks] = [column("bytes"), column("blocks")];
     const rows = new Map<string, Survivors>();
-    for (const site of sitesOf(pack, framesOf(pack))) {
+    for (const site of sitesOf(pack, framesOf(pack, texts, ""))) {
         const key = groupKey(site, group);
         let row = rows.get(key);
         if (!row) rows.set(key, (row = { key, name: groupName(site, group), site, bytes: all.map(() => 0), blocks: all.map(() => 0) }));
@@ -44,7 +44,7 @@ export function generationsOf(pack: Pack, group: string): Generations {
             row.blocks[index]! += blocks[index]![site.index]!;
         }
     }
-    return { at: pack.get("at_ns"), all, rows: [...rows.values()], damage: pack.get("damage") };
+    return { at: at_ns, all, rows: [...rows.values()], damage };
 }
 
 /** What became of the blocks of one row between two instants. */

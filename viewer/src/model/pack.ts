@@ -1,4 +1,4 @@
-// A JSON object and columns of numbers in one piece; crates/view/src/pack.rs writes it.
+// A JSON object and columns of numbers in one piece; crates/view/src/pack.rs writes it, packs.ts says what is in which.
 
 export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
@@ -11,13 +11,26 @@ const TYPES: Record<string, { bytes: number; of: (buffer: ArrayBuffer) => Column
     f64: { bytes: 8, of: (buffer) => new Float64Array(buffer) },
 };
 
-export class Pack {
+/** What crates/view/src/packs declares of a pack; packs.ts has it for each. */
+export interface Declared {
+    head: object;
+    column: string;
+    family: string;
+}
+
+/** A pack that has these columns, and maybe others. */
+export interface With<Name extends string, Head = object> {
+    readonly head: Head;
+    readonly column: (name: Name) => Column;
+}
+
+export class Pack<D extends Declared> {
     private constructor(
-        readonly head: Record<string, unknown>,
+        readonly head: D["head"],
         private readonly columns: Map<string, Column>,
     ) {}
 
-    static read(buffer: ArrayBuffer): Pack {
+    static read<D extends Declared>(buffer: ArrayBuffer): Pack<D> {
         const length = new DataView(buffer).getUint32(0, true);
         const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Head;
         const columns = new Map<string, Column>();
@@ -29,20 +42,29 @@ export class Pack {
             columns.set(name, known.of(buffer.slice(at, at + known.bytes * count)));
             at += known.bytes * count;
         }
-        return new Pack(head, columns);
+        return new Pack<D>(head as D["head"], columns);
     }
 
-    get<T>(name: string): T {
-        return this.head[name] as T;
-    }
-
-    column(name: string): Column {
+    private find(name: string): Column {
         const column = this.columns.get(name);
         if (!column) throw new Error(`expected a column ${name}`);
         return column;
     }
 
-    has(name: string): boolean {
+    column(name: D["column"]): Column {
+        return this.find(name);
+    }
+
+    all<const Names extends readonly D["column"][]>(...names: Names): { [At in keyof Names]: Column } {
+        return names.map((name) => this.find(name)) as { [At in keyof Names]: Column };
+    }
+
+    /** A column of a family, of which there is one for each metric or the like. */
+    member(family: D["family"], name: string | number): Column {
+        return this.find(`${family}.${name}`);
+    }
+
+    has(name: D["column"]): boolean {
         return this.columns.has(name);
     }
 }

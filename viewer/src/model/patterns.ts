@@ -1,7 +1,8 @@
 // How call sites use memory: histograms that add up.
 
-import { cellsOf, type Cells } from "./cells";
+import { cellsOf, type Cells } from "./size_lifetime";
 import type { Column, Pack } from "./pack";
+import type { PatternsPack } from "./packs";
 
 export interface Bin {
     low: number;
@@ -21,22 +22,22 @@ export interface Patterns {
     acquiring: Column;
 }
 
-function binsOf(pack: Pack, name: string, sites: number): Bin[][] {
+function binsOf(pack: Pack<PatternsPack>, name: "sizes" | "lifetimes", sites: number): Bin[][] {
     const all: Bin[][] = Array.from({ length: sites }, () => []);
-    const [site, low, high, counts] = ["site", "low", "high", "count"].map((column) => pack.column(`${name}.${column}`)) as [Column, Column, Column, Column];
+    const [site, low, high, counts] = pack.all(`${name}.site`, `${name}.low`, `${name}.high`, `${name}.count`);
     for (let at = 0; at < site.length; at++) all[site[at]!]?.push({ low: low[at]!, high: high[at]!, count: counts[at]! });
     return all;
 }
 
-export function rowsOf(pack: Pack, sites: number): Patterns {
+export function rowsOf(pack: Pack<PatternsPack>, sites: number): Patterns {
     return {
         sizes: binsOf(pack, "sizes", sites),
         lifetimes: binsOf(pack, "lifetimes", sites),
         cells: cellsOf(pack, sites),
-        grownSteps: pack.column("grown.steps"),
-        grownBlocks: pack.column("grown.blocks"),
-        elsewhere: pack.column("elsewhere"),
-        acquiring: pack.column("acquiring"),
+        grownSteps: pack.column("rows.grown_steps"),
+        grownBlocks: pack.column("rows.grown_blocks"),
+        elsewhere: pack.column("rows.elsewhere"),
+        acquiring: pack.column("rows.acquiring"),
     };
 }
 

@@ -2,9 +2,7 @@
 
 import { frameOf, numbersOf, valueOf, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
-
-/** Texts of source files in a page, by path. */
-export type Texts = Record<string, { text: string; is_newer: boolean }>;
+import type { SourcePack, SourcesPack } from "./packs";
 
 /** Numbers of lines. */
 export interface Costs {
@@ -32,16 +30,16 @@ function linesOf(text: string): string[] {
 }
 
 /** What a server says. */
-export function sourceFileOf(pack: Pack, metrics: Metric[]): SourceFile {
-    const text = pack.get<string | undefined>("text");
-    const costs = (name: string): Costs => ({ at: new Map(Array.from(pack.column(`${name}.line`), (line, row) => [line, row])), numbers: numbersOf(pack, name, metrics) });
+export function sourceFileOf(pack: Pack<SourcePack>, metrics: Metric[]): SourceFile {
+    const { text, why, is_newer, functions } = pack.head;
+    const costs = (name: "own" | "through"): Costs => ({ at: new Map(Array.from(pack.column(`${name}.line`), (line, row) => [line, row])), numbers: numbersOf(pack, name, metrics) });
     return {
-        lines: text === undefined ? null : linesOf(text),
-        why: pack.get<string | undefined>("why") ?? "",
-        isNewer: pack.get<boolean | undefined>("is_newer") ?? false,
+        lines: text === null ? null : linesOf(text),
+        why: why ?? "",
+        isNewer: is_newer,
         own: costs("own"),
         through: costs("through"),
-        functions: new Map(Array.from(pack.column("through.line"), (line, row) => [line, pack.get<string[]>("functions")[row] ?? ""])),
+        functions: new Map(Array.from(pack.column("through.line"), (line, row) => [line, functions[row] ?? ""])),
     };
 }
 
@@ -59,7 +57,7 @@ function added(rows: [line: number, row: number][], of: Numbers): Costs {
 }
 
 /** What a page says: of its call sites, and of its call tree. */
-export function sourceFileIn(profile: Profile, file: string, texts: Texts): SourceFile {
+export function sourceFileIn(profile: Profile, file: string, texts: SourcesPack["head"]["sources"]): SourceFile {
     const sites = profile.sites.filter((site) => site.frame?.file === file).map((site): [number, number] => [site.frame!.line, site.index]);
     const { tree } = profile;
     const through: [number, number][] = [];

@@ -1,58 +1,8 @@
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
+import type { Change, Range, Verified } from "../model/advice";
 import { count, counted, number, percent, time, type Unit } from "../model/format";
-import { selectionOf } from "../model/state";
-import { PlaceLink } from "../parts";
-
-interface Range {
-    low: number;
-    likely: number;
-    /** null where there is no known upper bound. */
-    high: number | null;
-}
-
-interface Change {
-    rule: string;
-    id: string;
-    function: string;
-    file: string | null;
-    line: number | null;
-    type: string | null;
-    evidence: { text: string[] };
-    change: string;
-    snippet: string;
-    saves: Record<string, Range>;
-    verified: Verified | null;
-    assumptions: string[];
-    conflicts: string[];
-    confidence: string;
-}
-
-interface Saved {
-    median: number;
-    low: number;
-    high: number;
-}
-
-/** What the change saved when `memtoll verify` measured it. */
-interface Verified {
-    rounds: number;
-    confidence: number;
-    measured: number;
-    commands: [before: string, after: string];
-    as_predicted: boolean | null;
-    cpu_ns: Saved | null;
-    wall_ns: Saved | null;
-    faults: Saved | null;
-    resident_peak_bytes: Saved | null;
-}
-
-interface Advised {
-    findings: Change[];
-    processor_ns: number | null;
-    below_threshold: number;
-    threshold: number;
-}
+import { PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
@@ -75,9 +25,8 @@ function saving({ low, high }: Range, title: string, unit: Unit): string {
 /** What to change in the program, and what that saves: cards, the one that saves most first. */
 export function Advice() {
     const { source, state } = useShown();
-    const selection = selectionOf(state);
     const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !state.filter;
-    const loaded = useLoaded(isWhole ? "advice" : null, async (signal) => (await source.ask("advice", selection, "", signal)).get<Advised>("advice"));
+    const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
     if (!isWhole) return null;
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     const advice = loaded.value;

@@ -2,14 +2,14 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
-import { timeAt } from "../model/axis";
+import { timeAt } from "../model/time_axis";
 import { exact, number, percent, signed } from "../model/format";
 import type { Comparison } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, Heading, Name, Search } from "../parts";
+import { Define, Empty, Heading, Name, Search } from "../widgets";
 import { Table } from "../table";
-import { Difference } from "./difference";
+import { Difference } from "./changed_tree";
 
 /** `0 s to 1.20 s`. */
 function spanOf(span: Base, end: number): string {

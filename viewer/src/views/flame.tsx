@@ -2,7 +2,7 @@ import { useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { number, percent } from "../model/format";
 import type { TreeItem } from "../model/tree";
-import { DirectionChoice, Empty, MetricChoice, Search } from "../parts";
+import { DirectionChoice, Empty, MetricChoice, Search } from "../widgets";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** A tree that is not there yet. */

@@ -2,10 +2,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useSize } from "../hooks";
-import { layout, type Box } from "../model/flame";
+import { layout, type Box } from "../model/flame_layout";
 import { number, percent } from "../model/format";
 import type { Unit } from "../model/format";
-import { save } from "../model/copy";
+import { save } from "../model/table_text";
 import { labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 

@@ -5,7 +5,7 @@ import { generationsOf, type Generation, type Survivors } from "../model/generat
 import { bytes, count, exact, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, GroupChoice, Name, Search } from "../parts";
+import { Define, Empty, GroupChoice, Name, Search } from "../widgets";
 import { Table } from "../table";
 import { groupOf } from "./snapshots";
 

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { cellFrom, cellText, fewestOf, gridOf, lifetimeText, lowest, sizeText, stepOf, type Cell } from "../model/cells";
+import { cellFrom, cellText, fewestOf, gridOf, lifetimeText, lowest, sizeText, stepOf, type Cell } from "../model/size_lifetime";
 import { blocks, bytes, count, percent, shortCount, time } from "../model/format";
 
 /** How dark a step is, percent of the way to the color of most blocks. */

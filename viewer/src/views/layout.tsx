@@ -2,9 +2,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { count, counted, number, percent } from "../model/format";
-import { memberText, partsOf, sizeText, type Layout, type ListedType } from "../model/layout";
+import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
 import { selectionOf } from "../model/state";
-import { Define, EditorLink, Empty, PlaceLink } from "../parts";
+import { Define, EditorLink, Empty, PlaceLink } from "../widgets";
 import { Table } from "../table";
 
 /** How the members of a type lie in memory, times its live objects. */
@@ -13,10 +13,7 @@ export function LayoutView() {
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify([selection, state.type]), (signal) => source.layout(selection, state.type, signal));
     const pack = loaded.value;
-    const types = pack?.get<ListedType[]>("types") ?? [];
-    const layout = pack?.get<Layout | null>("layout") ?? null;
-    const why = pack?.get<string>("why") ?? "";
-    const newer = pack?.get<string | null>("newer") ?? null;
+    const { types, layout, newer, why } = pack?.head ?? { types: [], layout: null, newer: null, why: "" };
     const [typed, setTyped] = useState(state.type);
     useEffect(() => setTyped(state.type), [state.type]);
     const parts = useMemo(() => (layout ? partsOf(layout) : []), [layout]);

@@ -2,13 +2,13 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
-import { cellFrom, countIn, lifetimeText, sizeText } from "../model/cells";
+import { cellFrom, countIn, lifetimeText, sizeText } from "../model/size_lifetime";
 import { blocks, bytes, count, counted, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, Search } from "../parts";
+import { Empty, Name, Search } from "../widgets";
 import { Table } from "../table";
 import { HeatMap } from "./heat_map";
 
@@ -16,7 +16,7 @@ import { HeatMap } from "./heat_map";
 export function Lifetimes() {
     const { source, profile, recording, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.ask("patterns", selection, "", signal));
+    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.patterns(selection, signal));
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     const all = useMemo(() => (loaded.value ? rowsOf(loaded.value, profile.sites.length) : null), [loaded.value, profile]);
     const shown = useMemo(() => {

@@ -3,12 +3,13 @@ import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
 import { numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
-import { groupKey } from "../model/groups";
+import { groupKey } from "../model/site_groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
+import type { GroupsPack } from "../model/packs";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../widgets";
 import { Table } from "../table";
 
 const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
@@ -51,10 +52,9 @@ function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
 }
 
 /** Rows that the server added up. */
-function askedRows(pack: Pack, metrics: Metric[]): Row[] {
+function askedRows(pack: Pack<GroupsPack>, metrics: Metric[]): Row[] {
     const numbers = numbersOf(pack, "groups", metrics);
-    const others = pack.get<number>("site_others");
-    const labels = pack.get<string[]>("labels");
+    const { site_others: others, labels } = pack.head;
     const names = others > 0 ? [...labels, `${count(others)} others`] : labels;
     return names.map((name, at) => ({ key: `${at}`, name, site: null, frame: null, numbers, at }));
 }
@@ -64,7 +64,7 @@ export function Lines() {
     const groups = GROUPS.filter((one) => source.asks || !ASKED.includes(one));
     const group = groups.find((one) => one === state.group) ?? "line";
     const selection = selectionOf(state);
-    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.ask("groups", selection, group, signal));
+    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.groups(selection, group, signal));
     const [columns, nothing] = useMemo(() => {
         const shown = shownIn(recording.metrics, "lines");
         // A column of zeros tells nothing that a sentence does not.

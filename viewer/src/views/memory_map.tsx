@@ -2,10 +2,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
 import { bytes, count, counted, exact, percent, time } from "../model/format";
-import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory";
+import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name } from "../parts";
+import { Define, Empty, Name } from "../widgets";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
@@ -25,7 +25,7 @@ function nameOf(site: MapSite | null): string {
 export function MemoryMap() {
     const { source, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => memoryMapOf(await source.memory(selection, null, signal)));
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => memoryMapOf(await source.memory(selection, signal)));
     const map = loaded.value;
     const isAge = state.map === "age";
     useEffect(() => {
@@ -207,7 +207,7 @@ function Blocks() {
     const { source, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
     const range = rangeOf(state.range)!;
-    const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.memory(selection, range, signal)));
+    const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.blocks(selection, range, signal)));
     const list = loaded.value?.list ?? [];
     useEffect(() => {
         setCopy(() => ({ heads: ["address", "bytes", "age", "line", "type"], rows: list.map((block) => [hex(block.address), String(block.size), time(block.age), nameOf(block.site), block.site?.type ?? ""]) }));

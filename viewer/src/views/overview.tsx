@@ -1,10 +1,11 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { shownIn, totalOf, valueOf, type Balance, type GiveOrTake, type Memory, type Part, type Site } from "../model/answer";
+import { shownIn, totalOf, valueOf, type Site } from "../model/answer";
 import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
-import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../parts";
+import type { Balance, GiveOrTake, Memory, Part } from "../model/packs";
+import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
 interface Slice {
     name: string;

@@ -7,7 +7,7 @@ import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, MetricChoice, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, MetricChoice, Search } from "../widgets";
 
 /** Source files, and what their lines cost. */
 export function SourceView() {

@@ -1,18 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
-import { timeAt } from "../model/axis";
-import type { Column, Pack } from "../model/pack";
+import { timeAt } from "../model/time_axis";
+import type { Pack } from "../model/pack";
+import type { LanesPack } from "../model/packs";
 import { count, counted, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
-import { Define, Empty } from "../parts";
+import { Define, Empty } from "../widgets";
 import { Table } from "../table";
-
-interface Thread {
-    pid: number;
-    tid: number | null;
-    name: string | null;
-}
 
 /** Parts of a lane, and the names of their colors. */
 const KINDS = [
@@ -22,30 +17,30 @@ const KINDS = [
     ["off", "off the CPU"],
 ] as const;
 
+type Kind = (typeof KINDS)[number][0] | "alive";
+
 /** What each thread did: lanes over what the time line shows, if that is a part of the run, or else over the selected span. */
 export function Threads() {
     const { source, state } = useShown();
     const isZoomed = state.left !== null || state.right !== null;
     const selection = { ...selectionOf(state), ...(isZoomed ? { from: state.left, to: state.right } : {}) };
-    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.ask("lanes", selection, "", signal));
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.lanes(selection, signal));
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     if (!loaded.value) return <Empty>Reading all events …</Empty>;
-    if (loaded.value.get<Thread[]>("lanes").length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
+    if (loaded.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
     return <Lanes pack={loaded.value} loading={loaded.loading} />;
 }
 
-function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
+function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
     const { theme, setCopy } = useShown();
-    const threads = pack.get<Thread[]>("lanes");
-    const sees = pack.get<boolean>("sees_switches");
-    const isKnown = { allocator: true, faulting: pack.get<boolean>("times_faults"), waiting: sees, off: sees };
+    const { lanes: threads, sees_switches: sees, times_faults, interval_ns: interval, start_ns: start, count: total, waits: waitCount } = pack.head;
+    const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
-    const interval = pack.get<number>("interval_ns");
     const sums = useMemo(
         () =>
             threads.map((_, index) => {
-                const sum = (name: string) => {
+                const sum = (name: Kind) => {
                     const column = pack.column(`lanes.${name}`);
                     let thousandths = 0;
                     for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
@@ -63,7 +58,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
         for (const wait of waits) sums[wait.lane]!.set(wait.holder, (sums[wait.lane]!.get(wait.holder) ?? 0) + wait.ended - wait.began);
         return sums.map((sum) => [...sum].sort((a, b) => b[1] - a[1]));
     }, [waits]);
-    const isMore = pack.get<number>("waits") > waits.length;
+    const isMore = waitCount > waits.length;
     const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${nameOf(lane)} ${isMore ? "at least " : ""}${time(ns)}`);
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
@@ -74,9 +69,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
         return () => setCopy(null);
     }, [pack]);
     const hasWaits = sees && waits.length > 0;
-    const total = pack.get<number>("count");
     const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, 80px)${hasWaits ? " minmax(120px, 200px)" : ""}`;
-    const start = pack.get<number>("start_ns");
     const [from, to] = [start, start + interval * intervals];
     return (
         <div class="fill">
@@ -92,7 +85,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                 <span class="soft">
                     {pointed
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
-                        : waits.length > 0 && `${count(pack.get<number>("waits"))} waits in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
+                        : waits.length > 0 && `${count(waitCount)} waits in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
                 {loading && <span class="soft">adding up …</span>}
             </div>
@@ -147,8 +140,8 @@ interface Wait {
     ended: number;
 }
 
-function waitsOf(pack: Pack): Wait[] {
-    const [lane, holder, began, ended] = ["lane", "holder", "began", "ended"].map((name) => pack.column(`waits.${name}`)) as [Column, Column, Column, Column];
+function waitsOf(pack: Pack<LanesPack>): Wait[] {
+    const [lane, holder, began, ended] = pack.all("waits.lane", "waits.holder", "waits.began", "waits.ended");
     return Array.from(lane, (lane, at) => ({ lane, holder: holder[at] ? holder[at]! - 1 : null, began: began[at]!, ended: ended[at]! }));
 }
 
@@ -173,12 +166,12 @@ function Arrows({ waits, pointed, span: [from, to], template, height }: { waits:
 }
 
 /** Each interval as a column whose parts have the heights of their shares. */
-function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
+function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack<LanesPack>; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
     const high = ROW - 4;
     useCanvas(canvas, { width, height: high }, (ctx) => {
-        const part = (name: string, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
+        const part = (name: Kind, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
         const colors = Object.fromEntries(["allocator", "faulting", "waiting", "off", "program"].map((name) => [name, colorOf(name === "faulting" ? "--faults" : `--${name}`)]));
         for (let at = 0; at < intervals; at++) {
             // Whole pixels: where neighbors share one, both would show through.

@@ -5,7 +5,7 @@ import { shownIn, type Metric } from "../model/answer";
 import { counted, exact } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../parts";
+import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../widgets";
 import { Table } from "../table";
 
 /** What the first branches are; of a page, types are not known of call paths. */

@@ -368,7 +368,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     const area = await plot.boundingBox();
     // The curve tells of each instant how many allocations there are: all of them are as many as the report says.
     const all = await page.evaluate(async () => {
-        const buffer = await (await fetch("/answer", { method: "POST", body: '{"what":"activity"}' })).arrayBuffer();
+        const buffer = await (await fetch("/answer", { method: "POST", body: '{"query":{"view":{"activity":{"intervals":4096}}}}' })).arrayBuffer();
         const length = new DataView(buffer).getUint32(0, true);
         const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
         let at = 4 + length;
@@ -404,7 +404,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     }
     assert.ok(right - left <= 20_000, `${left} to ${right}`);
     await page.waitForTimeout(200);
-    const finest = asked.filter((one) => one.what === "activity").at(-1);
+    const finest = asked.filter((one) => one.query?.view?.activity).at(-1).query.when.span;
     assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
     await page.mouse.move(area.x + area.width / 2, area.y + 60);
     await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
@@ -1168,14 +1168,15 @@ test("the server lets in who has the link, once, and nobody else's page", async 
     const policy = page.headers["content-security-policy"];
     assert.match(policy, /default-src 'none'; script-src 'self'/);
     assert.ok(!policy.includes("unsafe"));
-    const post = (headers, body = "{}") => ask(`${root}/answer`, { method: "POST", headers: { Cookie, ...headers }, body });
+    const post = (headers, body = '{"page":"about"}') => ask(`${root}/answer`, { method: "POST", headers: { Cookie, ...headers }, body });
     assert.equal((await post({ Origin: root })).status, 200);
     assert.equal((await post({ Origin: "http://evil.example" })).status, 403);
     assert.equal((await post({ Origin: "null" })).status, 403);
     assert.equal((await post({ Host: "evil.example" })).status, 403);
     assert.equal((await post({ Cookie: "" })).status, 403);
     assert.equal((await post({}, "{")).status, 400);
-    assert.equal((await post({}, '{"filter":"("}')).status, 422);
+    assert.equal((await post({}, '{"query":{"filters":"x"}}')).status, 400, "a query has no such key");
+    assert.equal((await post({}, '{"query":{"filter":"(","view":{"table":{"group":"site"}}}}')).status, 422);
     for (const path of ["/etc/passwd", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/src/main.tsx"])
         assert.equal((await ask(root + path, { headers: { Cookie } })).status, 404, path);
     stop();
@@ -1187,7 +1188,7 @@ test("no file is read that is not a source which the recording names", async () 
     for (const allowed of [true, false]) {
         const { url, stop } = await start(...(allowed ? ["--sources"] : []), recordings.marked);
         const Cookie = (await ask(url)).headers["set-cookie"][0].split(";")[0];
-        const source = (file) => ask(`${url.origin}/answer`, { method: "POST", headers: { Cookie }, body: JSON.stringify({ what: "source", file }) });
+        const source = (file) => ask(`${url.origin}/answer`, { method: "POST", headers: { Cookie }, body: JSON.stringify({ page: { source: { file } } }) });
         const folder = MARKED.slice(0, MARKED.lastIndexOf("/"));
         for (const file of ["/etc/passwd", secret, "", ".", "marked.c", `${folder}/../ann/marked.c`, `${folder}/./marked.c`, `${MARKED}/../../../secret.c`, `${MARKED}\0.c`, `file://${MARKED}`]) {
             const reply = await source(file);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Site } from "../../src/model/answer";
 import { fateOf, type Survivors } from "../../src/model/generations";
-import { groupKey, groupName } from "../../src/model/groups";
+import { groupKey, groupName } from "../../src/model/site_groups";
 
 const site = (fn: string, line: number, type: string): Site => ({ index: 0, frame: { id: 0, function: fn, full: `${fn}()`, file: "/a.c", line, module: "/bin/a" }, inlined: [], type, element: 0, elements: 0, others: 0 });
 

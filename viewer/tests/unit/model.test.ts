@@ -1,25 +1,30 @@
 import { expect, test } from "vitest";
 import type { Metric, Profile } from "../../src/model/answer";
-import { asCsv, asMarkdown, asText } from "../../src/model/copy";
-import { Pack } from "../../src/model/pack";
-import { joined, type Slice } from "../../src/model/slices";
+import { asCsv, asMarkdown, asText } from "../../src/model/table_text";
+import { Pack, type Declared } from "../../src/model/pack";
+import type { PatternsPack, SlicePack } from "../../src/model/packs";
+import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
-import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/cells";
+import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
 import { histogram, quantile } from "../../src/model/patterns";
 
-function packed(head: object, columns: [string, "u8" | "f64", number[]][]): Pack {
+interface Anything extends Declared {
+    head: Record<string, unknown>;
+}
+
+function packed<D extends Declared = Anything>(head: object, columns: [string, "u8" | "f64", number[]][]): Pack<D> {
     const text = new TextEncoder().encode(JSON.stringify({ ...head, columns: columns.map(([name, type, values]) => [name, type, values.length]) }));
     const data = columns.flatMap(([, type, values]) => (type === "u8" ? values : [...new Uint8Array(Float64Array.from(values).buffer)]));
     const bytes = new Uint8Array(4 + text.length + data.length);
     new DataView(bytes.buffer).setUint32(0, text.length, true);
     bytes.set(text, 4);
     bytes.set(data, 4 + text.length);
-    return Pack.read(bytes.buffer);
+    return Pack.read<D>(bytes.buffer);
 }
 
 test("columns are read wherever they begin", () => {
     const pack = packed({ name: "</script>" }, [["a", "u8", [1, 2, 3]], ["b", "f64", [-1.5, 2 ** 40]]]);
-    expect(pack.get("name")).toBe("</script>");
+    expect(pack.head["name"]).toBe("</script>");
     expect([...pack.column("a")]).toEqual([1, 2, 3]);
     expect([...pack.column("b")]).toEqual([-1.5, 2 ** 40]);
     expect(() => pack.column("c")).toThrow("expected a column c");
@@ -38,14 +43,11 @@ test("slices add up, the last one says what is live, the highest one what was at
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
     const part = (ns: number) => ({ ns, low: ns - 3, high: ns + 4 });
     const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
-    const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice => ({
-        from_ns: at,
-        to_ns: at + 1,
-        pack: packed(
-            { totals: { values, intervals: { cost: [0, 2] }, processes: 1 }, balance, findings: [at] },
+    const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
+        packed<SlicePack>(
+            { totals: { values, intervals: { cost: [0, 2] }, processes: 1 }, balance, findings: [at], slice: { from_ns: at, to_ns: at + 1 } },
             ["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
-        ),
-    });
+        );
     const slices = [
         slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2] }),
         slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0] }),
@@ -74,7 +76,7 @@ test("histograms add up, whatever bins they have", () => {
 });
 
 test("cells of several lines add up in one grid, the largest size on top", () => {
-    const pack = packed({ "cells.unit": 2 }, [["cells.site", "u8", [0, 0, 2, 9]], ["cells.size", "u8", [3, 5, 5, 1]], ["cells.lifetime", "u8", [1, 4, 4, 1]], ["cells.count", "f64", [7, 1, 2, 100]]]);
+    const pack = packed<PatternsPack>({ cell_unit: 2 }, [["cells.site", "u8", [0, 0, 2, 9]], ["cells.size", "u8", [3, 5, 5, 1]], ["cells.lifetime", "u8", [1, 4, 4, 1]], ["cells.count", "f64", [7, 1, 2, 100]]]);
     const cells = cellsOf(pack, 3);
     expect(cells.bySite.map((all) => all.length)).toEqual([2, 0, 1]);
     const grid = gridOf(cells.bySite.flat());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { bestOf, inRows, isCoarse, overBudget, within, zoomed, type Activity } from "../../src/model/activity";
-import { axisOf, timeAt } from "../../src/model/axis";
+import { axisOf, timeAt } from "../../src/model/time_axis";
 
 test("an axis is clear from hours down to nanoseconds", () => {
     expect(axisOf(0, 2.4e9, 6)).toEqual({ ticks: [0, 5e8, 1e9, 1.5e9, 2e9], labels: ["0 s", "500 ms", "1.0 s", "1.5 s", "2.0 s"], base: "" });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Frame, Metric, Profile } from "../../src/model/answer";
-import { layout } from "../../src/model/flame";
+import { layout } from "../../src/model/flame_layout";
 import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
 
 const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });

@@ -4,9 +4,8 @@ use super::{Arguments, failed};
 use crate::advise::{advise, finding};
 use crate::exit::{self, Code, Failure};
 use memtoll_advise::{Advice, Root, Wish, json, patch};
-use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
-use memtoll_tally::Selection;
+use memtoll_query::Session;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::copied::Copied;
 use memtoll_verify::prediction::{self, Prediction};
@@ -16,8 +15,7 @@ use std::path::Path;
 /// A recording and all its findings, those with small savings included: the user asks for one of them by its id.
 pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Failure> {
     let recording = arguments.names.open(file).map_err(|error| Code::Usage.because(error))?;
-    let sums = sums(&recording, Selection::default());
-    let advice = advise(&recording, &sums, None, &Wish { threshold: 0.0, ..Wish::default() });
+    let (advice, _) = advise(&Session::new(&recording), None, &Wish { threshold: 0.0, ..Wish::default() })?;
     Ok((recording, advice))
 }
 

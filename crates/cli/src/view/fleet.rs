@@ -5,7 +5,7 @@ use crate::exit::{self, Code};
 use memtoll_fleet::open::open;
 use memtoll_fleet::pages::page;
 use memtoll_fleet::store::Purpose;
-use memtoll_view::serve::pages::Page;
+use memtoll_view::serve::store_pages::Page;
 use std::sync::{Mutex, PoisonError};
 
 /// Shows what a store says, until the process ends.

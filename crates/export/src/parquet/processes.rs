@@ -39,7 +39,7 @@ pub struct Process {
 
 /// The process images of an answer.
 pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
-    let process = |((index, _), told): ((usize, _), &memtoll_query::details::Process)| {
+    let process = |((index, _), told): ((usize, _), &memtoll_query::run_details::Process)| {
         let image: &Image = &source.recording().images[index];
         let exit = image.end.as_ref().map(|end| end.exit);
         Process {

@@ -1,8 +1,8 @@
 //! The comparison for scripts. `docs/json.md` describes it.
 
-use super::{Comparison, Total};
+use super::{Comparison, Total, fate};
 use crate::answer::SCHEMA_VERSION;
-use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Quantity, Samples, Values};
+use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
@@ -108,7 +108,10 @@ impl Comparison<'_> {
             group: self.thing(),
             totals: self.totals.iter().map(|one| (one.key, total(one))).collect(),
             changes: self.changes.iter().map(|change| self.json_change(change)).collect(),
-            within_noise: JsonRest { number: self.quiet.0, numbers: self.numbers(&self.quiet.1) },
+            within_noise: JsonRest {
+                number: self.within_noise.len(),
+                numbers: self.numbers(&self.together(&self.within_noise)),
+            },
             elsewhere: self.numbers(&self.elsewhere),
             whole: self.numbers(&self.whole),
         })?;
@@ -124,11 +127,7 @@ impl Comparison<'_> {
         let row_before = change.row_before.as_ref();
         let name = |id: &FrameId| Texts::of(frames, *id).function;
         JsonChange {
-            fate: match change.fate {
-                Fate::Changed => "changed",
-                Fate::New => "new",
-                Fate::Gone => "gone",
-            },
+            fate: fate(change),
             name: names::of_row(self.recording_of(change), &change.row),
             r#type: change.row.type_name.as_deref(),
             frame: frame(frames, &change.row),

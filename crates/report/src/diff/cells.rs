@@ -69,8 +69,7 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         (cells(&change.values), What::Change(fate(change), names::of_row(of.recording_of(change), &change.row)))
     };
     let mut rows: Vec<_> = of.changes.iter().take(limit).map(of_change).collect();
-    let (quiet, quiet_values) = &of.quiet;
-    let quiet = format::counted(*quiet as u64, of.thing());
+    let quiet = format::counted(of.within_noise.len() as u64, of.thing());
     let quiet = match of.noise.has_intervals() {
         true => format!("unexplained: {quiet}, each with a change within noise or too small to matter"),
         false => format!("unexplained: {quiet}, each with a change too small to tell from noise"),
@@ -79,16 +78,16 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         true => "not matched by --filter",
         false => "unexplained: processes reach their peaks at different times",
     };
-    let (hidden, hidden_values) = of.hidden(limit);
-    let hidden = format!("{hidden} more that changed; --limit shows more of them");
+    let hidden = of.changes.get(limit..).unwrap_or_default();
+    let more = format!("{} more that changed; --limit shows more of them", hidden.len());
     let rest = [
-        (&hidden_values, hidden.as_str()),
-        (quiet_values, quiet.as_str()),
-        (&of.elsewhere, elsewhere),
-        (&of.whole, "total"),
+        (of.together(hidden), more.as_str()),
+        (of.together(&of.within_noise), quiet.as_str()),
+        (of.elsewhere.clone(), elsewhere),
+        (of.whole.clone(), "total"),
     ];
     for (values, what) in rest {
-        let cells = cells(values);
+        let cells = cells(&values);
         if cells.iter().any(|cell| !cell.is_empty()) {
             rows.push((cells, What::Rest(what.to_owned())));
         }

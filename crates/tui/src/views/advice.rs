@@ -2,7 +2,7 @@
 
 use crate::colors::{BOLD, SOFT};
 use crate::draw::paragraph;
-use crate::text::{fit, safe};
+use crate::safe_text::{fit, safe};
 use memtoll_advise::{Advice, Finding, Range, Saves, verified};
 use memtoll_text::format::{self, Unit};
 use ratatui::text::{Line, Span};

@@ -6,7 +6,7 @@ use super::tree::place;
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::{Pane, columns_of};
 use crate::keys::Action;
-use crate::text::fit;
+use crate::safe_text::fit;
 use memtoll_query::Shown as Found;
 use memtoll_query::tree::Node;
 use memtoll_text::format;

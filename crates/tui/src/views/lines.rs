@@ -1,12 +1,12 @@
 //! Call sites with what they cost, or what they are grouped by.
 
 use super::{Shown, say};
-use crate::browse::Cursor;
 use crate::colors::{BAR, BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
+use crate::safe_text::{fit, safe, width};
+use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
-use crate::text::{fit, safe, width};
 use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::names;
 use memtoll_query::rows::Row;

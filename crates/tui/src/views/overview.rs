@@ -1,13 +1,13 @@
 //! What memory costs of the CPU time, the worst lines, what to change.
 
 use super::{Known, Shown, advice, lines};
-use crate::browse::Scroll;
 use crate::colors::{BOLD, SOFT};
+use crate::cpu_time_parts::{Part, parts};
 use crate::draw::{Pane, columns_of, paragraph};
 use crate::keys::Action;
-use crate::parts::{Part, parts};
 use crate::question::Question;
-use crate::text::{time, wrapped};
+use crate::safe_text::{time, wrapped};
+use crate::scrolled_rows::Scroll;
 use memtoll_analysis::balance::Balance;
 use memtoll_query::{Answer, Shown as Found};
 use ratatui::text::{Line, Span};

@@ -1,10 +1,10 @@
 //! What was recorded, and what is missing.
 
 use super::Shown;
-use crate::browse::Scroll;
 use crate::colors::{BOLD, SOFT};
 use crate::draw::{Pane, paragraph};
 use crate::keys::Action;
+use crate::scrolled_rows::Scroll;
 use memtoll_text::format;
 use ratatui::text::Line;
 

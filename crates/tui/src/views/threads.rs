@@ -1,11 +1,11 @@
 //! Threads over time: what took most of each interval.
 
 use super::{Shown, say};
-use crate::browse::Cursor;
 use crate::colors::{BOLD, CURSOR, Kind, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
-use crate::text::{fit, safe};
+use crate::safe_text::{fit, safe};
+use crate::scrolled_rows::Cursor;
 use memtoll_analysis::lanes;
 use memtoll_analysis::runners::thread_name;
 use memtoll_model::Recording;

@@ -2,11 +2,11 @@
 
 use super::Shown;
 use super::lines::{NUMBER, SHARE, share, value};
-use crate::browse::Cursor;
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
-use crate::text::{fit, safe};
+use crate::safe_text::{fit, safe};
+use crate::scrolled_rows::Cursor;
 use memtoll_analysis::names;
 use memtoll_analysis::tree::By;
 use memtoll_query::rows::Place;

@@ -1,0 +1,195 @@
+//! Which part of a recording a query selects.
+
+use crate::impossible::Impossible;
+use crate::query::{Query, View as Shown, When};
+use crate::session::Session;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::names;
+use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
+use memtoll_analysis::sites::{GroupBy, rows, sort};
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
+use memtoll_analysis::wrappers::Folded;
+use memtoll_model::Recording;
+use memtoll_tally::{Charge, Selection, Split};
+use memtoll_trace::meta::MarkKind;
+use regex::Regex;
+use std::cell::RefCell;
+
+/// Functions and modules that are told where a filter matches nothing.
+const TOLD: usize = 5;
+
+/// What a query selects of a recording.
+pub(crate) struct Selected {
+    pub selection: Selection,
+    pub runners: Runners,
+    pub view: View,
+    /// The wrappers of malloc that the view folds away.
+    pub folded: Option<Folded>,
+    /// The sums of the whole recording, where the wrappers were looked for, until they are taken.
+    whole: RefCell<Option<Sums>>,
+}
+
+/// Whether anything of a query's answer is told by stacks.
+fn needs_stacks(query: &Query) -> bool {
+    matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
+}
+
+impl Selected {
+    /// Finds times, processes and threads. Nothing is added up yet.
+    pub fn of(session: &Session, query: &Query) -> Result<Selected, Impossible> {
+        let recording = session.recording();
+        let selection = selection(recording, query)?;
+        let runners =
+            Runners::select(recording, &query.processes, &query.threads).map_err(|who| nobody(recording, who))?;
+        let asked = if selection.instant { selection.to } else { selection.from };
+        if asked > recording.ended() {
+            let clock = &recording.about.clock;
+            let (ends, asked) = (clock.seconds(recording.ended()), clock.seconds(asked));
+            let has_marks = recording.images.iter().any(|image| !image.marks.is_empty());
+            return Err(Impossible::TooLate { ends, asked, has_marks });
+        }
+        let pattern = |option: &'static str, text: &Option<String>| {
+            let regex = text.as_ref().map(|text| {
+                Regex::new(text).map_err(|error| {
+                    let why = error.to_string();
+                    Impossible::Pattern { option, pattern: text.clone(), why }
+                })
+            });
+            regex.transpose()
+        };
+        let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
+        let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
+        let mut whole = None;
+        let (folded, wrappers) = if shows_wrappers { (None, None) } else { session.folded(&mut whole) };
+        let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
+        Ok(Selected { selection, runners, view, folded: folded.cloned(), whole: RefCell::new(whole) })
+    }
+
+    /// Adds up what is selected.
+    pub fn sums(&self, session: &Session) -> Sums {
+        let recording = session.recording();
+        let is_whole = self.selection == Selection::default() && self.runners.are_all();
+        if let Some(whole) = self.whole.take().filter(|_| is_whole) {
+            return whole;
+        }
+        match (self.selection.split, session.sliced()) {
+            (Split::None, None) => sums_of(recording, self.selection, self.runners.clone()),
+            (Split::None, Some(sliced)) => sums_of_sliced(recording, sliced, self.selection, self.runners.clone()),
+            _ => sums_that_match(recording, self.selection, self.runners.clone(), &mut session.stacks(&self.view)),
+        }
+    }
+
+    /// Whether anything is left of what was selected, if there was something.
+    pub fn check(&self, session: &Session, sums: &Sums) -> Result<(), Impossible> {
+        let recording = session.recording();
+        let total = &sums.total;
+        let is_empty = [total.allocations(), total.frees, total.live_blocks] == [0; 3];
+        if !self.selection.is_of_all_sizes() && is_empty {
+            let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest_bytes;
+            return Err(Impossible::NoBlock { largest });
+        }
+        let Some(filter) = &self.view.filter else { return Ok(()) };
+        let mut stacks = session.stacks(&self.view);
+        // Where sums are split, those of stacks that do not match are left out already.
+        let is_any = match self.selection.split {
+            Split::None => sums.sites.iter().any(|site| stacks.of(site.node).matches),
+            _ => !sums.sites.is_empty(),
+        };
+        if is_any {
+            return Ok(());
+        }
+        let [functions, modules] = self.largest(recording);
+        let called = |[processes, threads]: [&[String]; 2]| Runners::select(recording, processes, threads).is_ok();
+        let names = [filter.as_str().to_owned()];
+        let option = match () {
+            () if called([&names, &[]]) => Some("--process"),
+            () if called([&[], &names]) => Some("--thread"),
+            () => None,
+        };
+        Err(Impossible::NoStack { filter: filter.as_str().to_owned(), option, functions, modules })
+    }
+
+    /// The functions and modules that allocate most in the whole recording.
+    pub fn largest(&self, recording: &Recording) -> [Vec<String>; 2] {
+        let whole = sums(recording, Selection::default());
+        let plain = View { filter: None, ..self.view.clone() };
+        let mut stacks = Stacks::new(recording, &plain);
+        let mut top = |group: GroupBy| {
+            let mut rows = rows(&mut stacks, &whole, group);
+            sort(&mut rows, &recording.frames, Metric::Allocations);
+            rows.retain(|row| row.metrics.allocations() > 0);
+            rows.into_iter().take(TOLD).collect::<Vec<_>>()
+        };
+        let functions = top(GroupBy::Function);
+        let functions = functions.iter().filter_map(|row| Some(names::function(&recording.frames, row.frame?)));
+        let modules = top(GroupBy::Module);
+        let modules = modules.iter().map(|row| names::last_part(&row.label).to_owned());
+        [functions.collect(), modules.collect()]
+    }
+}
+
+fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossible> {
+    let clock = &recording.about.clock;
+    let units = |ns: u64| clock.units(ns as f64 / 1e9);
+    let mut selection = Selection::default();
+    match &query.when {
+        When::All => {}
+        When::Span { from_ns, to_ns } => {
+            selection.from = from_ns.map_or(0, units);
+            selection.to = to_ns.map_or(u64::MAX, units);
+        }
+        When::Marks { from, to } => (selection.from, selection.to) = between(recording, from, to)?,
+        When::At { ns } => (selection.to, selection.instant) = (units(*ns), true),
+    }
+    if selection.from > selection.to {
+        return Err(Impossible::Backwards);
+    }
+    selection.min_size = query.min_size.unwrap_or(0);
+    selection.max_size = query.max_size.unwrap_or(u64::MAX);
+    if selection.min_size > selection.max_size {
+        return Err(Impossible::Sizes);
+    }
+    if query.paid {
+        selection.charge = Charge::Payment;
+    }
+    if let Shown::Table { group, .. } = query.view {
+        selection.split = group.split();
+    }
+    Ok(selection)
+}
+
+/// The time between two marks, units. A region's begin and end have the same name.
+///
+/// # Errors
+/// There are no such marks.
+fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
+    let all = || recording.images.iter().flat_map(|image| &image.marks);
+    let missing = |name: &str, after: Option<&str>| {
+        let mut there_are: Vec<String> = all().map(|mark| mark.name.clone()).collect();
+        there_are.sort_unstable();
+        there_are.dedup();
+        Impossible::NoMark { name: name.to_owned(), after: after.map(str::to_owned), there_are }
+    };
+    let start = all().filter(|mark| mark.name == from && mark.kind != MarkKind::End).map(|mark| mark.time).min();
+    let start = start.ok_or_else(|| missing(from, None))?;
+    let later = all().filter(|mark| mark.name == to && mark.kind != MarkKind::Begin && mark.time >= start);
+    let end = later.map(|mark| mark.time).min();
+    Ok((start, end.ok_or_else(|| missing(to, Some(from)))?))
+}
+
+fn nobody(recording: &Recording, who: Nobody) -> Impossible {
+    let images = recording.images.iter();
+    let (what, name, list) = match who {
+        Nobody::Process(name) => ("process", name, "processes"),
+        Nobody::Thread(name) => ("thread", name, "threads"),
+    };
+    let there_are = match what {
+        "process" => images.map(|image| format!("{} {}", program(image), image.about.pid)).collect(),
+        _ => images
+            .flat_map(|image| image.threads.iter().map(move |thread| (image, thread)))
+            .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid))
+            .collect(),
+    };
+    Impossible::Nobody { what, name, there_are, list }
+}

@@ -1,0 +1,117 @@
+//! A recording that is asked again and again: what all its answers need is found once.
+
+use memtoll_analysis::sliced::Sliced;
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::wrappers::Folded;
+use memtoll_model::Recording;
+use memtoll_tally::Selection;
+use regex::Regex;
+use std::cell::{RefCell, RefMut};
+use std::sync::{Arc, OnceLock};
+
+/// An open recording. [`Session::ask`] answers queries about it.
+pub struct Session<'r> {
+    recording: &'r Recording,
+    sliced: Option<&'r Sliced>,
+    /// Its place in [`Together::recordings`].
+    at: usize,
+    together: Arc<Together<'r>>,
+    /// The stacks of the last view: most questions are about the same.
+    stacks: RefCell<Option<(View, Stacks<'r>)>>,
+}
+
+/// Recordings that are compared: a wrapper of malloc in one of them is folded away in all, because its callers are the same
+/// lines.
+struct Together<'r> {
+    recordings: Vec<&'r Recording>,
+    wrappers: OnceLock<Wrappers>,
+}
+
+/// The wrappers of malloc. They are those of whole recordings, so that each part of one is shown in the same way.
+struct Wrappers {
+    /// Those of each recording.
+    folded: Vec<Option<Folded>>,
+    /// All of them.
+    regex: Option<Regex>,
+}
+
+impl<'r> Session<'r> {
+    /// Of one recording.
+    pub fn new(recording: &'r Recording) -> Session<'r> {
+        Session::of(Arc::new(Together { recordings: vec![recording], wrappers: OnceLock::new() }), 0, recording)
+    }
+
+    /// Of recordings that are compared, in their order.
+    pub fn of_all(recordings: impl IntoIterator<Item = &'r Recording>) -> Vec<Session<'r>> {
+        let recordings: Vec<&Recording> = recordings.into_iter().collect();
+        let together = Arc::new(Together { recordings, wrappers: OnceLock::new() });
+        let session = |(at, recording): (usize, &&'r Recording)| Session::of(together.clone(), at, recording);
+        together.recordings.iter().enumerate().map(session).collect()
+    }
+
+    fn of(together: Arc<Together<'r>>, at: usize, recording: &'r Recording) -> Session<'r> {
+        Session { recording, sliced: None, at, together, stacks: RefCell::default() }
+    }
+
+    /// With slices of its time, which make answers about spans faster.
+    pub fn with_slices(self, sliced: &'r Sliced) -> Session<'r> {
+        Session { sliced: Some(sliced), ..self }
+    }
+
+    /// The same for another thread: both know what one of them finds.
+    pub fn again(&self) -> Session<'r> {
+        Session { sliced: self.sliced, ..Session::of(self.together.clone(), self.at, self.recording) }
+    }
+
+    /// The recording.
+    pub fn recording(&self) -> &'r Recording {
+        self.recording
+    }
+
+    pub(crate) fn sliced(&self) -> Option<&'r Sliced> {
+        self.sliced
+    }
+
+    /// The wrappers of malloc in this recording, if it has some, whether they are shown or not.
+    pub fn wrappers(&self) -> Option<&Folded> {
+        self.folded(&mut None).0
+    }
+
+    /// The same, with what folds them. Where they are looked for now, the sums of the whole recording are left in `whole`.
+    pub(crate) fn folded(&self, whole: &mut Option<Sums>) -> (Option<&Folded>, Option<&Regex>) {
+        let wrappers = self.together.wrappers.get_or_init(|| {
+            let find = |recording: &&'r Recording| {
+                let sums = sums(recording, Selection::default());
+                let mut stacks = Stacks::new(recording, &View::default());
+                let folded = Folded::of(&mut stacks, &sums);
+                if std::ptr::eq(*recording, self.recording) {
+                    let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
+                    wrappers.iter().for_each(|regex| stacks.fold_wrappers(regex));
+                    self.stacks.replace(Some((View { wrappers, ..View::default() }, stacks)));
+                    *whole = Some(sums);
+                }
+                folded
+            };
+            let folded: Vec<Option<Folded>> = self.together.recordings.iter().map(find).collect();
+            let regex = Folded::regex_of_all(folded.iter().flatten().map(|folded| &folded.regex));
+            Wrappers { folded, regex }
+        });
+        (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref())
+    }
+
+    /// The stacks as a view shows them. They stay borrowed as long as the result lives.
+    pub fn stacks(&self, view: &View) -> RefMut<'_, Stacks<'r>> {
+        let mut known = self.stacks.borrow_mut();
+        if known.as_ref().is_some_and(|(of, _)| !is_same(of, view)) {
+            *known = None;
+        }
+        let make = || (view.clone(), Stacks::new(self.recording, view));
+        RefMut::map(known, |known| &mut known.get_or_insert_with(make).1)
+    }
+}
+
+fn is_same(a: &View, b: &View) -> bool {
+    let texts = |view: &View| [&view.fold, &view.wrappers, &view.filter].map(|of| of.as_ref().map(Regex::to_string));
+    a.unfold == b.unfold && texts(a) == texts(b)
+}

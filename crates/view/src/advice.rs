@@ -1,0 +1,31 @@
+//! What to change, as `memtoll advise` has it.
+
+use crate::pack::Pack;
+use crate::packs::AdvicePack;
+use crate::recordings::Recordings;
+use crate::source_file;
+use memtoll_advise::{Place, Root, Wish, advise, read_sources};
+use memtoll_query::Query;
+use std::path::Path;
+
+impl Recordings<'_> {
+    /// What to change, of the whole run: savings are predicted for runs. Where sources may be read, snippets have their
+    /// names.
+    pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, String> {
+        let recording = self.recording();
+        let (sums, view) = self.session().sums(&Query::default()).map_err(|why| why.to_string())?;
+        let mut advice = advise(recording, &sums, &mut self.stacks(&view), &Wish::default());
+        if reads_sources {
+            let root = Root::of(recording, &advice.findings);
+            // Only what is a source file is read, whatever the recording names.
+            let may_read = |place: &Place| {
+                let path = place.file.as_deref().map(|file| Path::new(&recording.about.directory).join(file));
+                let path = path.as_deref().and_then(Path::to_str);
+                path.is_some_and(|path| source_file::read(path, recording.about.started).is_ok())
+            };
+            read_sources(recording, &mut advice, &root, may_read);
+        }
+        let advice = serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?;
+        Ok(Pack::new(&AdvicePack { advice }))
+    }
+}

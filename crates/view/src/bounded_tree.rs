@@ -1,0 +1,263 @@
+//! Call trees as columns, of a bounded number of nodes. Branches that are too small become one node beside their larger
+//! siblings, so that sums stay exact.
+
+use crate::metrics::{COUNT, Values, names, values};
+use crate::pack::Pack;
+use crate::packs::TreeColumns;
+use memtoll_analysis::tree::Branch;
+use memtoll_model::FrameId;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// A node with all that is below it.
+#[derive(Clone)]
+pub struct Node {
+    /// Index of the caller; the root's is its own.
+    pub parent: usize,
+    /// The frame; the root has none, nor has what is left of a node's smaller branches.
+    pub frame: Option<FrameId>,
+    /// The numbers of all metrics.
+    pub values: Values,
+    /// The call paths that this node stands for; 0: it is one frame.
+    pub others: u32,
+}
+
+/// A call tree from the threads' entries inwards. Callers come before what they call.
+pub struct Tree {
+    /// The nodes; the first is the root.
+    pub nodes: Vec<Node>,
+    by_frame: FxHashMap<(usize, Option<FrameId>), usize>,
+}
+
+impl Tree {
+    /// The largest `most` branches of a tree, by the metric of which they are the largest share.
+    pub fn of(root: &Branch, most: usize) -> Tree {
+        let total = values(&root.metrics);
+        let share = |values: &Values| {
+            let shares = values.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
+            shares.fold(0.0, f64::max)
+        };
+        // Callers before what they call: a stable sort by share keeps that, because no branch is more than its caller.
+        let mut all: Vec<(usize, &Branch, f64)> = vec![(0, root, f64::INFINITY)];
+        let mut at = 0;
+        while at < all.len() {
+            let (branch, limit) = (all[at].1, all[at].2);
+            for child in &branch.children {
+                let score = share(&values(&child.metrics)).min(limit);
+                all.push((at, child, score));
+            }
+            at += 1;
+        }
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2).then(a.cmp(&b)));
+        let mut kept = vec![false; all.len()];
+        order.iter().take(most.max(1)).for_each(|&index| kept[index] = true);
+        let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default() };
+        let mut numbers = vec![usize::MAX; all.len()];
+        for (index, &(parent, branch, _)) in all.iter().enumerate() {
+            let values = values(&branch.metrics);
+            if kept[index] {
+                let parent = if index == 0 { 0 } else { numbers[parent] };
+                numbers[index] = tree.push(parent, branch.frame, values, 0);
+            } else if kept[parent] {
+                let other = tree.other(numbers[parent]);
+                numbers[index] = other;
+                tree.add(other, &values);
+                tree.nodes[other].others += 1;
+            } else {
+                numbers[index] = numbers[parent];
+            }
+        }
+        tree
+    }
+
+    fn push(&mut self, parent: usize, frame: Option<FrameId>, values: Values, others: u32) -> usize {
+        let number = self.nodes.len();
+        self.nodes.push(Node { parent, frame, values, others });
+        self.by_frame.insert((parent, frame), number);
+        number
+    }
+
+    /// What stands for a node's smaller branches.
+    fn other(&mut self, parent: usize) -> usize {
+        match self.by_frame.get(&(parent, None)) {
+            Some(&other) if other != 0 => other,
+            _ => self.push(parent, None, [0; COUNT], 0),
+        }
+    }
+
+    fn add(&mut self, node: usize, values: &Values) {
+        self.nodes[node].values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+
+    /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts
+    /// with the smaller branches of its caller.
+    pub fn part(&mut self, root: &Branch) -> Vec<(usize, Values)> {
+        let mut found: FxHashMap<usize, Values> = FxHashMap::default();
+        let mut open = vec![(0, root)];
+        while let Some((node, branch)) = open.pop() {
+            found.insert(node, values(&branch.metrics));
+            for child in &branch.children {
+                match child.frame.and_then(|frame| self.by_frame.get(&(node, Some(frame))).copied()) {
+                    Some(known) => open.push((known, child)),
+                    None => {
+                        let other = self.other(node);
+                        let sums = found.entry(other).or_insert([0; COUNT]);
+                        let values = values(&child.metrics);
+                        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                    }
+                }
+            }
+        }
+        let mut found: Vec<_> = found.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0)).collect();
+        found.sort_unstable_by_key(|(node, _)| *node);
+        found
+    }
+
+    /// Where the nodes of a finer tree of the same recording count in this one: with the same branch, or with the smaller
+    /// branches of its caller. `None`: those already count what is below them.
+    pub fn places(&mut self, finer: &Tree) -> Vec<Option<usize>> {
+        let mut places: Vec<Option<usize>> = vec![Some(0)];
+        for node in finer.nodes.iter().skip(1) {
+            // Callers come before what they call.
+            let caller = places[node.parent].filter(|&caller| caller == 0 || self.nodes[caller].frame.is_some());
+            places.push(caller.map(|caller| match self.by_frame.get(&(caller, node.frame)) {
+                Some(&same) if node.frame.is_some() => same,
+                _ => self.other(caller),
+            }));
+        }
+        places
+    }
+
+    /// The nodes as columns, without the numbers of metrics. `number` gives those of frames.
+    pub(crate) fn columns(&self, mut number: impl FnMut(FrameId) -> u32) -> TreeColumns {
+        let frame = |node: &Node| node.frame.map_or(0.0, |frame| f64::from(number(frame)) + 1.0);
+        TreeColumns {
+            parent: self.nodes.iter().map(|node| node.parent as f64).collect(),
+            frame: self.nodes.iter().map(frame).collect(),
+            others: self.nodes.iter().map(|node| f64::from(node.others)).collect(),
+        }
+    }
+
+    /// The numbers of the nodes.
+    pub(crate) fn values(&self) -> Vec<Values> {
+        self.nodes.iter().map(|node| node.values).collect()
+    }
+}
+
+/// Writes a column for each metric.
+pub(crate) fn write_values(pack: &mut Pack, family: &str, rows: &[Values]) {
+    for (index, name) in names().enumerate() {
+        let column: Vec<f64> = rows.iter().map(|row| row[index] as f64).collect();
+        pack.member(family, name, &column);
+    }
+}
+
+/// The indices of the `most` largest of some rows, by the metric of which they are the largest share.
+pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
+    let mut total = [0u64; COUNT];
+    rows.iter().for_each(|row| total.iter_mut().zip(row).for_each(|(sum, value)| *sum = sum.saturating_add(*value)));
+    let share = |row: &Values| {
+        let shares = row.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
+        (shares.fold(0.0, f64::max) * 1e12) as u64
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_cached_key(|&index| (Reverse(share(&rows[index])), index));
+    order.truncate(most);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_analysis::priced::Priced;
+    use memtoll_trace::metrics::Metrics;
+
+    fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
+        let counts = Metrics { new_blocks: allocations, ..Metrics::default() };
+        let metrics = Priced { counts, ..Priced::default() };
+        let mut branch = Branch::default();
+        (branch.frame, branch.metrics, branch.children) = (Some(FrameId::new(frame)), metrics, children);
+        branch
+    }
+
+    fn root(children: Vec<Branch>) -> Branch {
+        let allocations = children.iter().map(|child| child.metrics.allocations()).sum();
+        let mut root = branch(0, allocations, children);
+        root.frame = None;
+        root
+    }
+
+    fn allocations(values: &Values) -> u64 {
+        values[names().position(|name| name == "allocations").unwrap()]
+    }
+
+    #[test]
+    fn small_branches_become_one() {
+        let small = branch(3, 5, vec![branch(4, 3, vec![])]);
+        let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
+        let mut tree = Tree::of(&whole, 3);
+        let shown = tree
+            .nodes
+            .iter()
+            .map(|node| (node.parent, node.frame.map(FrameId::get), allocations(&node.values), node.others));
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown, [(0, None, 99, 0), (0, Some(1), 90, 0), (0, None, 9, 2), (1, Some(2), 80, 0)]);
+        let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
+        let part: Vec<_> = tree.part(&part).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
+        assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
+        assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, None));
+    }
+
+    /// The numbers of nodes by the frames that lead to them.
+    fn by_path(tree: &Tree, rows: &[(usize, Values)]) -> Vec<(Vec<Option<FrameId>>, u64)> {
+        let path = |mut node: usize| {
+            let mut path = Vec::new();
+            while node != 0 {
+                path.push(tree.nodes[node].frame);
+                node = tree.nodes[node].parent;
+            }
+            path
+        };
+        let mut rows: Vec<_> = rows.iter().map(|(node, values)| (path(*node), allocations(values))).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    #[test]
+    fn a_coarser_tree_has_the_same_numbers_of_a_part_from_a_finer_one() {
+        let grown = |seed: u64| {
+            let mut state = seed;
+            let mut random = move |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) % below
+            };
+            fn grow(frame: u32, depth: u32, random: &mut impl FnMut(u64) -> u64) -> Branch {
+                let width = if depth == 0 { 0 } else { 2 + random(2) as u32 };
+                let children: Vec<Branch> = (1..=width).map(|child| grow(child, depth - 1, random)).collect();
+                let below: u64 = children.iter().map(|child| child.metrics.allocations()).sum();
+                branch(frame, below + 1 + random(9), children)
+            }
+            root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
+        };
+        let (whole, part) = (grown(1), grown(2));
+        let mut fine = Tree::of(&whole, 60);
+        let rows = fine.part(&part);
+        for most in [60, 30, 9, 2, 1] {
+            let (mut coarse, mut expected) = (Tree::of(&whole, most), Tree::of(&whole, most));
+            let places = coarse.places(&fine);
+            let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
+            for (node, values) in &rows {
+                let Some(place) = places[*node] else { continue };
+                let sum = sums.entry(place).or_insert([0; COUNT]);
+                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
+            let sums: Vec<_> = sums.into_iter().collect();
+            let direct = expected.part(&part);
+            assert_eq!(by_path(&coarse, &sums), by_path(&expected, &direct), "{most} nodes");
+            if most == 60 {
+                assert!(places.iter().enumerate().all(|(node, place)| *place == Some(node)));
+            }
+        }
+    }
+}

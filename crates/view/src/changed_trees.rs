@@ -1,0 +1,217 @@
+//! The call trees before and after as one: functions are the same if they are called the same, whatever their lines.
+
+use crate::ask::Changes;
+use crate::frame_table::FrameTable;
+use crate::pack::Pack;
+use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
+use crate::recordings::Recordings;
+use memtoll_analysis::key::Key;
+use memtoll_analysis::stacks::{Stacks, Texts};
+use memtoll_analysis::tree::{Branch, call_tree};
+use memtoll_model::{FrameId, Recording};
+use memtoll_query::query::TreeQuery;
+use memtoll_query::{Answer, Query};
+use rustc_hash::FxHashMap;
+
+/// Nodes of an answer. A screen has room for fewer.
+const MOST_NODES: usize = 20_000;
+
+/// A function in both trees.
+#[derive(Clone, Copy)]
+struct Node {
+    parent: usize,
+    /// Its number in the recording after, or in that before (0) if it is there only.
+    frame: Option<(usize, FrameId)>,
+    /// Before and after.
+    values: [u64; 2],
+    /// Call paths that it stands for; 0: it is one function.
+    others: usize,
+}
+
+/// A node of an answer.
+#[derive(Clone, Copy)]
+struct Shown {
+    node: Node,
+    /// See [`Both::widths`].
+    width: u64,
+}
+
+/// What a function is called, whatever its line.
+fn key(recording: &Recording, frame: FrameId) -> Key {
+    let texts = Texts::of(&recording.frames, frame);
+    Key::EMPTY.with(texts.function).with(texts.module_name())
+}
+
+/// Two trees in one. Callers come before what they call.
+struct Both {
+    nodes: Vec<Node>,
+    known: FxHashMap<(usize, Key), usize>,
+}
+
+impl Both {
+    fn new() -> Both {
+        let root = Node { parent: 0, frame: None, values: [0; 2], others: 0 };
+        Both { nodes: vec![root], known: FxHashMap::default() }
+    }
+
+    /// Adds the tree before (0) or after (1).
+    fn add(&mut self, side: usize, root: &Branch, recording: &Recording, value: &impl Fn(&Branch) -> u64) {
+        self.nodes[0].values[side] += value(root);
+        let mut open = vec![(0, root)];
+        while let Some((at, branch)) = open.pop() {
+            for child in &branch.children {
+                let Some(frame) = child.frame else { continue };
+                let key = key(recording, frame);
+                let nodes = &mut self.nodes;
+                let index = *self.known.entry((at, key)).or_insert_with(|| {
+                    nodes.push(Node { parent: at, frame: None, values: [0; 2], others: 0 });
+                    nodes.len() - 1
+                });
+                let node = &mut nodes[index];
+                node.values[side] += value(child);
+                if node.frame.is_none_or(|(known, _)| known < side) {
+                    node.frame = Some((side, frame));
+                }
+                open.push((index, child));
+            }
+        }
+    }
+
+    /// How wide nodes are so that what is gone has room beside what is new: of themselves, the larger of before and after.
+    fn widths(&self) -> Vec<u64> {
+        let mut own: Vec<[u64; 2]> = self.nodes.iter().map(|node| node.values).collect();
+        for node in self.nodes.iter().skip(1) {
+            for side in [0, 1] {
+                own[node.parent][side] = own[node.parent][side].saturating_sub(node.values[side]);
+            }
+        }
+        let mut widths: Vec<u64> = own.iter().map(|[before, after]| *before.max(after)).collect();
+        for index in (1..self.nodes.len()).rev() {
+            widths[self.nodes[index].parent] += widths[index];
+        }
+        widths
+    }
+
+    /// The width from which on branches below a node are shown: a share of its own, and more if there are too many.
+    fn least(&self, top: usize, widths: &[u64], share: f64) -> u64 {
+        let mut is_below = vec![false; self.nodes.len()];
+        is_below[top] = true;
+        let mut below = Vec::new();
+        for index in top + 1..self.nodes.len() {
+            if is_below[self.nodes[index].parent] {
+                is_below[index] = true;
+                below.push(widths[index]);
+            }
+        }
+        below.sort_unstable_by(|a, b| b.cmp(a));
+        let beyond = below.get(MOST_NODES).map_or(0, |width| width + 1);
+        ((widths[top] as f64 * share) as u64).max(beyond).max(1)
+    }
+
+    /// A node with what is below it, without branches narrower than `least`; those of one caller are one node.
+    fn pruned(&self, top: usize, widths: &[u64], least: u64) -> Vec<Shown> {
+        let mut places: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut others: FxHashMap<usize, usize> = FxHashMap::default();
+        let mut kept = vec![Shown { node: Node { parent: 0, ..self.nodes[top] }, width: widths[top] }];
+        places[top] = Some(0);
+        for (index, (node, &width)) in self.nodes.iter().zip(widths).enumerate().skip(top + 1) {
+            // What is below a narrow branch is in it already.
+            let Some(parent) = places[node.parent] else { continue };
+            if width >= least {
+                places[index] = Some(kept.len());
+                kept.push(Shown { node: Node { parent, ..*node }, width });
+                continue;
+            }
+            let other = *others.entry(parent).or_insert_with(|| {
+                kept.push(Shown { node: Node { parent, frame: None, values: [0; 2], others: 0 }, width: 0 });
+                kept.len() - 1
+            });
+            let other = &mut kept[other];
+            other.node.others += 1;
+            other.width += width;
+            for side in [0, 1] {
+                other.node.values[side] += node.values[side];
+            }
+        }
+        kept
+    }
+}
+
+impl Recordings<'_> {
+    /// What changed, as one tree of both sides.
+    pub(crate) fn changed_trees(&self, query: &Query, tree: &TreeQuery, changes: &Changes) -> Result<Pack, String> {
+        let metric = query.metric();
+        let compared = self.compared(query, changes, 1)?;
+        let answers: Vec<&Answer> = compared.sides().iter().flatten().collect();
+        let mut both = Both::new();
+        for (side, answer) in answers.iter().enumerate() {
+            let recording = answer.basis.recording;
+            let sums = answer.basis.sums.as_ref().ok_or("the answer has no sums")?;
+            let all = call_tree(&mut Stacks::new(recording, compared.view()), sums, tree.direction);
+            both.add(side, &all, recording, &|branch| metric.value(&branch.metrics));
+        }
+        let recordings = [0, 1].map(|side: usize| answers[side].basis.recording);
+        let mut top = 0;
+        for &(side, frame) in &changes.path {
+            let frame = recordings.get(side).and_then(|recording| Some((recording, recording.frames.numbered(frame)?)));
+            let next = frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, frame))));
+            top = *next.ok_or("There is no such call path in this selection.")?;
+        }
+        let widths = both.widths();
+        let nodes = both.pruned(top, &widths, both.least(top, &widths, tree.min_percent / 100.0));
+        let mut tables = [FrameTable::default(), FrameTable::default()];
+        let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
+        let columns = ChangedTreeColumns {
+            parent: nodes.iter().map(|of| of.node.parent as f64).collect(),
+            frame: nodes.iter().map(&mut number).collect(),
+            side: nodes.iter().map(|of| of.node.frame.map_or(1.0, |(side, _)| side as f64)).collect(),
+            others: nodes.iter().map(|of| of.node.others as f64).collect(),
+            width: nodes.iter().map(|of| of.width as f64).collect(),
+            before: nodes.iter().map(|of| of.node.values[0] as f64).collect(),
+            after: nodes.iter().map(|of| of.node.values[1] as f64).collect(),
+        };
+        let [(before, before_texts), (after, after_texts)] =
+            [0, 1].map(|side| tables[side].columns(answers[side].basis.recording));
+        let mut pack = Pack::new(&ChangedTreesPack { before_texts, after_texts });
+        pack.columns("tree", &columns);
+        pack.columns("before.frames", &before);
+        pack.columns("after.frames", &after);
+        Ok(pack)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(nodes: &[(usize, u64, u64)]) -> Both {
+        let node = |&(parent, before, after): &(usize, u64, u64)| Node {
+            parent,
+            frame: Some((1, FrameId::new(7))),
+            values: [before, after],
+            others: 0,
+        };
+        Both { nodes: nodes.iter().map(node).collect(), known: FxHashMap::default() }
+    }
+
+    #[test]
+    fn what_is_gone_has_room_beside_what_is_new() {
+        let tree = both(&[(0, 100, 60), (0, 80, 0), (0, 10, 55), (2, 10, 40)]);
+        // Of themselves: the root 10 and 5, the second 0 and 15.
+        assert_eq!(tree.widths(), [10 + 80 + 55, 80, 40 + 15, 40]);
+    }
+
+    #[test]
+    fn narrow_branches_are_one_and_sums_stay() {
+        let both = both(&[(0, 100, 60), (0, 80, 20), (0, 3, 4), (2, 3, 2), (0, 5, 0)]);
+        let widths = both.widths();
+        let shown = |top, least| -> Vec<_> {
+            let nodes = both.pruned(top, &widths, least);
+            nodes.iter().map(|of| (of.node.parent, of.node.values, of.node.others, of.width)).collect()
+        };
+        // Of itself, the root has 12 before and 36 after; it is wider than both.
+        assert_eq!(shown(0, 10), [(0, [100, 60], 0, 36 + 80 + 5 + 5), (0, [80, 20], 0, 80), (0, [8, 4], 2, 5 + 5)]);
+        assert_eq!(shown(2, 1), [(0, [3, 4], 0, 5), (0, [3, 2], 0, 3)]);
+        assert_eq!([both.least(0, &widths, 0.5), both.least(2, &widths, 0.0)], [63, 1]);
+    }
+}

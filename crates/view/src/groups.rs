@@ -1,0 +1,24 @@
+//! What threads or processes have together, as columns.
+
+use crate::bounded_tree::write_values;
+use crate::pack::Pack;
+use crate::packs::GroupsPack;
+use crate::recordings::Recordings;
+use memtoll_query::{Query, Shown, View};
+
+impl Recordings<'_> {
+    /// The rows of a query's table, of more than `most` the largest.
+    pub(crate) fn groups(&self, query: &Query, most: usize) -> Result<Pack, String> {
+        let View::Table { group, .. } = query.view else { return Err("expected a table".to_owned()) };
+        // No row is written out: which ones are the largest, all metrics say together.
+        let answer = self.ask(&Query { view: View::Table { group, limit: Some(0) }, ..query.clone() })?;
+        let Shown::Table(table) = answer.shown else { return Err("the answer is of something else".to_owned()) };
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let rows = table.rest;
+        let sites = self.sites(&rows, most);
+        let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();
+        let mut pack = Pack::new(&GroupsPack { labels, site_others: sites.others, damage: sums.damage });
+        write_values(&mut pack, "groups", &sites.values);
+        Ok(pack)
+    }
+}

@@ -1,0 +1,266 @@
+//! The objects. Bytes are called so, and times end with `_ns`.
+
+use super::declare::sent;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+sent! {
+    /// What the recording is, its time line, and the table of metrics.
+    AboutPack {
+        about: About,
+        metrics: Value as "Metric[]",
+        timeline: Intervals,
+        /// Equal parts of the time, between which a mouse selects.
+        parts: u32,
+        /// Whether there is a recording before it that it is compared with.
+        compares: bool,
+        /// Whether the text of source files is shown.
+        sources: bool,
+        /// A link with `{file}` and `{line}` that opens an editor; empty: none.
+        editor: String,
+        /// Of a recording that is being made: how often its file was opened.
+        live: Option<u32>,
+    }
+
+    /// The recording as a whole.
+    About {
+        file: String,
+        command: String,
+        started: String,
+        duration_ns: f64,
+        processor: String,
+        processors: u32,
+        events: Option<u64>,
+        processes: Vec<ProcessOfRun>,
+        process_count: usize,
+        threads: Vec<ThreadOfRun>,
+        thread_count: usize,
+        notes: Vec<String>,
+    }
+
+    /// A process image that can be chosen.
+    ProcessOfRun { pid: u32, program: String, command: String, }
+
+    /// A thread that can be chosen.
+    ThreadOfRun { pid: u32, tid: u32, name: Option<String>, }
+
+    /// The intervals of the time line.
+    Intervals {
+        end_ns: f64,
+        interval_ns: f64,
+        /// Whether it is the sum of the highest of each of several processes.
+        sum_of_peaks: bool,
+        /// Whether it is known of all processes.
+        known: bool,
+    }
+
+    /// Live bytes, allocations and page faults over time; marks and regions.
+    ActivityPack {
+        start_ns: u64,
+        interval_ns: f64,
+        damage: Vec<String>,
+        marks: Vec<String>,
+        regions: Vec<String>,
+        /// Marks and regions for which there was no room.
+        left_out: usize,
+        region_count: usize,
+    }
+
+    /// What to change, as `memtoll advise --format json` has it.
+    AdvicePack { advice: Value as "Advised", }
+
+    /// Sums, call sites and findings of a selection; in a page, with its call tree.
+    ProfilePack {
+        totals: Totals,
+        balance: Balance,
+        memory: Memory,
+        findings: Value as "Finding[]",
+        wrappers: Option<Wrappers>,
+        damage: Vec<String>,
+        types: Vec<String>,
+        /// How many call sites the last one stands for; 0: it is one.
+        site_others: usize,
+        texts: Vec<String>,
+    }
+
+    /// The same of a part of the time, in a page: the numbers of the whole's rows.
+    SlicePack {
+        totals: Totals,
+        balance: Balance,
+        memory: Memory,
+        findings: Value as "Finding[]",
+        wrappers: Option<Wrappers>,
+        damage: Vec<String>,
+        slice: Slice,
+    }
+
+    /// A part of the time.
+    Slice { from_ns: f64, to_ns: f64, }
+
+    /// All sums together, by metric.
+    Totals {
+        values: BTreeMap<String, u64>,
+        /// Where the true values are in 95 of 100 recordings.
+        intervals: BTreeMap<String, [f64; 2]>,
+        processes: usize,
+    }
+
+    /// Where the program's processor time went; null: not known.
+    Balance {
+        processor_ns: Option<f64>,
+        plain: Option<Part>,
+        allocator: Part,
+        faults: Part,
+        zeroing: Part,
+        mapping: Part,
+        other_faults: Part,
+        recorder: Option<Part>,
+        rest: Option<Part>,
+        waiting_ns: Option<f64>,
+        reading_ns: Option<f64>,
+        sees_faults: bool,
+    }
+
+    /// A time, and where the true one is in 95 of 100 recordings, ns.
+    Part { ns: f64, low: f64, high: f64, }
+
+    /// What is in memory, and what is only mapped; null: not known, as of a part of the time.
+    Memory { resident: Option<GiveOrTake>, at_end: Option<GiveOrTake>, reserved: Option<GiveOrTake>, }
+
+    /// Bytes, as far as they are known.
+    GiveOrTake { bytes: u64, error: u64, }
+
+    /// Functions that allocate on behalf of others.
+    Wrappers {
+        functions: Vec<String>,
+        /// The sentence that says that they are folded away; null: they are shown.
+        folded: Option<String>,
+    }
+
+    /// Sums by thread or process.
+    GroupsPack { labels: Vec<String>, site_others: usize, damage: Vec<String>, }
+
+    /// Sizes, lifetimes and growth of blocks, by call site.
+    PatternsPack {
+        damage: Vec<String>,
+        /// Unit of the lifetimes of cells, ns.
+        cell_unit: f64,
+    }
+
+    /// A level of a call tree.
+    LevelPack { labels: Vec<String>, texts: Vec<String>, }
+
+    /// What changed, as a tree of both sides.
+    ChangedTreesPack { before_texts: Vec<String>, after_texts: Vec<String>, }
+
+    /// What changed, by call site.
+    ChangesPack {
+        rows: Vec<ChangedRow>,
+        /// How many rows are left out.
+        others: usize,
+        /// What both sides are called; null: they are spans of one recording.
+        files: Option<[String; 2]>,
+    }
+
+    /// A call site before and after.
+    ChangedRow {
+        function: String,
+        full: Option<String>,
+        file: Option<String>,
+        line: Option<u32>,
+        module: Option<String>,
+        /// The type of its blocks.
+        kind: Option<String>,
+        fate: String as "\"changed\" | \"new\" | \"gone\"",
+    }
+
+    /// Threads over time.
+    LanesPack {
+        lanes: Vec<LaneOfThread>,
+        /// How many threads there are.
+        count: usize,
+        start_ns: f64,
+        interval_ns: f64,
+        sees_switches: bool,
+        times_faults: bool,
+        /// How many waits there are.
+        waits: usize,
+        damage: Vec<String>,
+    }
+
+    /// Whose lane it is.
+    LaneOfThread { pid: u32, tid: Option<u32>, name: Option<String>, }
+
+    /// What is live at the end of the selected time, by when it was acquired.
+    GenerationsPack {
+        at_ns: f64,
+        /// When each generation begins but the first.
+        begins_ns: Vec<f64>,
+        /// The marks with which they begin.
+        marks: Vec<Option<String>>,
+        damage: Vec<String>,
+        types: Vec<String>,
+        site_others: usize,
+        texts: Vec<String>,
+    }
+
+    /// Where live blocks lie at an instant.
+    MapPack {
+        at_ns: f64,
+        /// Of which process; null: none had begun then.
+        pid: Option<u32>,
+        processes: Vec<LiveProcess>,
+        /// Bytes of a cell.
+        cell: u64,
+        live: u64,
+        blocks: usize,
+        areas_left_out: usize,
+        damage: Vec<String>,
+        types: Vec<String>,
+        texts: Vec<String>,
+    }
+
+    /// A process, and about how many bytes were live in it.
+    LiveProcess { pid: u32, program: String, live: u64, }
+
+    /// The blocks of a range of addresses.
+    BlocksPack { blocks: usize, live: u64, types: Vec<String>, texts: Vec<String>, }
+
+    /// Types of the blocks, and how one lies in memory.
+    LayoutPack {
+        types: Vec<ListedType>,
+        layout: Value as "Layout | null",
+        /// The file that has it, if it is newer than the recording.
+        newer: Option<String>,
+        why: String,
+    }
+
+    /// A type of the selected blocks, and bytes of these.
+    ListedType {
+        name: String,
+        /// The type that is asked for: what a container holds.
+        asked: String,
+        peak: u64,
+        live: u64,
+    }
+
+    /// A source file, and what its lines cost.
+    SourcePack {
+        /// null: it is not shown, and `why` says why.
+        text: Option<String>,
+        why: Option<String>,
+        /// Whether it was changed after the recording began.
+        is_newer: bool,
+        /// The functions of the lines of `through`.
+        functions: Vec<String>,
+    }
+
+    /// Source files of a page, by path.
+    SourcesPack { sources: BTreeMap<String, SourceText>, }
+
+    /// A source file.
+    SourceText { text: String, is_newer: bool, }
+
+    /// What a page does not have.
+    NothingPack {}
+}

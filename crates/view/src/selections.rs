@@ -1,0 +1,65 @@
+//! Selections that were added up: who looks at one from all sides asks for it again and again.
+
+use crate::packs::Wrappers;
+use crate::recordings::Recordings;
+use memtoll_analysis::sites::{GroupBy, Row};
+use memtoll_analysis::stacks::View as StackView;
+use memtoll_analysis::sums::Sums;
+use memtoll_query::{Query, Shown, View};
+use serde_json::Value;
+
+/// How many are remembered.
+const MOST: usize = 3;
+
+/// Sums of a selection, and what was made of them.
+pub(crate) struct Selected {
+    pub(crate) sums: Sums,
+    pub(crate) view: StackView,
+    /// All call sites.
+    pub(crate) rows: Vec<Row>,
+    pub(crate) findings: Value,
+    pub(crate) wrappers: Option<Wrappers>,
+}
+
+impl Selected {
+    /// What a query selects, whatever it shows of it.
+    pub(crate) fn of(open: &Recordings, query: &Query) -> Result<Selected, String> {
+        let answer = open.ask(&selection(query))?;
+        // No row is written out: the front end gets columns of all.
+        let Shown::Table(table) = answer.shown else { return Err("the answer is of something else".to_owned()) };
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let findings =
+            serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
+        let wrappers = open.wrappers(query, &sums);
+        Ok(Selected { sums, view: answer.basis.view, rows: table.rest, findings, wrappers })
+    }
+}
+
+fn selection(query: &Query) -> Query {
+    Query {
+        view: View::Table { group: GroupBy::Site, limit: Some(0) },
+        findings: true,
+        metric: None,
+        patterns: false,
+        details: false,
+        ..query.clone()
+    }
+}
+
+/// The last selections, the latest first.
+#[derive(Default)]
+pub(crate) struct Selections(Vec<(Query, Selected)>);
+
+impl Selections {
+    /// What a query selects. It is added up if it is not remembered.
+    pub(crate) fn of(&mut self, open: &Recordings, query: &Query) -> Result<&Selected, String> {
+        let key = selection(query);
+        let latest = match self.0.iter().position(|(known, _)| *known == key) {
+            Some(known) => self.0.remove(known),
+            None => (key, Selected::of(open, query)?),
+        };
+        self.0.insert(0, latest);
+        self.0.truncate(MOST);
+        Ok(&self.0[0].1)
+    }
+}

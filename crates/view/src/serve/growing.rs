@@ -1,0 +1,130 @@
+//! The server of a recording that is being made: the same pages, of the file as it was a moment ago.
+//!
+//! The file is opened anew when it has grown. What opening and answering take is a twentieth of the time at the most, so the
+//! larger the recording, the rarer that is.
+
+use super::{Engines, Listening};
+use crate::recordings::{Compared, Recordings};
+use crate::settings::Settings;
+use memtoll_model::Recording;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// A recording that grows while somebody looks at it.
+pub trait Growing: Sync {
+    /// How long the file is now, bytes.
+    fn bytes(&self) -> u64;
+    /// The recording as far as it is there. An error is a statement for the user.
+    fn open(&self) -> Result<Recording, String>;
+    /// Whether it is complete.
+    fn is_over(&self) -> bool;
+    /// Sets a mark at this instant. Whether it is in the file.
+    fn mark(&self, name: &str) -> bool;
+}
+
+/// Between two looks at the file's length, and for requests.
+const STEP: Duration = Duration::from_millis(100);
+/// The file is not opened more often.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The time between, in times of what answering took in it.
+const REST: u32 = 20;
+/// Bytes of a mark's name.
+const LONGEST_NAME: usize = 200;
+
+/// What a request may ask of a recording that grows.
+pub(super) struct Look<'a> {
+    growing: &'a dyn Growing,
+    /// How often the file was opened.
+    generation: u32,
+    ended_ns: f64,
+    is_over: bool,
+    /// What answering took since then, ns.
+    busy: AtomicU64,
+}
+
+impl Look<'_> {
+    /// What the page polls.
+    pub(super) fn state(&self) -> Value {
+        json!({ "generation": self.generation, "ns": self.ended_ns, "over": self.is_over })
+    }
+
+    /// Sets a mark, if the name is one.
+    pub(super) fn mark(&self, name: &str) -> bool {
+        let name = name.trim();
+        !name.is_empty() && name.len() <= LONGEST_NAME && !self.is_over && self.growing.mark(name)
+    }
+
+    pub(super) fn add(&self, took: Duration) {
+        self.busy.fetch_add(took.as_nanos() as u64, Relaxed);
+    }
+}
+
+impl Listening {
+    /// Answers until the process ends.
+    ///
+    /// # Errors
+    /// The complete recording cannot be opened: a statement for the user.
+    pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) -> Result<(), String> {
+        let mut generation = 0;
+        loop {
+            let is_over = growing.is_over();
+            let bytes = growing.bytes();
+            let began = Instant::now();
+            let recording = match growing.open() {
+                Ok(recording) => recording,
+                Err(why) if is_over => return Err(why),
+                Err(_) => {
+                    std::thread::sleep(STEP);
+                    continue;
+                }
+            };
+            if recording.images.is_empty() && !is_over {
+                std::thread::sleep(STEP);
+                continue;
+            }
+            generation += 1;
+            let settings = Settings { live: Some(generation), ..settings.clone() };
+            let ended_ns = recording.about.clock.seconds(recording.ended()) * 1e9;
+            let busy = AtomicU64::new(began.elapsed().as_nanos() as u64);
+            let look = Look { growing, generation, ended_ns, is_over, busy };
+            match is_over {
+                true => self.serve_complete(&recording, Compared::default(), &settings, Some(&look)),
+                false => self.serve_until_old(&recording, &settings, &look, bytes),
+            }
+        }
+    }
+
+    /// Answers until the recording is complete, or has grown and it is time to open it again.
+    fn serve_until_old(&self, recording: &Recording, settings: &Settings, look: &Look, bytes: u64) {
+        let engines = Engines::of(Recordings::new(recording, Compared::default()).with(settings));
+        let is_old = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..super::THREADS {
+                scope.spawn(|| {
+                    while !is_old.load(Relaxed) {
+                        match self.server.recv_timeout(STEP) {
+                            Ok(Some(request)) => {
+                                let began = Instant::now();
+                                self.answer(request, &engines, None, Some(look));
+                                look.add(began.elapsed());
+                            }
+                            Ok(None) => {}
+                            Err(_) => return,
+                        }
+                    }
+                });
+            }
+            let began = Instant::now();
+            loop {
+                std::thread::sleep(STEP);
+                let rest = (Duration::from_nanos(look.busy.load(Relaxed)) * REST).max(SHORTEST);
+                let has_grown = look.growing.bytes() != bytes && began.elapsed() >= rest;
+                if has_grown || look.growing.is_over() {
+                    break;
+                }
+            }
+            is_old.store(true, Relaxed);
+        });
+    }
+}

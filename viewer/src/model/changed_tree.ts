@@ -1,0 +1,153 @@
+// Two call trees as one: what was before, what is after.
+
+import { framesOf } from "./answer";
+import { Branch, type Load, type Part } from "./loaded_tree";
+import { fileName } from "./names";
+import type { Column, Pack } from "./pack";
+import type { ChangedTreesPack } from "./packs";
+import { childrenOf, type TreeItem } from "./tree";
+
+/**
+ * A branch of both. Of itself, it is as wide as the larger of before and after, so that what is gone has room beside what is
+ * new.
+ */
+export interface Changed extends TreeItem {
+    before: number;
+    after: number;
+    children(): Changed[];
+}
+
+/** Which tree has a frame, 0 before or 1 after, and its number there. */
+type Step = [side: number, frame: number];
+
+/** Asks for the tree from the branch on to which these frames lead. */
+export type AskChanged = (path: Step[], least: number) => Promise<Pack<ChangedTreesPack>>;
+
+interface OfBoth extends Part<Step> {
+    before: Column;
+    after: Column;
+}
+
+function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
+    const [parent, frame, side, others, values, before, after] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after");
+    const { before_texts, after_texts } = pack.head;
+    const frames = [framesOf(pack, before_texts, "before."), framesOf(pack, after_texts, "after.")];
+    const frameOf = (node: number) => (frame[node] ? (frames[side[node]!]?.[frame[node]! - 1] ?? null) : null);
+    const stepTo = (node: number): Step | null => {
+        const found = frameOf(node);
+        return found && [side[node]!, found.id];
+    };
+    return { children: childrenOf(parent), values, others, hasMore: () => false, frameOf, stepTo, before, after };
+}
+
+class Asked extends Branch<Step, OfBoth> implements Changed {
+    protected branch(node: number, path: Step[]): this {
+        return new Asked(this.part, node, this, path, this.ask) as this;
+    }
+
+    get before(): number {
+        return this.part.before[this.node]!;
+    }
+
+    get after(): number {
+        return this.part.after[this.node]!;
+    }
+
+    valueOf(): number {
+        return this.after;
+    }
+}
+
+/** The tree of both that a server has, from its root on. */
+export async function differenceOf(ask: AskChanged, least: number): Promise<Changed> {
+    const load: Load<Step, OfBoth> = async (path, least) => partOf(await ask(path, least));
+    return new Asked(await load([], least), 0, null, [], load);
+}
+
+/** Functions are the same if they are called the same, whatever their lines. */
+function nameOf({ frame, others }: TreeItem): string {
+    return frame ? `${frame.full}\0${fileName(frame.module)}` : others > 0 ? "+" : "";
+}
+
+const sum = (items: TreeItem[]) => items.reduce((sum, item) => sum + item.value, 0);
+
+/** Two trees of a page. */
+class Merged implements Changed {
+    readonly frame;
+    readonly others: number;
+    readonly before: number;
+    readonly after: number;
+    private list: Merged[] | null = null;
+    private width: number | null = null;
+
+    constructor(
+        readonly key: string,
+        private readonly sides: [TreeItem[], TreeItem[]],
+        /** Narrower branches have no children until they are loaded. */
+        private least: number,
+    ) {
+        const [before, after] = sides;
+        this.frame = (after[0] ?? before[0])?.frame ?? null;
+        this.others = Math.max(...sides.map((items) => items.reduce((sum, item) => sum + item.others, 0)));
+        [this.before, this.after] = [sum(before), sum(after)];
+    }
+
+    private get isNarrow(): boolean {
+        return this.before + this.after < this.least;
+    }
+
+    get hasMore(): boolean {
+        return this.isNarrow && this.sides.some((items) => items.some((item) => item.children().length > 0));
+    }
+
+    children(): Merged[] {
+        if (this.isNarrow) return [];
+        if (this.list) return this.list;
+        const groups = new Map<string, [TreeItem[], TreeItem[]]>();
+        this.sides.forEach((items, side) => {
+            for (const child of items.flatMap((item) => item.children())) {
+                const name = nameOf(child);
+                const known = groups.get(name) ?? [[], []];
+                known[side]!.push(child);
+                groups.set(name, known);
+            }
+        });
+        this.list = [...groups].map(([name, sides]) => new Merged(`${this.key}/${name}`, sides, this.least)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
+        return this.list;
+    }
+
+    get value(): number {
+        if (this.width !== null) return this.width;
+        let [before, after, inside] = [this.before, this.after, 0];
+        for (const child of this.children()) {
+            before -= child.before;
+            after -= child.after;
+            inside += child.value;
+        }
+        return (this.width = inside + Math.max(before, after, 0));
+    }
+
+    get own(): number {
+        return this.value - this.children().reduce((sum, child) => sum + child.value, 0);
+    }
+
+    async load(least: number): Promise<void> {
+        this.least = least * (this.before + this.after);
+        this.list = this.width = null;
+    }
+
+    valueOf(): number {
+        return this.after;
+    }
+}
+
+/** Two trees that are there as a whole, as one. */
+export function merged(before: TreeItem, after: TreeItem, least: number): Changed {
+    return new Merged("", [[before], [after]], least * (before.value + after.value));
+}
+
+/** How a branch changed: from −1, it is gone, to 1, it is new. */
+export function changeOf({ before, after }: { before: number; after: number }): number {
+    const most = Math.max(before, after);
+    return most > 0 ? (after - before) / most : 0;
+}

@@ -1,0 +1,93 @@
+// Where answers come from: a server (server.ts), or the page itself (page.ts).
+
+import type { Span } from "./activity";
+import type { Advised } from "./advice";
+import type { Metric, Profile, Timeline } from "./answer";
+import type { Comparison } from "./comparison";
+import type { Changed } from "./changed_tree";
+import type { Pack } from "./pack";
+import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack } from "./packs";
+import type { Borders } from "./query";
+import type { SourceFile } from "./source_file";
+import type { Base, Selection } from "./state";
+import type { TreeItem } from "./tree";
+
+export interface Recording {
+    about: About;
+    metrics: Metric[];
+    timeline: Timeline;
+    /** Whether there is a recording before it that it is compared with. */
+    compares: boolean;
+    /** Whether the text of source files is shown. */
+    sources: boolean;
+    /** A link with `{file}` and `{line}` that opens an editor; empty: none. */
+    editor: string;
+    /** Of a recording that is being made: how often its file was opened. */
+    live: number | null;
+}
+
+/** A recording that is being made. */
+export interface Live {
+    /** How often its file was opened. */
+    generation: number;
+    /** How long it is so far, ns. */
+    ns: number;
+    /** Whether it is complete. */
+    over: boolean;
+}
+
+export interface Source {
+    /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
+    readonly asks: boolean;
+    /** A mouse selects spans that begin and end at multiples of this, ns. */
+    readonly step: number;
+    open(): Promise<Recording>;
+    profile(selection: Selection, signal: AbortSignal): Promise<Profile>;
+    /** A call tree; branches below `part.least` may not be loaded. */
+    tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
+    /** Sums by thread or process. */
+    groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>>;
+    lanes(selection: Selection, signal: AbortSignal): Promise<Pack<LanesPack>>;
+    patterns(selection: Selection, signal: AbortSignal): Promise<Pack<PatternsPack>>;
+    advice(signal: AbortSignal): Promise<Advised>;
+    /** What happens when; `span`: null for the whole run. */
+    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>>;
+    /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
+    difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
+    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;
+    /** How far a recording is that is being made. */
+    live(): Promise<Live>;
+    /** Sets a mark now. */
+    mark(name: string): Promise<void>;
+    /** Where live blocks lie at the end of the selection. */
+    memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>>;
+    /** The blocks of a range of addresses. */
+    blocks(selection: Selection, range: { from: number; to: number }, signal: AbortSignal): Promise<Pack<BlocksPack>>;
+    /** What is live at the end of the selection, by generations: older than it or not, or one for each mark. */
+    generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>>;
+    /** Types of the selected blocks, and how the members of one lie in memory; empty: of none. */
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack<LayoutPack>>;
+    /** A source file and what its lines cost. */
+    file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
+}
+
+/** Which call tree. */
+export interface TreePart {
+    metric: Metric;
+    /** Metrics whose numbers are wanted. */
+    columns: Metric[];
+    /** From the allocations outwards. */
+    reversed: boolean;
+    /** Only stacks through this function: what it calls, or who calls it. Empty: all. */
+    through: string;
+    /** What the first branches are: `module` or `type`; empty: frames. */
+    by: string;
+    /** Share of all that a branch must have to be loaded at once, 0 to 1. */
+    least: number;
+}
+
+/** What is known of a recording before anything is selected. */
+export function recordingOf(pack: Pack<AboutPack>): Recording {
+    const { about, metrics, timeline, parts, compares, sources, editor, live } = pack.head;
+    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live };
+}

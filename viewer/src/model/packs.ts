@@ -1,0 +1,230 @@
+// What is in packs, as crates/view/src/packs declares it: UPDATE_PACKS=1 cargo test -p memtoll-view packs
+// writes this file.
+
+import type { Advised } from "./advice";
+import type { Finding, Metric } from "./answer";
+import type { Layout } from "./type_layout";
+
+export interface About {
+    file: string;
+    command: string;
+    started: string;
+    duration_ns: number;
+    processor: string;
+    processors: number;
+    events: number | null;
+    processes: ProcessOfRun[];
+    process_count: number;
+    threads: ThreadOfRun[];
+    thread_count: number;
+    notes: string[];
+}
+
+export interface AboutPack {
+    head: { about: About; metrics: Metric[]; timeline: Intervals; parts: number; compares: boolean; sources: boolean; editor: string; live: number | null; };
+    column: "timeline.live";
+    family: never;
+}
+
+export interface ActivityPack {
+    head: { start_ns: number; interval_ns: number; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; };
+    column: "activity.live" | "activity.allocations" | "marks.at" | "regions.begin" | "regions.end" | "activity.faults";
+    family: never;
+}
+
+export interface AdvicePack {
+    head: { advice: Advised; };
+    column: never;
+    family: never;
+}
+
+export interface Balance {
+    processor_ns: number | null;
+    plain: Part | null;
+    allocator: Part;
+    faults: Part;
+    zeroing: Part;
+    mapping: Part;
+    other_faults: Part;
+    recorder: Part | null;
+    rest: Part | null;
+    waiting_ns: number | null;
+    reading_ns: number | null;
+    sees_faults: boolean;
+}
+
+export interface BlocksPack {
+    head: { blocks: number; live: number; types: string[]; texts: string[]; };
+    column: "blocks.address" | "blocks.size" | "blocks.age" | "blocks.site" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+    family: never;
+}
+
+export interface ChangedRow {
+    function: string;
+    full: string | null;
+    file: string | null;
+    line: number | null;
+    module: string | null;
+    kind: string | null;
+    fate: "changed" | "new" | "gone";
+}
+
+export interface ChangedTreesPack {
+    head: { before_texts: string[]; after_texts: string[]; };
+    column: "tree.parent" | "tree.frame" | "tree.side" | "tree.others" | "tree.width" | "tree.before" | "tree.after" | "before.frames.id" | "before.frames.function" | "before.frames.full" | "before.frames.file" | "before.frames.line" | "before.frames.module" | "after.frames.id" | "after.frames.function" | "after.frames.full" | "after.frames.file" | "after.frames.line" | "after.frames.module";
+    family: never;
+}
+
+export interface ChangesPack {
+    head: { rows: ChangedRow[]; others: number; files: [string, string] | null; };
+    column: "compare.exceeds";
+    family: "before" | "after" | "margin";
+}
+
+export interface GenerationsPack {
+    head: { at_ns: number; begins_ns: number[]; marks: (string | null)[]; damage: string[]; types: string[]; site_others: number; texts: string[]; };
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+    family: "bytes" | "blocks";
+}
+
+export interface GiveOrTake {
+    bytes: number;
+    error: number;
+}
+
+export interface GroupsPack {
+    head: { labels: string[]; site_others: number; damage: string[]; };
+    column: never;
+    family: "groups";
+}
+
+export interface Intervals {
+    end_ns: number;
+    interval_ns: number;
+    sum_of_peaks: boolean;
+    known: boolean;
+}
+
+export interface LaneOfThread {
+    pid: number;
+    tid: number | null;
+    name: string | null;
+}
+
+export interface LanesPack {
+    head: { lanes: LaneOfThread[]; count: number; start_ns: number; interval_ns: number; sees_switches: boolean; times_faults: boolean; waits: number; damage: string[]; };
+    column: "lanes.alive" | "lanes.allocator" | "lanes.faulting" | "lanes.waiting" | "lanes.off" | "waits.lane" | "waits.holder" | "waits.began" | "waits.ended";
+    family: never;
+}
+
+export interface LayoutPack {
+    head: { types: ListedType[]; layout: Layout | null; newer: string | null; why: string; };
+    column: never;
+    family: never;
+}
+
+export interface LevelPack {
+    head: { labels: string[]; texts: string[]; };
+    column: "tree.parent" | "tree.frame" | "tree.others" | "tree.more" | "tree.label" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+    family: "tree";
+}
+
+export interface ListedType {
+    name: string;
+    asked: string;
+    peak: number;
+    live: number;
+}
+
+export interface LiveProcess {
+    pid: number;
+    program: string;
+    live: number;
+}
+
+export interface MapPack {
+    head: { at_ns: number; pid: number | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
+    column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+    family: never;
+}
+
+export interface Memory {
+    resident: GiveOrTake | null;
+    at_end: GiveOrTake | null;
+    reserved: GiveOrTake | null;
+}
+
+export interface NothingPack {
+    head: {  };
+    column: never;
+    family: never;
+}
+
+export interface Part {
+    ns: number;
+    low: number;
+    high: number;
+}
+
+export interface PatternsPack {
+    head: { damage: string[]; cell_unit: number; };
+    column: "rows.grown_steps" | "rows.grown_blocks" | "rows.elsewhere" | "rows.acquiring" | "sizes.site" | "sizes.low" | "sizes.high" | "sizes.count" | "lifetimes.site" | "lifetimes.low" | "lifetimes.high" | "lifetimes.count" | "cells.site" | "cells.size" | "cells.lifetime" | "cells.count";
+    family: never;
+}
+
+export interface ProcessOfRun {
+    pid: number;
+    program: string;
+    command: string;
+}
+
+export interface ProfilePack {
+    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "tree.parent" | "tree.frame" | "tree.others";
+    family: "sites" | "tree";
+}
+
+export interface Slice {
+    from_ns: number;
+    to_ns: number;
+}
+
+export interface SlicePack {
+    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; slice: Slice; };
+    column: "sites.index" | "tree.index";
+    family: "sites" | "tree";
+}
+
+export interface SourcePack {
+    head: { text: string | null; why: string | null; is_newer: boolean; functions: string[]; };
+    column: "own.line" | "through.line";
+    family: "own" | "through";
+}
+
+export interface SourceText {
+    text: string;
+    is_newer: boolean;
+}
+
+export interface SourcesPack {
+    head: { sources: Record<string, SourceText>; };
+    column: never;
+    family: never;
+}
+
+export interface ThreadOfRun {
+    pid: number;
+    tid: number;
+    name: string | null;
+}
+
+export interface Totals {
+    values: Record<string, number>;
+    intervals: Record<string, [number, number]>;
+    processes: number;
+}
+
+export interface Wrappers {
+    functions: string[];
+    folded: string | null;
+}

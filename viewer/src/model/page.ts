@@ -1,0 +1,138 @@
+// Answers of a self-contained page: made from its own packs, of the whole recording and of slices of its time.
+
+import type { Advised } from "./advice";
+import { profileOf, type Metric, type Profile } from "./answer";
+import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
+import { merged, type Changed } from "./changed_tree";
+import { Pack, type Declared } from "./pack";
+import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
+import { joined, type Slice } from "./time_slices";
+import { recordingOf, type Recording, type Source, type TreePart } from "./data_source";
+import { sourceFileIn, type SourceFile } from "./source_file";
+import type { Base, Selection } from "./state";
+import { treeOf, type TreeItem } from "./tree";
+
+export class Page implements Source {
+    readonly asks = false;
+    step = 0;
+    private metrics: Metric[] = [];
+    private whole: Pack<ProfilePack> | undefined;
+    private patternsOfAll: Pack<PatternsPack> | undefined;
+    private advised: Pack<AdvicePack> | undefined;
+    private whenever: Pack<ActivityPack> | undefined;
+    private texts: SourcesPack["head"]["sources"] = {};
+    /** What changed from the recording before, and that recording, if there is one. */
+    private changes: Pack<ChangesPack> | undefined;
+    private before: Pack<ProfilePack> | undefined;
+    private slices: Slice[] = [];
+
+    constructor(private readonly packed: string[]) {}
+
+    async open(): Promise<Recording> {
+        const [about, whole, patterns, advice, activity, sources, changes, before, ...slices] = this.packed;
+        if (!about || !whole || !patterns || !advice || !activity || !sources || !changes || !before) throw new Error("this page is not complete: write it again with memtoll html");
+        const recording = recordingOf(await unpacked<AboutPack>(about));
+        this.metrics = recording.metrics;
+        [this.whole, this.patternsOfAll, this.advised, this.whenever] = await Promise.all([unpacked<ProfilePack>(whole), unpacked<PatternsPack>(patterns), unpacked<AdvicePack>(advice), unpacked<ActivityPack>(activity)]);
+        this.texts = (await unpacked<SourcesPack>(sources)).head.sources;
+        if (recording.compares) [this.changes, this.before] = await Promise.all([unpacked<ChangesPack>(changes), unpacked<ProfilePack>(before)]);
+        this.slices = await Promise.all(slices.map((slice) => unpacked<SlicePack>(slice)));
+        this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
+        return recording;
+    }
+
+    async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
+        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through, part.by);
+    }
+
+    async profile(selection: Selection): Promise<Profile> {
+        const whole = this.whole;
+        if (!whole) throw new Error("nothing is open");
+        if (selection.from === null && selection.to === null) return profileOf(whole, this.metrics);
+        const [from, to] = [selection.from ?? 0, selection.to ?? Infinity];
+        const middle = ({ head: { slice } }: Slice) => (slice.from_ns + slice.to_ns) / 2;
+        const part = this.slices.filter((slice) => middle(slice) >= from && middle(slice) <= to);
+        return joined(profileOf(whole, this.metrics), part, this.metrics);
+    }
+
+    private noEvents(): Promise<never> {
+        return Promise.reject(new Error("This page holds no events. Open the recording with memtoll view."));
+    }
+
+    groups(): Promise<never> {
+        return this.noEvents();
+    }
+
+    lanes(): Promise<never> {
+        return this.noEvents();
+    }
+
+    patterns(selection: Selection): Promise<Pack<PatternsPack>> {
+        if (selection.from !== null || selection.to !== null) return Promise.reject(new Error("This page holds sizes and lifetimes of the whole run only. Press Esc for it, or open the recording with memtoll view."));
+        return this.patternsOfAll ? Promise.resolve(this.patternsOfAll) : this.noEvents();
+    }
+
+    advice(): Promise<Advised> {
+        return this.advised ? Promise.resolve(this.advised.head.advice) : this.noEvents();
+    }
+
+    activity(): Promise<Pack<ActivityPack>> {
+        return this.whenever ? Promise.resolve(this.whenever) : Promise.reject(new Error("nothing is open"));
+    }
+
+    async compare(selection: Selection, base: Base | null): Promise<Comparison> {
+        if (this.changes) return comparisonOf(this.changes, this.metrics);
+        return comparisonIn(await this.profileBefore(selection, base), await this.profile(selection), this.metrics);
+    }
+
+    async difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart): Promise<Changed> {
+        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)].map((profile) => treeOf(profile, metric, reversed));
+        return merged(before!, after!, least);
+    }
+
+    /** The recording before, or another span of this one. */
+    private async profileBefore(selection: Selection, base: Base | null): Promise<Profile> {
+        if (this.before) return profileOf(this.before, this.metrics);
+        if (!base) throw new Error("There is nothing to compare with.");
+        return this.profile({ ...selection, ...base });
+    }
+
+    live(): Promise<never> {
+        return Promise.reject(new Error("A page does not grow."));
+    }
+
+    mark(): Promise<never> {
+        return this.live();
+    }
+
+    memory(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold where blocks lie. Open the recording with memtoll view."));
+    }
+
+    blocks(): Promise<never> {
+        return this.memory();
+    }
+
+    generations(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold when live blocks were acquired. Open the recording with memtoll view."));
+    }
+
+    layout(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold how types lie in memory: that is in the debug information of the program. Open the recording with memtoll view, or run memtoll layout FILE TYPE."));
+    }
+
+    async file(selection: Selection, file: string): Promise<SourceFile> {
+        return sourceFileIn(await this.profile(selection), file, this.texts);
+    }
+}
+
+async function unpacked<D extends Declared>(text: string): Promise<Pack<D>> {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return Pack.read<D>(await new Response(stream).arrayBuffer());
+}
+
+/** The packs of a page, if it has any. */
+export function packsIn(document: Document): string[] {
+    return [...document.querySelectorAll<HTMLScriptElement>('script[type="application/x-memtoll"]')].map((pack) => pack.textContent ?? "");
+}

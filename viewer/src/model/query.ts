@@ -1,0 +1,56 @@
+// What a server is asked: a query, as `memtoll_query::Query` has it, and which page of its answer is wanted
+// (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
+
+import type { Base, Selection } from "./state";
+
+export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } };
+
+export type View =
+    | { table: { group: string; limit: number } }
+    | { tree: { direction: "callees" | "callers"; function: string | null; by: string | null; min_percent: number } }
+    | { lanes: { intervals: number } }
+    | { activity: { intervals: number } };
+
+export interface Query {
+    when?: When;
+    processes?: string[];
+    threads?: string[];
+    filter?: string;
+    unfold?: boolean;
+    wrappers?: boolean;
+    paid?: boolean;
+    metric?: string;
+    view?: View;
+    findings?: boolean;
+    patterns?: boolean;
+}
+
+export type Borders = "selection" | "marks";
+
+/** What of the answer is wanted; none: what the query's view shows. */
+export type Page =
+    | "about"
+    | "advice"
+    | { level: { columns: string[]; label: string | null; path: number[] } }
+    | { changes: { before: When | null; path?: [number, number][] } }
+    | { source: { file: string } }
+    | { memory: { range: [number, number] | null } }
+    | { generations: { borders: Borders } }
+    | { layout: { of: string | null } };
+
+export interface Question {
+    query?: Query;
+    page?: Page;
+}
+
+/** A part of the time; ns are whole. */
+export function whenOf({ from, to }: Base): When {
+    const ns = (of: number | null) => (of === null ? null : Math.max(0, Math.floor(of)));
+    return from === null && to === null ? "all" : { span: { from_ns: ns(from), to_ns: ns(to) } };
+}
+
+/** What selects the same in a query. */
+export function queryOf(selection: Selection): Query {
+    const { filter, unfold, wrappers, paid, process, thread } = selection;
+    return { when: whenOf(selection), processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid };
+}

@@ -1,0 +1,154 @@
+// Answers of memtoll view: each question is a query, and the page of its answer that is shown.
+
+import type { Span } from "./activity";
+import type { Advised } from "./advice";
+import { profileOf, type Metric, type Profile } from "./answer";
+import { branchesOf, type Step } from "./loaded_tree";
+import { comparisonOf, type Comparison } from "./comparison";
+import { differenceOf, type Changed } from "./changed_tree";
+import { Pack, type Declared } from "./pack";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, SourcePack } from "./packs";
+import { queryOf, whenOf, type Borders, type Query, type Question, type View } from "./query";
+import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { sourceFileOf, type SourceFile } from "./source_file";
+import { START, type Base, type Selection } from "./state";
+import type { TreeItem } from "./tree";
+
+/** Rows that are sent; the others are one. */
+const MOST_ROWS = 2000;
+
+/** Intervals of what threads do. */
+const LANE_INTERVALS = 500;
+
+/** Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them. */
+const ACTIVITY_INTERVALS = 4096;
+
+const table = (group: string): View => ({ table: { group, limit: MOST_ROWS } });
+
+/** The view of a tree without branches below a share of the level's, 0 to 1. */
+function treeView({ reversed, through, by }: Pick<TreePart, "reversed"> & Partial<TreePart>, least: number): View {
+    return { tree: { direction: reversed ? "callers" : "callees", function: through || null, by: by || null, min_percent: least * 100 } };
+}
+
+export class Server implements Source {
+    readonly asks = true;
+    step = 0;
+    private metrics: Metric[] = [];
+
+    private async answer<D extends Declared>(question: Question, signal?: AbortSignal): Promise<Pack<D>> {
+        const headers = { "Content-Type": "application/json" };
+        const init: RequestInit = { method: "POST", headers, body: JSON.stringify(question) };
+        if (signal) init.signal = signal;
+        let response: Response;
+        try {
+            response = await fetch("/answer", init);
+        } catch (error) {
+            if (signal?.aborted) throw error;
+            throw new Error("memtoll view does not answer any more. Start it again.");
+        }
+        if (!response.ok) throw new Error(await response.text());
+        return Pack.read<D>(await response.arrayBuffer());
+    }
+
+    /** Asks for what a view of a selection shows. */
+    private shown<D extends Declared>(selection: Selection, more: Query, signal?: AbortSignal): Promise<Pack<D>> {
+        return this.answer({ query: { ...queryOf(selection), ...more } }, signal);
+    }
+
+    async open(): Promise<Recording> {
+        const recording = recordingOf(await this.answer<AboutPack>({ page: "about" }));
+        this.metrics = recording.metrics;
+        this.step = recording.timeline.end_ns / recording.timeline.parts;
+        return recording;
+    }
+
+    tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem> {
+        const main = part.metric.over ?? part.metric.name;
+        const names = new Set([main, ...part.columns.flatMap((one) => (one.over ? [one.name, one.over] : [one.name]))]);
+        const metrics = this.metrics.filter((one) => names.has(one.name));
+        const columns = metrics.map((one) => one.name);
+        // What is loaded later belongs to a tree that is shown and stays shown.
+        let first: AbortSignal | undefined = signal;
+        const ask = (steps: Step[], least: number) => {
+            const [label] = steps.filter((step) => typeof step === "string");
+            const path = steps.filter((step) => typeof step === "number");
+            const query = { ...queryOf(selection), metric: main, view: treeView(part, least) };
+            const answer = this.answer<LevelPack>({ query, page: { level: { columns, label: label ?? null, path } } }, first);
+            first = undefined;
+            return answer;
+        };
+        return branchesOf(ask, part.metric, metrics, part.least);
+    }
+
+    async profile(selection: Selection, signal: AbortSignal): Promise<Profile> {
+        return profileOf(await this.shown<ProfilePack>(selection, { view: table("site"), findings: true }, signal), this.metrics);
+    }
+
+    groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>> {
+        return this.shown(selection, { view: table(group) }, signal);
+    }
+
+    lanes(selection: Selection, signal: AbortSignal): Promise<Pack<LanesPack>> {
+        return this.shown(selection, { view: { lanes: { intervals: LANE_INTERVALS } } }, signal);
+    }
+
+    patterns(selection: Selection, signal: AbortSignal): Promise<Pack<PatternsPack>> {
+        return this.shown(selection, { view: table("site"), patterns: true }, signal);
+    }
+
+    async advice(signal: AbortSignal): Promise<Advised> {
+        return (await this.answer<AdvicePack>({ page: "advice" }, signal)).head.advice;
+    }
+
+    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>> {
+        const selection = { ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) };
+        return this.shown(selection, { view: { activity: { intervals: ACTIVITY_INTERVALS } } });
+    }
+
+    async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {
+        const query = { ...queryOf(selection), view: table("site") };
+        return comparisonOf(await this.answer<ChangesPack>({ query, page: { changes: { before: base && whenOf(base) } } }, signal), this.metrics);
+    }
+
+    difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {
+        let first: AbortSignal | undefined = signal;
+        const ask = (path: [number, number][], least: number) => {
+            const query = { ...queryOf(selection), metric: metric.name, view: treeView({ reversed }, least) };
+            const answer = this.answer<ChangedTreesPack>({ query, page: { changes: { before: base && whenOf(base), path } } }, first);
+            first = undefined;
+            return answer;
+        };
+        return differenceOf(ask, least);
+    }
+
+    async live(): Promise<Live> {
+        const response = await fetch("/live");
+        if (!response.ok) throw new Error(await response.text());
+        return (await response.json()) as Live;
+    }
+
+    async mark(name: string): Promise<void> {
+        const response = await fetch("/mark", { method: "POST", body: name });
+        if (!response.ok) throw new Error(await response.text());
+    }
+
+    memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>> {
+        return this.answer({ query: queryOf(selection), page: { memory: { range: null } } }, signal);
+    }
+
+    blocks(selection: Selection, { from, to }: { from: number; to: number }, signal: AbortSignal): Promise<Pack<BlocksPack>> {
+        return this.answer({ query: queryOf(selection), page: { memory: { range: [from, to] } } }, signal);
+    }
+
+    generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>> {
+        return this.answer({ query: queryOf(selection), page: { generations: { borders } } }, signal);
+    }
+
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack<LayoutPack>> {
+        return this.answer({ query: queryOf(selection), page: { layout: { of: type || null } } }, signal);
+    }
+
+    async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
+        return sourceFileOf(await this.answer<SourcePack>({ query: queryOf(selection), page: { source: { file } } }, signal), this.metrics);
+    }
+}

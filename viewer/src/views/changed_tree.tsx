@@ -1,0 +1,68 @@
+import { useReducer } from "preact/hooks";
+import { useShown } from "../context";
+import { useLoaded } from "../hooks";
+import type { Metric } from "../model/answer";
+import { changeOf, type Changed } from "../model/changed_tree";
+import { number, percent, signed } from "../model/format";
+import { baseOf, selectionOf } from "../model/state";
+import { DirectionChoice, Empty, Search } from "../widgets";
+import { FlameGraph, type Colors } from "./flame_graph";
+
+/** The share of the whole width that the narrowest frame of a wide screen has. */
+const LEAST = 1 / 4000;
+
+/** More is orange, less is blue, and the stronger the larger the share that changed is. */
+function paint(item: Changed, colors: Colors): string {
+    const change = changeOf(item);
+    const share = Math.round(Math.min(1, Math.abs(change)) * 10) / 10;
+    return share < 0.05 ? colors["same"]! : mixed(colors[change > 0 ? "more" : "less"]!, colors["same"]!, 0.2 + 0.8 * share);
+}
+
+/** `#rrggbb` colors, mixed. */
+function mixed(one: string, other: string, share: number): string {
+    const channels = (color: string) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+    const [a, b] = [channels(one), channels(other)];
+    return `rgb(${a.map((value, index) => Math.round(value * share + b[index]! * (1 - share))).join(" ")})`;
+}
+
+interface Props {
+    metric: Metric;
+    children: preact.ComponentChildren;
+}
+
+/** One flame graph of what was before and what is after. */
+export function Difference({ metric, children }: Props) {
+    const { source, state, say } = useShown();
+    const selection = selectionOf(state);
+    const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST };
+    const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
+    const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
+    const root = loaded.value;
+    const [grown, redraw] = useReducer((n: number) => n + 1, 0);
+    if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what changed …"}</Empty></>;
+    const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)} ${metric.title}${before > 0 && after !== before ? `, ${percent(Math.abs(after - before), before)} of ${number(before, metric.unit)}` : ""}`;
+    return (
+        <FlameGraph
+            root={root}
+            unit={metric.unit}
+            title={`the difference of ${metric.title}`}
+            search={state.search}
+            grown={grown}
+            colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
+            paint={paint}
+            tell={tell}
+            heads={["before", "after", "difference"]}
+            cells={({ before, after }) => [number(before, metric.unit), number(after, metric.unit), signed(after - before, metric.unit)]}
+            // What was too narrow to be seen may be wide now.
+            into={(item) => void item.load(LEAST).then(() => redraw(0), (error: unknown) => say(error instanceof Error ? error.message : String(error)))}
+            empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}
+        >
+            {children}
+            <DirectionChoice />
+            <Search />
+            <span class="legend"><span class="key less-now" /> less, gone</span>
+            <span class="legend"><span class="key same-now" /> the same</span>
+            <span class="legend"><span class="key more-now" /> more, new</span>
+        </FlameGraph>
+    );
+}

@@ -1,0 +1,50 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
+import type { Metric } from "../../src/model/answer";
+import { Server } from "../../src/model/server";
+import { START, type Selection } from "../../src/model/state";
+
+// A test of crates/view/src/ask.rs reads the same file: what is sent is what the server understands.
+const FILE = new URL("../questions.json", import.meta.url);
+
+const metric = (name: string): Metric => ({ name, title: name, unit: "ns", help: "", origin: "", known: true, join: "sum", color: "", over: null, compared: false, resolves: null, lists: ["lines"] });
+
+test("each question is one that the server understands", async () => {
+    const asked: unknown[] = [];
+    vi.stubGlobal("fetch", async (_: string, init: RequestInit) => {
+        asked.push(JSON.parse(init.body as string));
+        throw new Error("nobody answers");
+    });
+    const server = new Server();
+    const { signal } = new AbortController();
+    const part = { metric: metric("cost"), columns: [metric("peak")], reversed: true, through: "app::run(int)", by: "", least: 0.25 };
+    const all: Selection = START;
+    const some: Selection = { from: 1.5, to: 2e9, filter: "app::", unfold: true, wrappers: true, paid: true, process: "4711", thread: "io" };
+    const base = { from: null, to: 100 };
+    const questions: Promise<unknown>[] = [
+        server.open(),
+        server.profile(all, signal),
+        server.profile(some, signal),
+        server.groups(some, "thread", signal),
+        server.patterns(some, signal),
+        server.lanes(some, signal),
+        server.activity({ from: 5, to: 7.75 }, { process: "", thread: "io" }),
+        server.advice(signal),
+        server.tree(some, part, signal),
+        server.tree(all, { ...part, reversed: false, through: "", by: "module" }, signal),
+        server.compare(all, null, signal),
+        server.compare(some, base, signal),
+        server.difference(some, base, part, signal),
+        server.memory(some, signal),
+        server.blocks(some, { from: 0x1000, to: 0x2000 }, signal),
+        server.generations(some, "marks", signal),
+        server.generations(some, "selection", signal),
+        server.layout(some, "", signal),
+        server.layout(some, "app::Row", signal),
+        server.file(some, "/src/app.cpp", signal),
+    ];
+    await Promise.allSettled(questions);
+    const text = `${JSON.stringify(asked, null, 2)}\n`;
+    if (process.env["UPDATE_QUESTIONS"]) writeFileSync(FILE, text);
+    expect(readFileSync(FILE, "utf8")).toBe(text);
+});
