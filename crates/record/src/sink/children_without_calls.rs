@@ -18,7 +18,7 @@ use memtoll_trace::nodes;
 const THREAD: ThreadNo = ThreadNo::FIRST;
 
 impl Sink {
-    /// See [`crate::family::Ancestor::child_was_silent`].
+    /// See [`crate::fork_family::Ancestor::child_was_silent`].
     pub(super) fn write_silent_child(&self, at: u64, silent: Silent) {
         let Silent { pid, parent, ended, exit, events } = silent;
         let (run, clock) = (&self.run, &self.run.around.clock);
