@@ -21,6 +21,13 @@ pub struct Addresses<'a> {
     places: Vec<Option<(TextId, u64)>>,
 }
 
+impl Frames {
+    /// Where the code of chains is.
+    pub fn addresses(&self) -> Addresses<'_> {
+        Addresses::new(self, self.by_address.iter().map(|(at, chain)| (*chain, *at)))
+    }
+}
+
 impl<'a> Addresses<'a> {
     pub(crate) fn new(frames: &'a Frames, chains: impl Iterator<Item = (ChainId, (TextId, u64))>) -> Self {
         let mut places = Vec::new();

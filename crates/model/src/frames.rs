@@ -1,6 +1,5 @@
 //! Functions, files and lines: each text and each frame once.
 
-use crate::addresses::Addresses;
 use crate::ids::{ChainId, FrameId, TextId};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
@@ -50,9 +49,9 @@ pub struct Frames {
     frames: Vec<Frame>,
     by_frame: FxHashMap<Frame, FrameId>,
     chains: Vec<Vec<FrameId>>,
-    by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
-    type_sizes: FxHashMap<(TextId, TextId), u64>,  // (module, name) -> bytes
-    called: FxHashMap<String, String>,             // path of a program -> what it was called, if that is another name
+    pub(crate) by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
+    type_sizes: FxHashMap<(TextId, TextId), u64>,             // (module, name) -> bytes
+    called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
 }
 
 impl Frames {
@@ -96,11 +95,6 @@ impl Frames {
     pub fn type_size(&self, module: TextId, name: &str) -> Option<u64> {
         let name = self.by_text.get(name)?;
         self.type_sizes.get(&(module, *name)).copied()
-    }
-
-    /// Where the code of chains is.
-    pub fn addresses(&self) -> Addresses<'_> {
-        Addresses::new(self, self.by_address.iter().map(|(at, chain)| (*chain, *at)))
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> TextId {

@@ -23,13 +23,10 @@ use memtoll_tally::Selection;
 use memtoll_trace::meta::Rank;
 use serde::Serialize;
 
-/// Grows when a name disappears or changes its meaning.
-pub const SCHEMA_VERSION: u32 = 1;
-
 /// What a recording says to a [`crate::Query`].
 #[derive(Serialize)]
 pub struct Answer<'r> {
-    /// [`SCHEMA_VERSION`].
+    /// [`crate::SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Of which run, and of which part of it.
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! From a question to its answer: the only way.
 
 use crate::activity::Activity;
-use crate::answer::{About, Answer, Basis, SCHEMA_VERSION, Shown, Span, Table};
+use crate::answer::{About, Answer, Basis, Shown, Span, Table};
 use crate::choices;
 use crate::figures::Figures;
 use crate::findings::Finding;
@@ -14,6 +14,7 @@ use crate::query::{Query, View};
 use crate::regions::Region;
 use crate::rows::Row;
 use crate::run_details::{self, Details};
+use crate::schema_version::SCHEMA_VERSION;
 use crate::selection::Selected;
 use crate::session::Session;
 use crate::timeline::Timeline;

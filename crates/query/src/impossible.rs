@@ -110,7 +110,8 @@ struct Refusal<'a> {
 impl Impossible {
     /// As JSON: `impossible` says which, `text` is the sentence, and the choices are lists.
     pub fn json(&self) -> serde_json::Result<String> {
-        let refusal = Refusal { schema_version: crate::SCHEMA_VERSION, why: self, text: self.to_string() };
+        let refusal =
+            Refusal { schema_version: crate::schema_version::SCHEMA_VERSION, why: self, text: self.to_string() };
         Ok(serde_json::to_string_pretty(&refusal)? + "\n")
     }
 

@@ -1,7 +1,7 @@
 //! How a type lies in memory, what another order of its members saves, and how many objects of it there were: what `memtoll
 //! layout` and the viewer show.
 
-use crate::answer::SCHEMA_VERSION;
+use crate::schema_version::SCHEMA_VERSION;
 use memtoll_analysis::sites::Row;
 use memtoll_model::layout::{Hole, Layout, LayoutError, layout};
 use memtoll_model::{DebugFolders, Recording};

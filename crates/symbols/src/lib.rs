@@ -8,6 +8,7 @@
 
 mod address_book;
 mod allocator_code;
+mod build_id;
 mod builtin_type;
 mod callee;
 mod canonical_type;

@@ -1,5 +1,6 @@
 //! Names the addresses of many files, on as many processors as there are.
 
+use crate::build_id::bytes;
 use crate::{ModuleFile, Resolved, Resolver};
 use memtoll_trace::symbols::{NameSource, file_name};
 use rustc_hash::FxHashMap;
@@ -73,10 +74,4 @@ pub(crate) fn complete(path: &str) -> NameSource {
 pub(crate) fn is_c_library(path: &str) -> bool {
     let name = file_name(path);
     ["libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "ld-linux"].iter().any(|start| name.starts_with(start))
-}
-
-/// A build id from its digits.
-pub(crate) fn bytes(digits: &str) -> Vec<u8> {
-    let pairs = digits.as_bytes().chunks_exact(2);
-    pairs.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

@@ -6,7 +6,7 @@ use memtoll_trace::symbols::DELETED;
 use rustc_hash::FxHashMap;
 
 use crate::ModuleFile;
-use crate::naming::bytes;
+use crate::build_id::bytes;
 
 /// Open files, by what they are.
 #[derive(Debug, Clone, Default)]

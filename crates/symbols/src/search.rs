@@ -7,7 +7,8 @@ use std::path::Path;
 use memtoll_trace::symbols::{NameSource, Symbols, file_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::naming::{FileAddresses, bytes, complete, is_c_library, name_all};
+use crate::build_id::bytes;
+use crate::naming::{FileAddresses, complete, is_c_library, name_all};
 use crate::table::Table;
 use crate::{DebugFolders, ModuleFile, Resolver};
 

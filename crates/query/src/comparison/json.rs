@@ -1,7 +1,7 @@
 //! The comparison for scripts. `docs/json.md` describes it.
 
 use super::{Comparison, Total, fate};
-use crate::answer::SCHEMA_VERSION;
+use crate::schema_version::SCHEMA_VERSION;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::Row;
