@@ -27,7 +27,7 @@ pub use collapsed::Collapsed;
 pub use format::Format;
 
 /// All formats.
-pub const ALL: [&dyn Format; 10] = [
+pub const ALL: &[&dyn Format] = &[
     &pprof::Pprof,
     &speedscope::Speedscope,
     &firefox::Firefox,
@@ -42,5 +42,19 @@ pub const ALL: [&dyn Format; 10] = [
 
 /// The one that is called so.
 pub fn named(name: &str) -> Option<&'static dyn Format> {
-    ALL.into_iter().find(|format| format.name() == name)
+    ALL.iter().copied().find(|format| format.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_has_a_section_in_the_docs() {
+        let docs = include_str!("../../../docs/export.md");
+        for format in ALL {
+            let name = format.name();
+            assert!(docs.lines().any(|line| line == format!("## {name}")), "docs/export.md has no section {name}");
+        }
+    }
 }

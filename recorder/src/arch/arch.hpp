@@ -12,11 +12,14 @@
 //   CallerFrame, caller_frame()
 //                             the caller's view of a hook at the instant it was called: return_slot (where the hook has
 //                             saved its return address), return_address (the word there), frame_pointer, stack_pointer()
+//   position(), slot_of()     a number that tells two frames of one call apart: its return slot, and the caller's stack pointer
+//                             where that does not follow from it, as it does not if a callee may save its return address
+//                             anywhere in its frame; and the return slot in it
 //   code_address()            a return address without what a processor keeps in unused bits, such as a signature
 //   is_signing()              whether a processor's own instruction of call frame information, without operands, says that
 //                             return addresses are signed: code_address() takes care of that
 //   signal_return()           where the return from signal handlers has no call frame information: instructions that say what
-//                             such a program would say, and none for other code
+//                             it would say, and none for other code. Whether an address is code's is asked, as it may be none
 //   Registers, capture_registers()
 //                             the registers that calls preserve, at the point of use
 //   kElfMachine, kLoader      whose programs the recorder can go along with: e_machine, and the name of glibc's loader

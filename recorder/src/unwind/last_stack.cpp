@@ -22,11 +22,11 @@ inline void LastStack::push(const StackTree::Place& parent, const NewFrame& fres
     Frame& frame = frames_[depth_];
     uint32_t items = depth_ > 0 ? frames_[depth_ - 1].items_end : 0;
     // Read backwards, each word's address is decided by the words behind it.
-    items_[items++] = {fresh.return_slot, fresh.return_address};
+    items_[items++] = {arch::slot_of(fresh.position), fresh.return_address};
     if (fresh.read.frame_pointer != 0 && outer_needs_frame_pointer)
         items_[items++] = {fresh.read.frame_pointer, word_at(fresh.read.frame_pointer)};
     if (fresh.read.cfa != 0) items_[items++] = {fresh.read.cfa, word_at(fresh.read.cfa)};
-    frame.return_slot = fresh.return_slot;
+    frame.position = fresh.position;
     frame.return_address = fresh.return_address;
     frame.frame_pointer = fresh.frame_pointer;
     frame.place = tree_->child(parent, fresh.key, is_new_node);

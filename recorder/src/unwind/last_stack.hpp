@@ -14,7 +14,7 @@ namespace memtoll::unwind {
 
 // A frame that a walk found, before it is known what lies further out.
 struct NewFrame {
-    uintptr_t return_slot;
+    uintptr_t position; // arch::position
     uintptr_t return_address;
     uintptr_t frame_pointer;
     uint64_t key;
@@ -30,7 +30,7 @@ inline uint64_t frame_key(uint16_t module, uintptr_t code) {
 class LastStack {
 public:
     struct Frame {
-        uintptr_t return_slot;
+        uintptr_t position; // arch::position
         uintptr_t return_address;
         uintptr_t frame_pointer;
         StackTree::Place place;
@@ -52,10 +52,10 @@ public:
     // How many frames, from the outermost on, stand as they were, given that a walk that goes outwards has come to `at`; 0 if
     // it has not met any. `candidates`: frames that may still be met, depth() at first; kept up to date.
     [[gnu::always_inline]] uint32_t kept(const Position& at, uint32_t& candidates) const {
-        while (candidates > 0 && frames_[candidates - 1].return_slot < at.return_slot) --candidates;
+        while (candidates > 0 && arch::slot_of(frames_[candidates - 1].position) < at.return_slot) --candidates;
         if (candidates == 0) return 0;
         const Frame& known = frames_[candidates - 1];
-        if (known.return_slot != at.return_slot || known.return_address != at.return_address || at.interrupted ||
+        if (known.position != arch::position(at.return_slot, at.stack_pointer) || known.return_address != at.return_address || at.interrupted ||
             (known.needs_frame_pointer && known.frame_pointer != at.frame_pointer))
             return 0;
         uint32_t changed;

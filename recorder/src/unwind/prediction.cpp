@@ -61,7 +61,7 @@ uint32_t Prediction::make_leaf(const arch::CallerFrame& caller, bool needs_frame
     const uint32_t offset = leaf_end_;
     Leaf& fresh = leaf(offset);
     Known& full = known(offset);
-    full.return_slot = caller.return_slot;
+    full.position = position(caller);
     full.frame_pointer = static_cast<uint32_t>(caller.frame_pointer);
     full.count = count;
     fresh.node = node;
@@ -130,7 +130,7 @@ void Prediction::learn(const arch::CallerFrame& caller, bool needs_frame_pointer
         uint32_t what;
         uint32_t value;
         const uint32_t other = place.what;
-        if (other != 0 && known(other).return_slot == caller.return_slot &&
+        if (other != 0 && known(other).position == position(caller) &&
             first_difference(known(other), leaf(other), caller, what, value)) {
             // Another stack's leaf: from now on the first word in which the two differ decides.
             insert(mix(hash, value)).what = other;

@@ -65,7 +65,7 @@ private:
     // What decides, in as few bytes as possible: with hundreds of stacks in turn, the cache misses on leaves cost more
     // than the comparison. An ordinary stack's leaf is one cache line.
     struct alignas(64) Leaf {
-        uint64_t digest; // of the caller's slot, its frame pointer if that matters, and the words
+        uint64_t digest; // of the caller's position, its frame pointer if that matters, and the words
         uint32_t node;
         uint8_t batches; // of kLanes offsets
         int8_t frame_pointer_mask; // -1 if the stack depends on the caller's frame pointer, else 0
@@ -76,7 +76,7 @@ private:
     // The rest of the stack, only read to tell two stacks apart: the values of the words at the leaf's offsets, of which the
     // lower halves are enough for that. A leaf's lies at kKnownPerLeafByte times its offset.
     struct Known {
-        uintptr_t return_slot;
+        uintptr_t position;
         uint32_t frame_pointer;
         uint32_t count;
         uint32_t values[1]; // from the inside outwards
@@ -96,9 +96,12 @@ private:
     static constexpr unsigned kMaxSteps = 12;
     static constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
 
+    [[gnu::always_inline]] static uintptr_t position(const arch::CallerFrame& caller) {
+        return arch::position(caller.return_slot, caller.stack_pointer());
+    }
     [[gnu::always_inline]] static uint64_t mix(uint64_t hash, uint64_t word) { return (hash ^ word) * kMultiplier; }
     [[gnu::always_inline]] static uint64_t first_hash(const arch::CallerFrame& caller) {
-        return mix(caller.return_slot * kMultiplier, caller.return_address);
+        return mix(position(caller) * kMultiplier, caller.return_address);
     }
     [[gnu::always_inline]] static uint64_t next_hash(uint64_t hash, uint32_t what, const arch::CallerFrame& caller) {
         if (what == kReadFramePointer) return mix(hash, static_cast<uint32_t>(caller.frame_pointer));
@@ -146,7 +149,7 @@ private:
 template <class Offset>
 inline uint64_t Prediction::digest(const Leaf& leaf, const arch::CallerFrame& caller) {
     // Four lanes, so that the multiplications of one step do not wait for each other.
-    uint64_t a = caller.return_slot;
+    uint64_t a = position(caller);
     uint64_t b = caller.frame_pointer & static_cast<uint64_t>(int64_t{leaf.frame_pointer_mask});
     uint64_t c = 0, d = 0;
     const auto* offset = reinterpret_cast<const Offset*>(leaf.offsets);

@@ -34,10 +34,7 @@ bool RuleCache::find_row_of_call(const CfiSections& sections, uintptr_t address)
     if (find_row(sections, address, *scratch_)) return true;
     // The return address is the first instruction of a function and nothing lies before it: it was not left by a call
     // but laid there by code that made this stack by hand (makecontext). The stack ends here.
-    if (!find_row(sections, address + 1, *scratch_)) {
-        const arch::Instructions known = arch::signal_return(address);
-        return known.count != 0 && make_signal_row(known, *scratch_);
-    }
+    if (!find_row(sections, address + 1, *scratch_)) return false;
     scratch_->row.registers[arch::kReturnAddress].kind = RegisterRule::kUndefined;
     return true;
 }
@@ -45,8 +42,10 @@ bool RuleCache::find_row_of_call(const CfiSections& sections, uintptr_t address)
 const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
     Module module;
     number = module_at(address, module, announce_, owner_);
-    if (number == kNoModule || module.cfi.eh_frame_hdr == 0) return nullptr;
-    return find_row_of_call(module.cfi, address) ? &scratch_->row : nullptr;
+    const bool has_tables = number != kNoModule && module.cfi.eh_frame_hdr != 0;
+    if (has_tables && find_row_of_call(module.cfi, address)) return &scratch_->row;
+    const arch::Instructions known = arch::signal_return(address, [&] { return !is_data(address); });
+    return known.count != 0 && make_signal_row(known, *scratch_) ? &scratch_->row : nullptr;
 }
 
 const RuleCache::Entry& RuleCache::read(uintptr_t address) {

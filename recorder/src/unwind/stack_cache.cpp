@@ -86,7 +86,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
         const RuleCache::Entry& entry = rules_[where];
         const Rule rule = entry.rule;
         NewFrame& fresh = fresh_[walk.fresh++];
-        fresh = {at.return_slot,
+        fresh = {arch::position(at.return_slot, at.stack_pointer),
                  at.return_address,
                  at.frame_pointer,
                  frame_key(entry.module, where),
@@ -117,8 +117,8 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
 // What a walk from `low` saw of the thread's own stack may be read freely from now on.
 inline void StackCache::note_own_stack(uintptr_t low, const Walk& walk) {
     if (!walk.one_stack) return;
-    if (walk.kept > 0) memory_.saw_part(low, last_.frame(walk.kept - 1).return_slot, last_.frame(0).return_slot);
-    else if (walk.root == wire::kRootComplete) memory_.saw_all(low, fresh_[walk.fresh - 1].return_slot);
+    if (walk.kept > 0) memory_.saw_part(low, arch::slot_of(last_.frame(walk.kept - 1).position), arch::slot_of(last_.frame(0).position));
+    else if (walk.root == wire::kRootComplete) memory_.saw_all(low, arch::slot_of(fresh_[walk.fresh - 1].position));
 }
 
 uint32_t StackCache::walk_afresh(const arch::CallerFrame& caller) {

@@ -87,6 +87,10 @@ struct HookFrame {
     return {reinterpret_cast<uintptr_t>(frame + 1), frame[1], frame[0]};
 }
 
+// The return slot tells where the stack pointer is.
+[[gnu::always_inline]] inline uintptr_t position(uintptr_t return_slot, uintptr_t) { return return_slot; }
+[[gnu::always_inline]] inline uintptr_t slot_of(uintptr_t position) { return position; }
+
 // Return addresses are not signed.
 [[gnu::always_inline]] inline uintptr_t code_address(uintptr_t return_address) { return return_address; }
 
@@ -94,7 +98,7 @@ struct HookFrame {
 constexpr bool is_signing(uint8_t) { return false; }
 
 // The C library's return from signal handlers has call frame information.
-inline Instructions signal_return(uintptr_t) { return {}; }
+template <class IsCode> Instructions signal_return(uintptr_t, IsCode) { return {}; }
 
 // Values of the registers that calls preserve, plus the instruction after the capture.
 struct Registers {
