@@ -47,7 +47,6 @@ pub(super) struct Origin {
 /// What few sites have.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rare {
-    pub failed: u64,
     pub null_frees: u64,
     /// Calls that are none of the others: they mapped memory, or failed.
     pub other_events: u64,
@@ -111,7 +110,6 @@ impl Site {
             reallocations: self.reallocations,
             frees: self.frees,
             null_frees: rare.null_frees,
-            failed: rare.failed,
             bytes: self.bytes,
             peak_bytes: self.peak_bytes,
             peak_blocks: self.peak_blocks,

@@ -54,7 +54,7 @@ pub struct Tally<S> {
     origins: List<Origin>,
     /// Of the sites that have any (see [`Origin`]).
     rare: Vec<Rare>,
-    /// Of the sites that have costs; only the fields that are sums of costs are used.
+    /// Of the sites that have costs or calls that few have (`count` in `parts.rs`); only these fields are used.
     costs: Vec<Metrics>,
     by_node: Vec<u32>, // site + 1
     by_extra: FxHashMap<(Option<NodeId>, u64), SiteIndex>,
@@ -356,7 +356,6 @@ impl<S: Select> Tally<S> {
         rare.other_events += !reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
         let has_failed = !(reallocates && event.size == 0);
-        rare.failed += has_failed as u64;
         rare.resized += reallocates as u64;
         self.called(index, event, event.size, Call::Nothing { reallocates, has_failed });
     }
@@ -519,11 +518,6 @@ impl<S: Select> Tally<S> {
         self.rare(index).other_events += 1;
         self.sites[index].operations |= event.op.bit();
         let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
-        if self.in_window() && mapped > 0 {
-            let sums = self.costs_of(index);
-            sums.mappings += 1;
-            sums.mapped_bytes = sums.mapped_bytes.wrapping_add(mapped);
-        }
         self.called(index, event, event.size, Call::Other { mapped });
     }
 

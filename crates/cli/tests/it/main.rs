@@ -1,4 +1,5 @@
 //! All integration tests of this crate, as one program: it is linked once.
 
+mod metric_places;
 mod report;
 mod verify;

@@ -22,11 +22,11 @@ const COUNTS: [&str; 13] = [
     "allocator_ns",
 ];
 
-fn golden(name: &str) -> PathBuf {
+pub fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden").join(name)
 }
 
-fn memtoll(words: &[&str]) -> Output {
+pub fn memtoll(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memtoll"));
     for word in words {
         match word.ends_with(".memtoll") {
@@ -45,13 +45,13 @@ fn nothing(words: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn text(words: &[&str]) -> String {
+pub fn text(words: &[&str]) -> String {
     let output = memtoll(words);
     assert!(output.status.success(), "{words:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn json(words: &[&str]) -> Value {
+pub fn json(words: &[&str]) -> Value {
     serde_json::from_str(&text(&[words, &["--format", "json"]].concat())).unwrap()
 }
 

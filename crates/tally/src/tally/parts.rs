@@ -77,11 +77,10 @@ struct Counts {
 struct Rare {
     /// Reallocations that gave no block.
     to_nothing: u64,
-    failed: u64,
     null_frees: u64,
     unknown_frees: u64,
-    mappings: u64,
-    mapped_bytes: u64,
+    /// See [`count`].
+    counts: Metrics,
 }
 
 /// The parts of the present chapter that are not usual: a table with open addressing. Keys stand apart, close together, so that
@@ -194,7 +193,6 @@ impl Counts {
             reallocations: reallocations + rare.to_nothing,
             frees,
             null_frees: rare.null_frees,
-            failed: rare.failed,
             bytes: acquired.wrapping_mul(size),
             temporary: u64::from(self.temporary),
             lifetime: self.lifetime,
@@ -202,18 +200,17 @@ impl Counts {
             release_balance: self.release_balance,
             timed_calls: timed_released.wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.null_frees),
             events: u64::from(self.events),
-            mappings: rare.mappings,
-            mapped_bytes: rare.mapped_bytes,
             largest_bytes: if acquired > 0 { size } else { 0 },
             operations: self.operations,
             live_bytes: live_blocks.wrapping_mul(size),
             live_blocks,
-            ..Metrics::default()
+            ..rare.counts
         }
     }
 }
 
 /// What else is known of a call, beside its time and its operation.
+#[derive(Clone, Copy)]
 pub(super) enum Call {
     /// A block was acquired.
     Acquired { reallocates: bool },
@@ -225,10 +222,29 @@ pub(super) enum Call {
     Other { mapped: u64 },
 }
 
+/// What few calls count, of their site and of their part alike: a new count of calls is a line here. Ordinary calls ask for no
+/// `counts`.
+#[inline(always)]
+fn count<'c>(call: Call, size: u64, counts: impl FnOnce() -> Option<&'c mut Metrics>) {
+    let add = |count: fn(&mut Metrics, u64), by| counts().into_iter().for_each(|counts| count(counts, by));
+    match (call, size) {
+        (Call::Nothing { has_failed: true, .. }, _) => add(|counts, by| counts.failed += by, 1),
+        (Call::Other { mapped: mapped @ 1.. }, _) => add(
+            |counts, by| {
+                counts.mappings += 1;
+                counts.mapped_bytes = counts.mapped_bytes.wrapping_add(by);
+            },
+            mapped,
+        ),
+        _ => {}
+    }
+}
+
 impl<S: Select> Tally<S> {
     /// A call at a site.
     #[inline(always)]
     pub(super) fn called(&mut self, site: usize, event: &Event, size: u64, call: Call) {
+        count(call, size, || self.in_window().then(|| self.costs_of(site)));
         if S::KEEPS_PARTS && self.sites[site].usual != Usual::new(event.op.0, event.thread, size) {
             self.called_apart(site, event, size, call);
         }
@@ -281,27 +297,21 @@ impl<S: Select> Tally<S> {
                 counts.allocator_time += event.duration;
                 self.called_rarely(key, event.block, call);
             }
-            Call::Other { .. } => self.called_rarely(key, event.block, call),
+            Call::Other { .. } => {}
         }
+        count(call, size, || self.apart.as_mut().map(|apart| &mut apart.rare.entry(key).or_default().counts));
     }
 
     #[cold]
     fn called_rarely(&mut self, key: Key, block: Block, call: Call) {
         let Some(rare) = self.apart.as_mut().map(|apart| apart.rare.entry(key).or_default()) else { return };
         match call {
-            Call::Nothing { reallocates, has_failed } => {
-                rare.to_nothing += u64::from(reallocates);
-                rare.failed += u64::from(has_failed);
-            }
+            Call::Nothing { reallocates, .. } => rare.to_nothing += u64::from(reallocates),
             Call::Released { .. } => match block {
                 Block::Null => rare.null_frees += 1,
                 _ => rare.unknown_frees += 1,
             },
-            Call::Other { mapped } => {
-                rare.mappings += u64::from(mapped > 0);
-                rare.mapped_bytes = rare.mapped_bytes.wrapping_add(mapped);
-            }
-            Call::Acquired { .. } => {}
+            Call::Other { .. } | Call::Acquired { .. } => {}
         }
     }
 
