@@ -66,8 +66,13 @@ fn exports_have_theirs() {
 #[test]
 fn the_viewer_has_its_own_and_their_lists() {
     let recording = memtoll_model::Recording::open(&golden(FILE)).unwrap();
-    let about = memtoll_view::Engine::new(&recording).about();
-    let metrics = about.get("metrics").unwrap().as_array().unwrap();
+    let open = memtoll_view::Recordings::new(&recording, memtoll_view::Compared::default());
+    let asked: memtoll_view::Ask = serde_json::from_str(r#"{ "page": "about" }"#).unwrap();
+    let pack = memtoll_view::Engine::new(open).answer(&asked).unwrap().bytes();
+    // The length of the JSON stands before it, and columns of numbers behind it.
+    let length = u32::from_le_bytes(pack[..4].try_into().unwrap()) as usize;
+    let about: Value = serde_json::from_slice(&pack[4..4 + length]).unwrap();
+    let metrics = about["metrics"].as_array().unwrap();
     let name = |metric: &Value| metric["name"].as_str().unwrap().to_owned();
     assert_eq!(metrics.iter().map(name).collect::<Names>(), names(Place::Viewer));
     for (list, place) in [("lines", Place::Lines), ("tree", Place::Tree), ("overview", Place::Overview)] {
@@ -105,7 +110,7 @@ fn budgets_limit_what_adds_up() {
         Unit::Time => "\"1000000 s\"",
         Unit::Share => "\"100 %\"",
     };
-    let mut check = |scope: &str| {
+    let check = |scope: &str| {
         answered(|name| {
             let about = Metric::named(name).unwrap().about();
             std::fs::write(&path, format!("[{scope}]\n{name} = {}\n", limit(about.unit))).unwrap();
