@@ -382,13 +382,13 @@ proptest! {
         let Ok(report) = report else { return Ok(()) };
         let Shown::Table(table) = &report.shown else { unreachable!("a table was asked for") };
         for format in ALL {
-            let answer = ask(&recording, &query_for(format, &asked)).unwrap();
+            let answer = ask(&recording, &query_for(*format, &asked)).unwrap();
             if format.refuses(&answer).is_some() {
                 // As it does here of several processes only.
                 prop_assert!(answer.basis.sums.as_ref().unwrap().are_of_several(), "{}", format.name());
                 continue;
             }
-            for (name, sum) in read(format.name())(&written(format, &answer), &answer) {
+            for (name, sum) in read(format.name())(&written(*format, &answer), &answer) {
                 let metric = Metric::named(name).unwrap();
                 let of_report: u64 = table.sites.iter().filter_map(|row| row.figures.of(metric)).sum();
                 prop_assert_eq!(sum, of_report, "{} in {}", name, format.name());
