@@ -3,6 +3,7 @@
 use crate::report::{golden, json, memtoll, text};
 use memtoll_analysis::figures;
 use memtoll_analysis::metric::{Metric, Place, TABLE};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::Unit;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -66,8 +67,8 @@ fn exports_have_theirs() {
 #[test]
 fn the_viewer_has_its_own_and_their_lists() {
     let recording = memtoll_model::Recording::open(&golden(FILE)).unwrap();
-    let about = memtoll_view::Engine::new(&recording).about();
-    let metrics = about.get("metrics").unwrap().as_array().unwrap();
+    let metrics = serde_json::to_value(memtoll_view::metrics::describe(&Tariff::of(&recording))).unwrap();
+    let metrics = metrics.as_array().unwrap();
     let name = |metric: &Value| metric["name"].as_str().unwrap().to_owned();
     assert_eq!(metrics.iter().map(name).collect::<Names>(), names(Place::Viewer));
     for (list, place) in [("lines", Place::Lines), ("tree", Place::Tree), ("overview", Place::Overview)] {
@@ -105,7 +106,7 @@ fn budgets_limit_what_adds_up() {
         Unit::Time => "\"1000000 s\"",
         Unit::Share => "\"100 %\"",
     };
-    let mut check = |scope: &str| {
+    let check = |scope: &str| {
         answered(|name| {
             let about = Metric::named(name).unwrap().about();
             std::fs::write(&path, format!("[{scope}]\n{name} = {}\n", limit(about.unit))).unwrap();
