@@ -381,7 +381,7 @@ proptest! {
         let report = ask(&recording, &query(View::Table { group: GroupBy::Path, limit: None }, &asked));
         let Ok(report) = report else { return Ok(()) };
         let Shown::Table(table) = &report.shown else { unreachable!("a table was asked for") };
-        for format in ALL {
+        for format in ALL.iter().copied() {
             let answer = ask(&recording, &query_for(format, &asked)).unwrap();
             if format.refuses(&answer).is_some() {
                 // As it does here of several processes only.
