@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Code {
             patch(&recording, finding, &root).map_err(|why| format!("there is no patch for {id}: {why}"))
         });
         return match made {
-            Ok(patch) => screen.print(&patch.diff()),
+            Ok(patch) => screen.print_exactly(&patch.diff()),
             Err(why) => exit::fail(why, Code::NotFound),
         };
     }

@@ -36,5 +36,5 @@ pub fn run(arguments: &Arguments) -> Code {
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "memtoll", &mut script);
-    Screen::stdout(ColorChoice::Never).print(&String::from_utf8_lossy(&script))
+    Screen::stdout(ColorChoice::Never).print_exactly(&String::from_utf8_lossy(&script))
 }

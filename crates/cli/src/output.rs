@@ -90,8 +90,14 @@ impl Screen {
         Screen { color, width: terminal_width(io::stdout().is_terminal()) }
     }
 
-    /// Prints to standard output. A reader that has seen enough (a closed pipe) is no error.
+    /// Prints a page for people to standard output: names in it cannot do harm on a terminal. A reader that has seen enough (a
+    /// closed pipe) is no error.
     pub fn print(&self, text: &str) -> Code {
+        self.print_exactly(&memtoll_text::harmless(text))
+    }
+
+    /// The same for what other programs read, byte for byte.
+    pub fn print_exactly(&self, text: &str) -> Code {
         let mut stdout = io::stdout().lock();
         // Looking for colors to leave out takes longer than making a large JSON text, which has none.
         let may_have_color = text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace());
@@ -110,7 +116,7 @@ impl Screen {
     /// Prints to standard error.
     pub fn print_to_stderr(text: &str) {
         let mut stream = AutoStream::auto(io::stderr().lock());
-        let _ = stream.write_all(text.as_bytes());
+        let _ = stream.write_all(memtoll_text::harmless(text).as_bytes());
     }
 
     /// Standard error's width.

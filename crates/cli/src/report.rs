@@ -189,7 +189,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Format::Export(export) => {
             let mut bytes = Vec::new();
             match export.write(&answer, &mut bytes) {
-                Ok(()) => screen.print(&String::from_utf8_lossy(&bytes)),
+                Ok(()) => screen.print_exactly(&String::from_utf8_lossy(&bytes)),
                 Err(error) => return exit::fail(error, Code::Failed),
             }
         }

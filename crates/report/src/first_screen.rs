@@ -14,6 +14,7 @@ use memtoll_query::findings::Finding;
 use memtoll_query::findings_in_brief::{Brief, LEAST, brief};
 use memtoll_query::{Answer, Basis};
 use memtoll_text::format;
+use memtoll_text::visible;
 use memtoll_text::wrap;
 
 /// Lines at most, with the one that says where the recording is.
@@ -74,7 +75,7 @@ fn statements<'s>(kind: &str, all: impl Iterator<Item = &'s String>, width: usiz
 }
 
 fn head(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let command = wrap::shorten(&recording.about.command.join(" "), width);
+    let command = wrap::shorten(&visible(&recording.about.command.join(" ")), width);
     let run = wrap::lines(&head::run(recording), width).swap_remove(0);
     let parts = head::parts(recording, sums, None);
     let parts = parts.iter().flat_map(|part| wrap::lines(part, width)).map(|line| format!("{BOLD}{line}{BOLD:#}"));

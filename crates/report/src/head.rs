@@ -12,6 +12,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
 use memtoll_text::format;
+use memtoll_text::visible;
 use memtoll_text::wrap;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
@@ -20,7 +21,8 @@ use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, limits: Limits) -> String {
     let about = &recording.about;
     let mut text = String::new();
-    let command = wrap::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+    let command =
+        wrap::shorten(&visible(&about.command.join(" ")), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
     let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));

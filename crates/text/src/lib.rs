@@ -4,4 +4,7 @@
 
 pub mod format;
 pub mod table;
+mod visible;
 pub mod wrap;
+
+pub use visible::{harmless, visible};

@@ -3,10 +3,10 @@
 use crate::answers::{Answers, Outcome};
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
+use crate::fitted_text::{fit, width, wrapped};
 use crate::keys::{Action, BINDINGS, action};
 use crate::process_choice::Choosing;
 use crate::question::Question;
-use crate::safe_text::{fit, safe, width, wrapped};
 use crate::scrolled_rows::Scroll;
 use crate::state::{GROUPS, State, View};
 use crate::timeline::{self, Band, Picking};
@@ -17,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::By;
 use memtoll_model::Recording;
 use memtoll_query::Span;
+use memtoll_text::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span as Piece};
@@ -65,7 +66,7 @@ impl<'r> App<'r> {
     pub fn new(recording: &'r Recording, file: &str) -> App<'r> {
         App {
             recording,
-            file: safe(file),
+            file: visible(file),
             state: State::default(),
             answers: Answers::default(),
             mode: Mode::Browse,
@@ -128,7 +129,7 @@ impl<'r> App<'r> {
     /// The last line.
     fn status(&self) -> String {
         if let Mode::Search(_) = self.mode {
-            return format!("/{}▏  Enter: search  Esc: leave it", safe(&self.state.search));
+            return format!("/{}▏  Enter: search  Esc: leave it", visible(&self.state.search));
         }
         if let Some(message) = self.message {
             return message.to_owned();
@@ -140,7 +141,7 @@ impl<'r> App<'r> {
         };
         let search = match self.state.search.as_str() {
             "" => "/ search".to_owned(),
-            text => format!("/ {} (n next)", safe(text)),
+            text => format!("/ {} (n next)", visible(text)),
         };
         let metric = self.state.metric.about().title;
         let group = match self.state.view {
@@ -311,7 +312,7 @@ fn header(shown: &Shown, pane: &mut Pane) {
     let name = format!("memtoll  {}", shown.file);
     pane.put(0, 0, columns, &fit(&name, columns), BOLD);
     let x = width(&name) + 2;
-    let command = safe(&shown.recording.about.command.join(" "));
+    let command = visible(&shown.recording.about.command.join(" "));
     pane.put(x, 0, columns, &fit(&command, columns.saturating_sub(x)), SOFT);
 }
 

@@ -1,6 +1,6 @@
 //! Putting text and bars on the screen.
 
-use crate::safe_text;
+use crate::fitted_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -48,8 +48,8 @@ impl<'b> Pane<'b> {
 
     /// The same, aligned to the right.
     pub fn put_right(&mut self, x: usize, y: usize, columns: usize, text: &str, style: Style) {
-        let text = safe_text::fit(text, columns);
-        let before = columns - safe_text::width(&text);
+        let text = fitted_text::fit(text, columns);
+        let before = columns - fitted_text::width(&text);
         self.put(x + before, y, columns - before, &text, style);
     }
 
@@ -108,7 +108,7 @@ pub fn columns_of(parts: &[f64], columns: usize) -> Vec<usize> {
 /// A text in lines, behind a heading.
 pub fn paragraph(head: &str, what: &str, width: usize) -> Vec<Line<'static>> {
     let indent = " ".repeat(head.chars().count());
-    let lines = safe_text::wrapped(&safe_text::safe(what), width.saturating_sub(indent.len()).max(8));
+    let lines = fitted_text::wrapped(&memtoll_text::visible(what), width.saturating_sub(indent.len()).max(8));
     let line = |(at, line): (usize, String)| Line::raw(format!("{}{line}", if at == 0 { head } else { &indent }));
     lines.into_iter().enumerate().map(line).collect()
 }

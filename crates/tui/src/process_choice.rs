@@ -2,14 +2,15 @@
 
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
+use crate::fitted_text::fit;
 use crate::keys::Action;
-use crate::safe_text::{fit, safe};
 use crate::scrolled_rows::Cursor;
 use crate::state::{State, Who};
 use crate::views::{Shown, say};
 use memtoll_query::choices::Items;
 use memtoll_query::query::List;
 use memtoll_query::{Answer, Shown as Found};
+use memtoll_text::visible;
 
 /// The list.
 #[derive(Default)]
@@ -64,12 +65,12 @@ fn choices(processes: &Answer, threads: &Answer) -> Vec<(String, Who)> {
         if choices.iter().any(|(_, who)| who.process.as_ref() == Some(&pid)) {
             continue;
         }
-        let name = safe(&format!("{pid} {}", process.shown_command()));
+        let name = visible(&format!("{pid} {}", process.shown_command()));
         choices.push((name, Who { process: Some(pid.clone()), thread: None }));
         let own: Vec<_> = threads.iter().filter(|thread| thread.pid == process.pid).collect();
         for thread in own.iter().filter(|_| own.len() > 1) {
             let tid = thread.tid.to_string();
-            let name = safe(&format!("   thread {tid} {}", thread.name.unwrap_or("")));
+            let name = visible(&format!("   thread {tid} {}", thread.name.unwrap_or("")));
             choices.push((name, Who { process: Some(pid.clone()), thread: Some(tid) }));
         }
     }

@@ -88,7 +88,7 @@ impl<'r> Seen<'r> {
                     skipped -= 1;
                     continue;
                 }
-                skipped = crate::safe_text::width(cell.symbol()).saturating_sub(1);
+                skipped = crate::fitted_text::width(cell.symbol()).saturating_sub(1);
                 shown += cell.symbol();
             }
             text += shown.trim_end();

@@ -2,7 +2,7 @@
 
 use crate::colors::{BAR, CURSOR, SOFT};
 use crate::draw::Pane;
-use crate::safe_text::time;
+use crate::fitted_text::time;
 use crate::state::State;
 use crate::views::{Known, Shown};
 use memtoll_query::{Activity, Span};
@@ -75,8 +75,8 @@ impl Band {
         pane.put_right(self.columns.saturating_sub(TIME), CURVE, TIME, &times[1], SOFT);
         let text = if most.is_empty() { said } else { format!("{most} · {said}") };
         let room = self.columns.saturating_sub(2 * TIME);
-        let text = crate::safe_text::fit(&text, room);
-        pane.put(TIME + (room - crate::safe_text::width(&text)) / 2, CURVE, room, &text, SOFT);
+        let text = crate::fitted_text::fit(&text, room);
+        pane.put(TIME + (room - crate::fitted_text::width(&text)) / 2, CURVE, room, &text, SOFT);
     }
 }
 

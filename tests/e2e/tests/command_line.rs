@@ -1,6 +1,6 @@
 //! The command line itself: where recordings go, what is implied, what a terminal shows.
 
-use memtoll_e2e::{Outcome, Terminal, memtoll, program, read_report, run, scratch, wait_until};
+use memtoll_e2e::{Outcome, Target, Terminal, memtoll, program, read_report, run, scratch, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -384,4 +384,17 @@ fn a_sigterm_ends_a_live_view() {
         ended.is_some()
     });
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended.unwrap()), Some(15));
+}
+
+#[test]
+fn names_and_arguments_do_no_harm_on_a_terminal() {
+    let target = Target::new(program("hostile_names.c")).args(["one\ntwo", "\x1b]0;owned\x07"]);
+    let recording = target.record();
+    let report = recording.text(&["--color", "always"]);
+    for text in [&recording.outcome.stderr, &report, &recording.text(&["--flat"])] {
+        let is_style = |rest: &str| ["\x1b[0m", "\x1b[1m", "\x1b[2m"].iter().any(|style| rest.starts_with(style));
+        let obeyed = text.match_indices(|c: char| c.is_control() && c != '\n').find(|(at, _)| !is_style(&text[*at..]));
+        assert_eq!(obeyed, None, "{text:?}");
+    }
+    assert!(report.contains("one\\ntwo \\u{1b}]0;owned\\u{7}"), "{report}");
 }

@@ -96,6 +96,6 @@ impl Schema {
             _ => tables_of(&self.database),
         };
         let text: String = statements.iter().map(|statement| format!("{statement};\n")).collect();
-        Screen::stdout(ColorChoice::Never).print(&text)
+        Screen::stdout(ColorChoice::Never).print_exactly(&text)
     }
 }

@@ -7,6 +7,7 @@ use memtoll_analysis::diff::Run;
 use memtoll_query::comparison::Comparison;
 use memtoll_text::format;
 use memtoll_text::table::Table;
+use memtoll_text::visible;
 use memtoll_text::wrap;
 
 /// For people. `limit`: rows of the table of changes; `width`: that of the terminal, if there is one.
@@ -44,7 +45,7 @@ fn about(run: &Run) -> String {
     let about = &run.recording.about;
     let lasted = format::seconds(about.clock.seconds(run.recording.ended()));
     let (file, date) = (run.recording.path().display(), format::date(about.started));
-    format!("{file}, {date}, {lasted}: {}", about.command.join(" "))
+    format!("{file}, {date}, {lasted}: {}", visible(&about.command.join(" ")))
 }
 
 fn room(width: Option<usize>) -> usize {

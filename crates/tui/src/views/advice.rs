@@ -2,9 +2,10 @@
 
 use crate::colors::{BOLD, SOFT};
 use crate::draw::paragraph;
-use crate::safe_text::{fit, safe};
+use crate::fitted_text::fit;
 use memtoll_advise::{Advice, Finding, Range, Saves, verified};
 use memtoll_text::format::{self, Unit};
+use memtoll_text::visible;
 use ratatui::text::{Line, Span};
 
 type Kind = (&'static str, Unit, fn(&Saves) -> Range);
@@ -38,7 +39,7 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
     };
     let head = format!("{number}. {}  ", finding.rule);
     let room = width.saturating_sub(head.len());
-    let name = fit(&safe(&format!("{}{place}", finding.function)), room);
+    let name = fit(&visible(&format!("{}{place}", finding.function)), room);
     let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
     let saves: Vec<String> = KINDS.iter().filter_map(|kind| saving(kind, &finding.saves)).collect();
     text.extend(paragraph("   saves ", &saves.join(", "), width));

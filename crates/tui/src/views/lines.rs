@@ -3,8 +3,8 @@
 use super::{Shown, say};
 use crate::colors::{BAR, BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
+use crate::fitted_text::{fit, width};
 use crate::keys::Action;
-use crate::safe_text::{fit, safe, width};
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
 use memtoll_analysis::metric::{Metric, Place};
@@ -12,6 +12,7 @@ use memtoll_analysis::names;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Figures, Shown as Found};
 use memtoll_text::format;
+use memtoll_text::visible;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -143,5 +144,5 @@ fn name(row: &Row, answer: &Answer, shown: &Shown) -> String {
         (None, _) => row.function.clone(),
     };
     let kind = row.r#type.as_deref().map(|kind| format!("  {}", names::short_kind(kind))).unwrap_or_default();
-    safe(&(function + &kind))
+    visible(&(function + &kind))
 }

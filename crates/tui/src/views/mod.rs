@@ -18,13 +18,14 @@ pub use tree::TreeView;
 use crate::answers::Answers;
 use crate::colors::SOFT;
 use crate::draw::Pane;
+use crate::fitted_text::wrapped;
 use crate::question::{Question, Reply};
-use crate::safe_text::{safe, wrapped};
 use crate::state::State;
 use memtoll_advise::Advice;
 use memtoll_analysis::balance::Balance;
 use memtoll_model::Recording;
 use memtoll_query::{Activity, Answer, Shown as Found};
+use memtoll_text::visible;
 
 /// What views are drawn from.
 #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ impl<'a, 'r> Shown<'a, 'r> {
     pub fn known(&self, question: &Question) -> Known<'a, 'r> {
         match self.answers.get(question) {
             None => Known::NotYet,
-            Some(Err(why)) => Known::Nothing(safe(why)),
+            Some(Err(why)) => Known::Nothing(visible(why)),
             Some(Ok(Reply::Advice(advice))) => Known::Advice(advice),
             Some(Ok(Reply::Answer(answer, balance))) => match &answer.shown {
                 Found::Activity(activity) => Known::Activity(activity),

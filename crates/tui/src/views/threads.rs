@@ -3,14 +3,15 @@
 use super::{Shown, say};
 use crate::colors::{BOLD, CURSOR, Kind, SOFT};
 use crate::draw::Pane;
+use crate::fitted_text::fit;
 use crate::keys::Action;
-use crate::safe_text::{fit, safe};
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::lanes;
 use memtoll_analysis::runners::thread_name;
 use memtoll_model::Recording;
 use memtoll_query::Shown as Found;
 use memtoll_query::lanes::Lane;
+use memtoll_text::visible;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -78,7 +79,7 @@ fn shows(shown: &Shown, name: &str) -> bool {
 fn name(recording: &Recording, lane: &Lane, of: &lanes::Lane) -> String {
     let image = &recording.images[of.image];
     let name = image.thread(of.thread).and_then(|thread| thread_name(image, thread));
-    safe(&format!("{} {}", lane.tid, name.unwrap_or("")))
+    visible(&format!("{} {}", lane.tid, name.unwrap_or("")))
 }
 
 /// What took most of a column; nothing where the thread did not live.

@@ -4,8 +4,8 @@ use super::Shown;
 use super::lines::{NUMBER, SHARE, share, value};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
+use crate::fitted_text::fit;
 use crate::keys::Action;
-use crate::safe_text::{fit, safe};
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::names;
 use memtoll_analysis::tree::By;
@@ -13,6 +13,7 @@ use memtoll_query::rows::Place;
 use memtoll_query::tree::Node;
 use memtoll_query::{Figures, Shown as Found};
 use memtoll_text::format;
+use memtoll_text::visible;
 use ratatui::style::Style;
 use rustc_hash::FxHashSet;
 
@@ -252,7 +253,7 @@ impl TreeView {
 fn name(node: &Node) -> String {
     match (&node.place, &node.label) {
         (Some(of), _) => place(of),
-        (None, label) => safe(label.as_deref().unwrap_or_default()),
+        (None, label) => visible(label.as_deref().unwrap_or_default()),
     }
 }
 
@@ -260,7 +261,7 @@ fn name(node: &Node) -> String {
 pub fn place(place: &Place) -> String {
     let file = place.file.map(names::last_part);
     let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
-    safe(&match file {
+    visible(&match file {
         Some(file) => format!("{} ({file}{line})", place.function),
         None => place.function.to_owned(),
     })
