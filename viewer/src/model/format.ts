@@ -74,15 +74,50 @@ export function percent(part: number, whole: number): string {
     return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${size < 99.95 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** A time and its error: `12.0 ms` and `± 3.00 ms`, or `8.00 ms to 19.0 ms` where it is not the same on both sides;
- * `under 4.00 ms` if it cannot be told from nothing. */
-export function estimate(ns: number, low: number, high: number): [value: string, error: string] {
-    const [below, above] = [ns - low, high - ns];
+/** A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the
+ * same on both sides; `under 4 ms` where it cannot be told from nothing, if
+ * `boundsNoise`. The command line writes it the same way. */
+export function estimate(value: number, low: number, high: number, unit: Unit = "ns", boundsNoise = true): string {
+    const [below, above] = [value - low, high - value];
     const margin = Math.max(below, above);
-    if (margin <= 0.5) return [time(ns), ""];
-    if (ns >= 0 && low <= 0) return [`under ${time(Math.max(high, 1))}`, ""];
-    const isUneven = below > 1.5 * above || above > 1.5 * below;
-    return [time(ns), isUneven ? `${time(low)} to ${time(high)}` : `± ${time(margin)}`];
+    const largest = Math.max(Math.abs(value), Math.abs(low), Math.abs(high));
+    if (margin / stepOf(largest, unit).factor < 0.0005) return number(value, unit);
+    const cut = (largest: number) => {
+        const { factor, name } = stepOf(largest, unit);
+        // An error has one digit, two if the first is a 1.
+        const first = Math.floor(Math.log10(margin / factor));
+        const digits = margin / factor / 10 ** first < 2 ? 1 - first : -first;
+        const most = factor === 1 && unit !== "ns" ? 1 : 3;
+        return { factor, name, digits: Math.max(-12, Math.min(digits, most)) };
+    };
+    // What is rounded up to 1,000 of a step is 1 of the next.
+    const { factor: before, digits: known } = cut(largest);
+    const { factor, name, digits } = cut(Math.ceil((largest / before) * 10 ** known) / 10 ** known * before);
+    const steps = (value: number) => (value / factor) * 10 ** digits;
+    const text = (steps: number) =>
+        (steps / 10 ** digits + 0).toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits), maximumFractionDigits: Math.max(0, digits) });
+    const shown = (value: number) => text(Math.round(steps(value)) + 0);
+    if (boundsNoise && low <= 0 && high > 0 && value >= 0) return `under ${text(Math.max(1, Math.ceil(steps(high) - 1e-9)))} ${name}`.trim();
+    if (below > 1.5 * above || above > 1.5 * below) return `${shown(low)} to ${shown(high)} ${name}`.trim();
+    return `${shown(value)} ± ${shown(margin)} ${name}`.trim();
+}
+
+/** The unit in which a number of this size is less than 1,000. */
+function stepOf(size: number, unit: Unit): { factor: number; name: string } {
+    const steps = STEPS[unit];
+    return steps.find((step) => size < 999.5 * step.factor) ?? steps[steps.length - 1]!;
+}
+
+const COUNTS = [{ name: "", factor: 1 }];
+const TIMES = ["ns", "µs", "ms", "s"].map((name, at) => ({ name, factor: 1000 ** at }));
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"].map((name, at) => ({ name, factor: 1024 ** at }));
+const STEPS: Record<Unit, { name: string; factor: number }[]> = { count: COUNTS, ns: TIMES, bytes: SIZES };
+
+/** A difference with its sign and half of its interval: `+1.2 ± 0.3 ms`. */
+export function signedEstimate(value: number, margin: number, unit: Unit): string {
+    if (!(margin > 0)) return signed(value, unit);
+    const text = estimate(Math.abs(value), Math.abs(value) - margin, Math.abs(value) + margin, unit, false);
+    return /^0(\.0*)? /.test(text) ? text : `${value < 0 ? "−" : "+"}${text}`;
 }
 
 /** A text as one cell of CSV (RFC 4180). What a table calculator would take for a formula is kept a text. */

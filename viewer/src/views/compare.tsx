@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { timeAt } from "../model/time_axis";
-import { exact, number, percent, signed } from "../model/format";
+import { exact, number, percent, signed, signedEstimate } from "../model/format";
 import type { Comparison } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
@@ -17,11 +17,11 @@ function spanOf(span: Base, end: number): string {
     return `${timeAt(span.from ?? 0, step)} to ${timeAt(span.to ?? end, step)}`;
 }
 
-/** A difference as a table shows it: `+1.2 ms ± 0.3 ms`. */
+/** A difference as a table shows it: `+1.2 ± 0.3 ms`. */
 function differenceOf(found: Comparison, metric: Metric, at: number): string {
     const by = found.value("after", metric, at) - found.value("before", metric, at);
     const margin = found.margin(metric, at);
-    return margin > 0 ? `${signed(by, metric.unit)} ± ${number(margin, metric.unit)}` : signed(by, metric.unit);
+    return signedEstimate(by, margin, metric.unit);
 }
 
 /** The same with all digits. */

@@ -35,12 +35,6 @@ function slicesOf(balance: Balance): Slice[] {
     return all.filter((slice): slice is Slice => slice !== null);
 }
 
-/** `116 ms ± 12 ms`, or `116 ms (90 ms to 133 ms)`. */
-function inWords({ ns, low, high }: Part): string {
-    const [value, error] = estimate(ns, low, high);
-    return error.includes(" to ") ? `${value} (${error})` : `${value} ${error}`.trim();
-}
-
 /** What threads waited for; it is no CPU time. */
 const WAITS = [["waiting_ns", "waiting in the allocator"], ["reading_ns", "waiting for the disk"]] as const;
 
@@ -71,13 +65,11 @@ function Cost() {
             </div>
             <ul class="parts">
                 {slices.map((slice) => {
-                    const [value, error] = estimate(slice.part.ns, slice.part.low, slice.part.high);
                     return (
                         <li key={slice.name} title={slice.help}>
                             <span class={`key ${slice.color}`} />
                             {slice.name}
-                            <b title={exact(slice.part.ns, "ns")}>{value}</b>
-                            <span class="error-of">{error}</span>
+                            <b title={exact(slice.part.ns, "ns")}>{estimate(slice.part.ns, slice.part.low, slice.part.high)}</b>
                             {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
                             <Define name={slice.define} />
                         </li>
@@ -104,7 +96,7 @@ function Cost() {
                 {recorder && recorder.ns > 0 && (
                     <>
                         Besides, the recorder <Define name="recorder" /> took{" "}
-                        <span title={exact(recorder.ns, "ns")}>{inWords(recorder)}</span>.{" "}
+                        <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high)}</span>.{" "}
                     </>
                 )}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
@@ -120,7 +112,7 @@ function Cost() {
 /** What the kernel had in memory, which is another thing than live bytes. */
 function Resident({ memory }: { memory: Memory }) {
     const { resident, at_end, reserved } = memory;
-    const withError = (of: GiveOrTake) => <span title={exact(of.bytes, "bytes")}>{`${bytes(of.bytes)} ± ${bytes(of.error)}`}</span>;
+    const withError = (of: GiveOrTake) => <span title={exact(of.bytes, "bytes")}>{estimate(of.bytes, of.bytes - of.error, of.bytes + of.error, "bytes")}</span>;
     const isReserved = reserved !== null && reserved.bytes > 0;
     if (!resident && !isReserved) return null;
     return (

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, counted, csvCell, estimate, exact, markdownCell, percent, shortCount, signed, time } from "../../src/model/format";
+import { bytes, counted, csvCell, estimate, exact, markdownCell, percent, shortCount, signed, signedEstimate, time } from "../../src/model/format";
 
 test("numbers have three digits and a unit", () => {
     expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
@@ -12,17 +12,27 @@ test("a percentage says when it is less than it can show", () => {
 });
 
 test("errors are told, and exact values have none", () => {
-    expect(estimate(100e6, 75e6, 130e6)).toEqual(["100 ms", "± 30.0 ms"]);
-    expect(estimate(100e6, 90e6, 130e6)).toEqual(["100 ms", "90.0 ms to 130 ms"]);
-    expect(estimate(5, 5, 5)).toEqual(["5 ns", ""]);
-    expect(estimate(1e6, -1e6, 3e6)).toEqual(["under 3.00 ms", ""]);
+    // The cases of crates/text/src/format/estimate.rs.
+    const ms = (value: number, low: number, high: number) => estimate(value * 1e6, low * 1e6, high * 1e6);
+    expect(ms(12.3, 9.1, 15.5)).toBe("12 ± 3 ms");
+    expect(ms(163, 151, 175)).toBe("163 ± 12 ms");
+    expect(ms(834, 500, 900)).toBe("500 to 900 ms");
+    expect(ms(1.5, -1, 4.1)).toBe("under 5 ms");
+    expect(ms(-3, -9, 3)).toBe("-3 ± 6 ms");
+    expect(ms(12.3, 12.3, 12.3)).toBe("12.3 ms");
+    expect(estimate(4.2, 3.1, 5.3)).toBe("4.2 ± 1.1 ns");
+    expect(estimate(3 * 2 ** 20, 2 * 2 ** 20, 4 * 2 ** 20, "bytes")).toBe("3.0 ± 1.0 MiB");
+    expect(estimate(16_384, 16_300, 16_468, "count")).toBe("16,380 ± 80");
+    expect(signedEstimate(1.23e6, 0.31e6, "ns")).toBe("+1.2 ± 0.3 ms");
+    expect(signedEstimate(-1200, 4000, "count")).toBe("−1,000 ± 4,000");
+    expect(signedEstimate(-5, 0, "bytes")).toBe("−5 B");
 });
 
 test("nouns agree with their number, and no bound is nothing", () => {
     expect([0, 1, 2003].map((n) => counted(n, "block"))).toEqual(["0 blocks", "1 block", "2,003 blocks"]);
     expect([1, 2].map((n) => counted(n, "process"))).toEqual(["1 process", "2 processes"]);
     expect([exact(1, "bytes"), exact(1024, "bytes")]).toEqual(["1 byte", "1,024 bytes"]);
-    expect(estimate(0.2, -5000, 0.3)).toEqual(["under 1 ns", ""]);
+    expect(estimate(0.2, -5000, 0.3)).toBe("under 1 µs");
     for (let power = -12; power < 18; power++)
         for (const value of [1, -1, 9.995, 999.4, 999.96].map((digits) => digits * 10 ** power))
             for (const text of [time(value), bytes(value), signed(value, "ns"), signed(value, "bytes")])
