@@ -22,3 +22,10 @@ export function groupKey(site: Site, group: string): string {
 export function groupName(site: Site, group: string): string {
     return group === "type" || group === "module" ? groupKey(site, group) : siteName(site);
 }
+
+export const GROUPS = ["line", "function", "module", "type"] as const;
+
+/** By what Snapshots and Generations add up; lines of code, where something else was chosen elsewhere. */
+export function groupOf(chosen: string): string {
+    return GROUPS.find((one) => one === chosen) ?? "line";
+}

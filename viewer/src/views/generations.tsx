@@ -7,7 +7,7 @@ import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, GroupChoice, Name, Search } from "../widgets";
 import { Table } from "../table";
-import { groupOf } from "./snapshots";
+import { groupOf } from "../model/site_groups";
 
 const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
 

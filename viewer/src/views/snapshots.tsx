@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
 import { bytes, count, exact, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
-import { groupKey, groupName } from "../model/site_groups";
+import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
 import { matcher } from "../model/tree";
 import { selectionOf } from "../model/state";
 import { Define, Empty, GroupChoice, Name, Search } from "../widgets";
@@ -20,13 +20,6 @@ interface Row {
     after: number;
     blocksBefore: number;
     blocksAfter: number;
-}
-
-const GROUPS = ["line", "function", "module", "type"] as const;
-
-/** By what these views add up; lines of code, where something else was chosen elsewhere. */
-export function groupOf(chosen: string): string {
-    return GROUPS.find((one) => one === chosen) ?? "line";
 }
 
 /** What was live at two instants, by call site or by what call sites have in common. */
