@@ -62,7 +62,9 @@ fn a_name_is_made_up_from_the_recordings() {
     assert!(outcome.status.success(), "{outcome:?}");
     let text = std::fs::read_to_string(folder.path().join("my.speedscope.json")).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json["profiles"][0]["endValue"], ALLOCATIONS);
+    let profiles = json["profiles"].as_array().unwrap();
+    let allocations = profiles.iter().find(|one| one["name"] == "allocations").unwrap();
+    assert_eq!(allocations["endValue"], ALLOCATIONS);
 }
 
 #[test]
