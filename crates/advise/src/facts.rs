@@ -1,13 +1,13 @@
 //! What rules look at, and what they say.
 
+use crate::byte_costs::Work;
+use crate::delayed_coalescing::Late;
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
-use crate::late::Late;
-use crate::own::OwnWork;
+use crate::program_work::OwnWork;
 use crate::range::Range;
 use crate::site::{Site, lines, sites};
 use crate::source::Places;
-use crate::wall::Wall;
-use crate::work::Work;
+use crate::wall_time::Wall;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;

@@ -4,27 +4,27 @@
 //! how they live; a *rule* looks for one pattern among the sites; what it says of a site is a *draft*, and a *finding*
 //! if it is worth it; a *saving* is a range with what it assumes.
 
-mod ceiling;
+mod byte_costs;
+mod c_library_callers;
+mod delayed_coalescing;
 mod facts;
 mod finding;
-mod foreign;
 mod formatters;
 mod identities;
-mod late;
-mod own;
 mod patch;
 mod pattern;
+mod program_work;
 mod range;
 mod rules;
 mod saving;
+mod saving_ceiling;
 mod show;
 mod site;
 mod source;
 mod sources;
 #[cfg(test)]
 mod testing;
-mod wall;
-mod work;
+mod wall_time;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, Refusal, patch};
@@ -34,7 +34,6 @@ pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
 pub use sources::read_sources;
 
-use ceiling::Ceiling;
 use facts::{Draft, Facts};
 use memtoll_analysis::findings::{Share, Whole};
 use memtoll_analysis::stacks::{Stacks, View};
@@ -42,6 +41,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
 use memtoll_text::format;
+use saving_ceiling::Ceiling;
 use source::Places;
 
 /// What to look for.
@@ -80,7 +80,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let drafts = drafts.map(|(rule, mut draft)| {
         if rule.id != "contention" && rule.id != "heap-thrash" {
-            foreign::tell(&facts, &mut draft);
+            c_library_callers::tell(&facts, &mut draft);
         }
         (rule, draft)
     });

@@ -11,14 +11,14 @@
 //! * [`called`]: snippets with the names of the source
 //! * [`mallopt`]: settings of glibc's malloc, first thing in `main`
 
-mod called;
 pub(crate) mod code;
-mod keep;
+mod hoisted_buffer;
+mod loop_bounds;
 mod mallopt;
 mod names;
 mod refusal;
 mod reserve;
-mod turns;
+mod source_names;
 
 use crate::finding::{Finding, Place, Remedy};
 use crate::source::Root;
@@ -92,7 +92,7 @@ pub(crate) fn named(finding: &Finding, code: &Code, line: std::ops::Range<usize>
     {
         return Some(format!("{call} // before the loop"));
     }
-    called::named(&finding.snippet, finding.called?, code, line).ok()
+    source_names::named(&finding.snippet, finding.called?, code, line).ok()
 }
 
 /// A line of a source file that is as it was when the program was built.
@@ -134,7 +134,7 @@ fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<
         Remedy::Reserve => reserve::edits(&code, at)?,
         Remedy::Move => return Err("only you know whether the original is needed later".into()),
         Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".into()),
-        Remedy::Keep => keep::edits(&code, at)?,
+        Remedy::Keep => hoisted_buffer::edits(&code, at)?,
         Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,
     };
     edits.sort_by_key(|edit| edit.at.start);

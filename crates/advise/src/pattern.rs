@@ -9,11 +9,11 @@ mod follow;
 mod heap;
 mod live;
 #[cfg(test)]
-mod plainly;
+mod reference;
 
 use calls::Calls;
 use follow::Follower;
-use heap::NOBODY;
+use heap::NO_SITE;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_model::{FrameId, Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
@@ -160,12 +160,12 @@ impl Sites<'_> {
     #[cold]
     fn find(&mut self, node: Option<NodeId>) -> Numbers {
         let stack = self.image.node(node);
-        let number = |of: &FxHashMap<StackId, u32>| of.get(&stack).copied().unwrap_or(NOBODY);
+        let number = |of: &FxHashMap<StackId, u32>| of.get(&stack).copied().unwrap_or(NO_SITE);
         let site = (number(self.site_of), number(self.line_of));
         let index = NodeId::index_of(node);
         if index < MOST_NODES {
             if self.known.len() <= index {
-                self.known.resize((index + 1).next_power_of_two(), (NOT_KNOWN, NOBODY));
+                self.known.resize((index + 1).next_power_of_two(), (NOT_KNOWN, NO_SITE));
             }
             self.known[index] = site;
         }
@@ -222,7 +222,7 @@ pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (V
         });
         let calls = follower.finish();
         all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
-        let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
+        let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NO_SITE);
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
             let Some(pattern) = all.get_mut(site(cost.node) as usize) else { return };

@@ -7,11 +7,11 @@
 //! Pages do not always go: a heap hands the pages that one site leaves to the next one. So the heap is played through
 //! with and without the site ([`crate::pattern::Pattern::heap_alone`]).
 
+use crate::byte_costs::Work;
 use crate::facts::Facts;
 use crate::finding::Saves;
 use crate::range::Range;
 use crate::site::Site;
-use crate::work::Work;
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and
 /// what the caller has to save and load again. ns.

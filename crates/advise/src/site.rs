@@ -4,7 +4,7 @@ use crate::pattern::{Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::costs::Costs;
-use memtoll_analysis::own_lines::{OwnLine, own_lines};
+use memtoll_analysis::inclusive_lines::{InclusiveLine, inclusive_lines};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
@@ -130,14 +130,14 @@ const MOST_LINES: usize = 16;
 /// Lines of the program's code with all that is allocated below them. How their blocks live is not followed: see the sites
 /// for that.
 pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> Vec<Site> {
-    let mut lines = own_lines(&recording.frames, &rows(stacks, sums, GroupBy::Site));
+    let mut lines = inclusive_lines(&recording.frames, &rows(stacks, sums, GroupBy::Site));
     lines.retain(|line| line.row.metrics.allocations() > 0);
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes)));
     lines.truncate(MOST_LINES);
     let plain = PlainKernel::of(recording, sums, tariff);
     let allocations: FxHashMap<StackId, u64> =
         sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
-    let site = |line: OwnLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
+    let site = |line: InclusiveLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
     lines.into_iter().map(site).collect()
 }
 

@@ -1,13 +1,13 @@
 //! Facts for the tests of rules: sites made by hand, among what a small recording says of its machine.
 
 use crate::facts::{Draft, Facts};
-use crate::own::OwnWork;
 use crate::pattern::Pattern;
+use crate::program_work::OwnWork;
 use crate::range::Range;
 use crate::rules::RULES;
 use crate::site::Site;
+use memtoll_analysis::container_elements::{Element, Layout};
 use memtoll_analysis::costs::Costs;
-use memtoll_analysis::element::{Element, Layout};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, View};

@@ -6,7 +6,6 @@
 //! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
 //! time, told from when threads had the processor.
 
-use crate::beside::{Beside, UnchargedFaults};
 use crate::calibration::{self, Figure};
 use crate::costs::Costs;
 use crate::estimate::Estimate;
@@ -14,6 +13,7 @@ use crate::priced::Priced;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
+use crate::uncharged_faults::{Beside, UnchargedFaults};
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};

@@ -3,7 +3,7 @@
 //! Means, not medians: those of the parts add up to that of the processor time, exactly.
 
 use crate::estimate::Estimate;
-use crate::students;
+use crate::student_t;
 use memtoll_text::format::Unit;
 use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
@@ -150,7 +150,7 @@ impl Spread {
 /// Half the interval of a number of runs, over the standard error; `None` of a single run.
 fn sigmas(runs: usize) -> Option<f64> {
     let free = runs.checked_sub(1).filter(|free| *free > 0)? as f64;
-    students::errors(free, CONFIDENCE)
+    student_t::errors(free, CONFIDENCE)
 }
 
 /// What runs took, figure by figure.

@@ -1,8 +1,8 @@
 //! What a page fault costs in a recording: the mean of those that were timed, or the price on the machine while it is quiet.
 
-use crate::beside::UnchargedFaults;
 use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
+use crate::uncharged_faults::UnchargedFaults;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::meta::{Found, KernelStats, Prices, TimedFaults, Usage};

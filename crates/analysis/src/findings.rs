@@ -3,38 +3,38 @@
 
 mod churn;
 mod costly_line;
-mod disk;
-mod faults_again;
+mod disk_waits;
 mod hardly_touched;
-mod names_of_code;
+mod heap_thrash;
 mod never_freed;
 mod no_lines;
 mod no_names;
 mod null_frees;
 mod peak;
 mod ranked;
-mod taken_again;
-mod touchers;
+mod repeated_faults;
+mod touching_lines;
+mod unnamed_code;
 mod waiting;
 mod wrapped;
 
 pub use churn::Churn;
 pub use costly_line::{CheapMemory, CostlyLine};
-pub use disk::WaitingForDisk;
-pub use faults_again::FaultsAgain;
+pub use disk_waits::WaitingForDisk;
 pub use hardly_touched::HardlyTouched;
+pub use heap_thrash::TakenAgain;
 pub use never_freed::NeverFreed;
 pub use no_lines::{BUILD_RUST_WITH_LINES, NoLines};
 pub use no_names::NoNames;
 pub use null_frees::NullFrees;
 pub use peak::HoldsPeak;
-pub use taken_again::TakenAgain;
-pub use touchers::Toucher;
+pub use repeated_faults::FaultsAgain;
+pub use touching_lines::Toucher;
 pub use waiting::Waiting;
 pub use wrapped::Wrapped;
 
 use crate::balance::Balance;
-use crate::own_lines::{OwnLine, own_lines};
+use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
@@ -160,7 +160,7 @@ struct Facts<'a, 'b> {
     recording: &'a Recording,
     sums: &'a Sums,
     /// In any order.
-    lines: &'a [OwnLine],
+    lines: &'a [InclusiveLine],
     stacks: &'a mut Stacks<'b>,
     balance: &'a Balance,
     tariff: &'a Tariff,
@@ -194,19 +194,19 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
 pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording));
     let frames = &recording.frames;
-    let lines = own_lines(frames, sites);
+    let lines = inclusive_lines(frames, sites);
     let mut facts = Facts { recording, sums, lines: &lines, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
-    found.extend(disk::find(&facts));
-    found.extend(taken_again::find(&facts));
+    found.extend(disk_waits::find(&facts));
+    found.extend(heap_thrash::find(&facts));
     found.extend(hardly_touched::find(&facts));
     found.extend(churn::find(&facts));
     found.extend(peak::find(&facts));
     found.extend(never_freed::find(&mut facts));
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);
-    found.extend(faults_again::find(&facts));
+    found.extend(repeated_faults::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
         found.extend(no_lines::find(frames, sites));

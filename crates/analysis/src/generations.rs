@@ -1,7 +1,7 @@
 //! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
 
 use crate::memory_map::live_blocks;
-use crate::runners::Runners;
+use crate::thread_filter::Runners;
 use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
 

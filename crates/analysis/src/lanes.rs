@@ -1,7 +1,7 @@
 //! What each thread did over time: running, in the allocator, faulting, waiting in the allocator, off the processor.
 
-use crate::runners::Runners;
 use crate::tariff::Tariff;
+use crate::thread_filter::Runners;
 use crate::timeline::{self, Grid};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;

@@ -167,7 +167,7 @@ mod tests {
     use std::path::Path;
 
     fn block(address: u64, size: u64) -> Block {
-        Block { address, size, time: 0, node: StackId::NOBODY, thread: ThreadNo::FIRST }
+        Block { address, size, time: 0, node: StackId::NONE, thread: ThreadNo::FIRST }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How frames are named on a screen.
 
 use crate::library::qualified_name;
-use crate::ran_in::RanIn;
+use crate::site_processes::RanIn;
 use crate::sites::Row;
 use crate::stacks::Texts;
 use crate::type_name::short_type;
@@ -148,7 +148,7 @@ pub fn ran_in(recording: &Recording, row: &Row) -> String {
 
 /// What a process runs, without its folder: `git`.
 pub fn program(image: &Image) -> &str {
-    crate::runners::program(image)
+    crate::thread_filter::program(image)
 }
 
 /// A type that fits into a line: only the first template argument of a long one.

@@ -2,14 +2,14 @@
 //! threads or sizes, it is found in the events.
 
 use crate::chapters::chapters_of;
-use crate::element::Element;
-use crate::elements::elements_of;
+use crate::container_elements::Element;
+use crate::element_counts::elements_of;
+use crate::finer_chapters::OfImage;
 use crate::parallel;
-use crate::runners::Runners;
 use crate::sites::Row;
-use crate::sliced::OfImage;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
+use crate::thread_filter::Runners;
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::{Aggregator, Selection, Threads, span};
 use memtoll_trace::cells::Cells;

@@ -1,8 +1,8 @@
 //! Processor time of threads between two times, told from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
-use crate::runners::Runners;
 use crate::tariff::Tariff;
+use crate::thread_filter::Runners;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::ThreadNo;

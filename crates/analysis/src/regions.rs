@@ -3,8 +3,8 @@
 
 use crate::estimate::Estimate;
 use crate::priced::Priced;
-use crate::runners::Runners;
 use crate::tariff::Tariff;
+use crate::thread_filter::Runners;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::event::Event;

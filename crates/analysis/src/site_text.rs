@@ -1,6 +1,6 @@
 //! A call site in a line.
 
-use crate::elements::{block_size, elements};
+use crate::element_counts::{block_size, elements};
 use crate::metric::Metric;
 use crate::names;
 use crate::sites::Row;

@@ -1,14 +1,14 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
-use crate::element::Element;
+use crate::container_elements::Element;
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::Runner;
-use crate::ran_in::{Images, RanIn};
-use crate::runners;
+use crate::site_processes::{Images, RanIn};
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
+use crate::thread_filter;
 use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
 use memtoll_tally::Split;
 use memtoll_trace::ids::ThreadNo;
@@ -194,7 +194,7 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
     let label = match part {
         Part::Process(image) => {
             let image = &recording.images[image];
-            format!("{} {}", image.about.pid, runners::command(image))
+            format!("{} {}", image.about.pid, thread_filter::command(image))
         }
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
@@ -241,7 +241,7 @@ fn thread_label(recording: &Recording, image: usize, number: Option<ThreadNo>) -
     let thread = number.and_then(|number| image.thread(number));
     let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
     let tid = thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid);
-    let program = runners::program(image);
+    let program = thread_filter::program(image);
     format!("{tid}{name} of process {} ({program})", image.about.pid)
 }
 

@@ -6,7 +6,7 @@
 
 mod paths;
 
-use crate::element::Element;
+use crate::container_elements::Element;
 use crate::library::{Owner, lost_inlined_frames, qualified_name, starts_program};
 use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};

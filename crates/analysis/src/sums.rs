@@ -3,16 +3,16 @@
 //! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
-use crate::beside::Beside;
 use crate::chapters::chapters_of;
+use crate::finer_chapters::{OfImage, Sliced};
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
-use crate::ran_in::{Images, Programs};
-use crate::runners::Runners;
-use crate::sliced::{OfImage, Sliced};
+use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
+use crate::thread_filter::Runners;
+use crate::uncharged_faults::Beside;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
@@ -154,12 +154,12 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
 
 /// The same of some processes and threads.
 pub fn sums_of(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, None, selection, runners, |_| Some(StackId::NOBODY))
+    add_up(recording, None, selection, runners, |_| Some(StackId::NONE))
 }
 
 /// The same, with the help of slices.
 pub fn sums_of_sliced(recording: &Recording, sliced: &Sliced, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, Some(sliced), selection, runners, |_| Some(StackId::NOBODY))
+    add_up(recording, Some(sliced), selection, runners, |_| Some(StackId::NONE))
 }
 
 /// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
@@ -170,7 +170,7 @@ pub fn sums_by_thread(recording: &Recording, selection: Selection, runners: Runn
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
 pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Runners, stacks: &mut Stacks) -> Sums {
-    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(StackId::NOBODY))
+    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(StackId::NONE))
 }
 
 /// `under` says under which node the sums of a node stand, if they are split and count at all.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! cost = allocator + faults + mapping + waiting + reading
-//! allocator = what samples and stamps together say: anchor.rs
+//! allocator = what samples and stamps together say: allocator_time.rs
 //! ```
 //!
 //! What the stamps cost is measured on the machine, as what two readings of the clock add to a call of the allocator in a
@@ -17,14 +17,14 @@
 //! out at more than these calls took: its faults were cheaper than others. Nothing is cut to fit. By how much it is more is
 //! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
 
-use crate::anchor::{Anchor, Calls, Met};
+use crate::allocator_time::{Anchor, Calls, Met};
 use crate::calibration::{self, Figure};
 use crate::costs::CostEstimates;
 use crate::estimate::Estimate;
 use crate::fault_prices::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR, FaultPrices};
 use crate::metric::Metric;
 use crate::priced::Priced;
-use crate::sees::{Sees, sees};
+use crate::visible_kernel_events::{Sees, sees};
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;

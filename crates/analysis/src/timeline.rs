@@ -6,7 +6,7 @@
 
 use crate::chapters::chapters_of;
 use crate::parallel;
-use crate::runners::Runners;
+use crate::thread_filter::Runners;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::costs::CostKind;

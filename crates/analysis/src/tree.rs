@@ -12,9 +12,9 @@ mod grow;
 #[cfg(test)]
 mod tests;
 
-use crate::key::Key;
 use crate::metric::Metric;
 use crate::priced::Priced;
+use crate::stable_key::Key;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use callees::Callees;

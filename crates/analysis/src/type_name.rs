@@ -1,6 +1,6 @@
 //! What kind of object a block is, read from the names of the inlined library functions that allocate it.
 
-use crate::element::Layout;
+use crate::container_elements::Layout;
 use crate::library::qualified_name;
 use std::borrow::Cow;
 

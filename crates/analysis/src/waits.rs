@@ -1,6 +1,6 @@
 //! Who waited in the allocator for whom.
 
-use crate::runners::Runners;
+use crate::thread_filter::Runners;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::ThreadNo;

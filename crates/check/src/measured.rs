@@ -10,11 +10,11 @@ use memtoll_analysis::figures::Facts;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions::{Region, RegionRun, regions};
-use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter::Runners;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::query::When;
@@ -140,7 +140,7 @@ impl Measured {
                 let (metrics, sites) = self.matching(&entry.scope);
                 let mut value = self.of(metric, &metrics, self.processor)?;
                 if sites == 0 {
-                    value.note = Some(self.nobody(entry)?);
+                    value.note = Some(self.no_match(entry)?);
                 }
                 Ok(value)
             }
@@ -180,7 +180,7 @@ impl Measured {
 
     /// That no call site is one of a function or type. Where it may allocate, that is an error: a name that changed would
     /// keep any limit.
-    fn nobody(&self, entry: &Entry) -> Result<String, String> {
+    fn no_match(&self, entry: &Entry) -> Result<String, String> {
         let scope = &entry.scope;
         let frames = &self.recording.frames;
         let functions = || frames.ids().map(|id| qualified_name(Texts::of(frames, id).function));

@@ -11,7 +11,7 @@ use crate::measured::Measured;
 use crate::metric::Steadiness;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::students;
+use memtoll_analysis::student_t;
 use memtoll_text::format::Unit;
 
 /// What became of a limit.
@@ -220,7 +220,7 @@ fn together(values: &[Estimate], steadiness: Steadiness) -> Estimate {
     };
     let variance = values.iter().map(|one| (one.value - value).powi(2)).sum::<f64>() / (number - 1.0) / number;
     own.give_or_take(
-        students::errors(number - 1.0, CONFIDENCE).map_or(f64::INFINITY, |errors| errors * variance.sqrt()),
+        student_t::errors(number - 1.0, CONFIDENCE).map_or(f64::INFINITY, |errors| errors * variance.sqrt()),
     )
 }
 

@@ -1,13 +1,13 @@
 //! `memtoll advise`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
+use memtoll_analysis::inclusive_lines::{self, InclusiveLine};
 use memtoll_analysis::names;
-use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::Sums;
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(found) => found,
         Err(failure) => return failure.say(),
     };
-    for statement in memtoll_report::remarks::statements(&recording, &sums) {
+    for statement in memtoll_report::caveats::statements(&recording, &sums) {
         exit::say(statement);
     }
     advice.notes.iter().for_each(exit::say);
@@ -149,19 +149,20 @@ pub fn advise(session: &Session, fold: Option<&Regex>, wish: &Wish) -> Result<(A
 /// Whether a finding is what was asked for: by its id, or by where it is.
 fn is_at(finding: &Finding, asked: &str) -> bool {
     let Finding { function, file, line, .. } = finding;
-    finding.id == asked || own_lines::is_meant(asked, function, file.as_deref(), *line)
+    finding.id == asked || inclusive_lines::is_meant(asked, function, file.as_deref(), *line)
 }
 
 /// Says what a place costs for which no rule knows a change.
 fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) -> Code {
     let frames = &recording.frames;
     let sites = rows(&mut without_wrappers(recording, sums), sums, GroupBy::Site);
-    let is_meant = |line: &OwnLine| {
+    let is_meant = |line: &InclusiveLine| {
         let Some(frame) = line.row.frame else { return false };
         let texts = Texts::of(frames, frame);
-        own_lines::is_meant(asked, texts.function, texts.file, texts.line)
+        inclusive_lines::is_meant(asked, texts.function, texts.file, texts.line)
     };
-    let mut lines: Vec<OwnLine> = own_lines::own_lines(frames, &sites).into_iter().filter(is_meant).collect();
+    let mut lines: Vec<InclusiveLine> =
+        inclusive_lines::inclusive_lines(frames, &sites).into_iter().filter(is_meant).collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.row.metrics.cost_ns()));
     if lines.is_empty() {
         let expected = "expected the id of a finding, a line such as main.cpp:12, a file or a function";

@@ -1,7 +1,7 @@
 //! `memtoll budget`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use memtoll_check::first;

@@ -1,7 +1,7 @@
 //! `memtoll calibrate`, and `memtoll record --calibrate`.
 
 use crate::exit::{self, Code, Failure};
-use crate::waiting::Waiting;
+use crate::wait_messages::Waiting;
 use clap::ValueHint;
 use memtoll_model::{Recording, store_calibration};
 use memtoll_trace::meta::{Calibration, Exit, PlainRun};

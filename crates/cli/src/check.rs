@@ -2,8 +2,8 @@
 
 mod each_test;
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use memtoll_check::budget::Budget;

@@ -1,9 +1,9 @@
 //! `memtoll diff`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
-use crate::stack_view::StackArguments;
+use crate::stack_options::StackArguments;
 use clap::ValueHint;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;

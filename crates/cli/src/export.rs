@@ -1,10 +1,10 @@
 //! `memtoll export`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
 use crate::html::is_free;
-use crate::names::NameArguments;
 use crate::report::nothing;
-use crate::selection::{SelectionArguments, metric_parser};
+use crate::selection_options::{SelectionArguments, metric_parser};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_export::Format;

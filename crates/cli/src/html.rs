@@ -1,11 +1,11 @@
 //! `memtoll html`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::names::NameArguments;
-use crate::shown::ShownArguments;
-use crate::waiting::Waiting;
+use crate::shown_recordings::ShownArguments;
+use crate::wait_messages::Waiting;
 use clap::ArgGroup;
-use memtoll_export::whole_file;
+use memtoll_export::atomic_file;
 use memtoll_model::Recording;
 use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
@@ -71,7 +71,7 @@ pub fn beside(recording: &Path) -> PathBuf {
 
 /// Whether a file or folder can be written there, or why not.
 pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
-    match whole_file::is_taken(output) && !force {
+    match atomic_file::is_taken(output) && !force {
         true => Err(format!("{} exists: expected a new name, or --force to replace it", output.display())),
         false => Ok(()),
     }
@@ -90,7 +90,7 @@ pub fn write_page(
     let text = page(recording, compared, &options, &|step| waiting.tell(in_words(step)));
     drop(waiting);
     let text = text.map_err(|why| Code::Failed.because(why))?;
-    whole_file::write(output, |out| out.write_all(text.as_bytes()))
+    atomic_file::write(output, |out| out.write_all(text.as_bytes()))
         .map_err(|error| Code::Failed.because(format!("cannot write {}: {error}", output.display())))?;
     exit::say(format!("{}: {}", output.display(), memtoll_text::format::bytes(text.len() as u64)));
     Ok(())

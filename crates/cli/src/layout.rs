@@ -2,8 +2,8 @@
 
 mod text;
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::names::NameArguments;
 use crate::output::{Printing, TextOrJson};
 use clap::ValueHint;
 use memtoll_analysis::sites::GroupBy;

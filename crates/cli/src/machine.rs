@@ -3,7 +3,7 @@
 use crate::exit::{Code, Failure};
 use crate::output::{Printing, TextOrJson};
 use crate::record::parse_size;
-use crate::waiting::Waiting;
+use crate::wait_messages::Waiting;
 use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
 use std::fs::Permissions;
 use std::io::{self, Write};

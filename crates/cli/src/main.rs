@@ -5,6 +5,7 @@ mod budget;
 mod calibrate;
 mod check;
 mod completions;
+mod debug_file_options;
 mod diff;
 mod doctor;
 mod exit;
@@ -12,26 +13,25 @@ mod export;
 mod fleet;
 mod help;
 mod html;
-mod implied;
+mod implied_record;
 mod layout;
 mod machine;
 mod manual;
-mod measuring;
-mod names;
+mod measuring_options;
 mod output;
 mod progress;
 mod record;
 mod replay;
 mod report;
-mod selection;
-mod shown;
-mod stack_view;
+mod selection_options;
+mod shown_recordings;
+mod stack_options;
 mod symbolize;
 mod tryout;
 mod tui;
 mod verify;
 mod view;
-mod waiting;
+mod wait_messages;
 
 use crate::exit::Code;
 use clap::error::ErrorKind;
@@ -96,13 +96,13 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
-    if let Some(file) = implied::recording(&words) {
+    if let Some(file) = implied_record::recording(&words) {
         let report = unnamed_functions::shell_word(&file.display().to_string());
         let what = format!("{} is a recording; look at it with: memtoll report {report}", file.display());
         return exit::fail(what, Code::Usage).into();
     }
-    let words = implied::with_command(words);
-    if let Some(arguments) = implied::only_record(&words) {
+    let words = implied_record::with_command(words);
+    if let Some(arguments) = implied_record::only_record(&words) {
         return record::run(&arguments);
     }
     let parsed = help::command().try_get_matches_from(words);

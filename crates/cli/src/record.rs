@@ -1,9 +1,9 @@
 //! `memtoll record`
 
 use crate::calibrate;
+use crate::debug_file_options;
 use crate::exit::{self, Code};
 use crate::html;
-use crate::names;
 use crate::output::Screen;
 use crate::progress::ProgressChoice;
 use crate::view::{self, Growing};
@@ -11,7 +11,7 @@ use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask, unnamed_functions};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
-use memtoll_report::{first_screen, next};
+use memtoll_report::{first_screen, next_command};
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
 use memtoll_view::Compared;
@@ -270,7 +270,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 // The process ends soon and needs no memory.
                 let mut recording = std::mem::ManuallyDrop::new(recording);
                 // They keep no program waiting at its end.
-                recording.findings.asked = names::servers_to_ask();
+                recording.findings.asked = debug_file_options::servers_to_ask();
                 let asked = ask(&recording, &Query { findings: true, ..Query::default() });
                 let Ok(answer) = asked.map_err(exit::say) else { return };
                 let width = Screen::stderr_width();
@@ -281,7 +281,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                     exit::say(note);
                 }
                 let room = width.unwrap_or(usize::MAX).saturating_sub(exit::WHO.len());
-                exit::say(next::last_line(&answer, room));
+                exit::say(next_command::last_line(&answer, room));
                 if recording.calibration.is_none() && is_first_time("calibrate") {
                     exit::say(
                         "times are from one recorded run; record --calibrate measures the program without the recorder, too",

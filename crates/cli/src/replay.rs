@@ -1,11 +1,11 @@
 //! `memtoll replay` and `memtoll compare-allocators`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
-use crate::waiting::Waiting;
+use crate::wait_messages::Waiting;
 use clap::ValueHint;
-use memtoll_analysis::runners::{Runners, program};
+use memtoll_analysis::thread_filter::{Runners, program};
 use memtoll_model::Recording;
 use memtoll_verify::candidates;
 use memtoll_verify::replay::contest::{Contestant, play};

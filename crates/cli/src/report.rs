@@ -3,10 +3,10 @@
 mod question;
 mod text;
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
 use crate::output::ColorArgument;
-use crate::selection::{SelectionArguments, metric_parser};
+use crate::selection_options::{SelectionArguments, metric_parser};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;

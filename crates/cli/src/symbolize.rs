@@ -1,7 +1,7 @@
 //! `memtoll symbolize`
 
+use crate::debug_file_options::{NameArguments, listed};
 use crate::exit::{self, Code};
-use crate::names::{NameArguments, listed};
 use clap::ValueHint;
 use memtoll_model::{Asked, SymbolizeError, System, Wish, symbolize};
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Code {
             places => format!("; looked in {}", places.join(", ")),
         };
         let server = match done.findings.asked {
-            Asked::Nobody => format!("; for files of packages, set DEBUGINFOD_URLS={}", System::here().server()),
+            Asked::NoServer => format!("; for files of packages, set DEBUGINFOD_URLS={}", System::here().server()),
             Asked::NotYet | Asked::Yes => String::new(),
         };
         exit::say(format!("functions without names are left in {}{places}{server}", listed(&done.unnamed)));

@@ -1,7 +1,7 @@
 //! `memtoll try`
 
 use crate::exit::{self, Code};
-use crate::measuring::{DecidedBy, Pace, Ticker};
+use crate::measuring_options::{DecidedBy, Pace, Ticker};
 use crate::output::{Printing, TextOrJson};
 use memtoll_verify::candidates::{self, Candidate};
 use memtoll_verify::command::CommandLine;

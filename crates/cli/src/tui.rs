@@ -1,7 +1,7 @@
 //! `memtoll tui`
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
 use memtoll_tui::{End, show};
 use std::path::PathBuf;
 use std::process::ExitCode;

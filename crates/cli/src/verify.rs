@@ -2,9 +2,9 @@
 
 mod patched;
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::measuring::{DecidedBy, Pace, Ticker, build, parse_variable};
-use crate::names::NameArguments;
+use crate::measuring_options::{DecidedBy, Pace, Ticker, build, parse_variable};
 use crate::output::{Printing, TextJsonOrMarkdown};
 use clap::ValueHint;
 use memtoll_model::store_verified;

@@ -2,9 +2,9 @@
 
 mod fleet;
 
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::names::NameArguments;
-use crate::shown::ShownArguments;
+use crate::shown_recordings::ShownArguments;
 use clap::{ArgGroup, ValueHint};
 use memtoll_model::Recording;
 use memtoll_record::Live;

@@ -8,14 +8,14 @@ mod tables;
 
 use crate::format::Format;
 use crate::labels;
+use crate::proportional_shares::divided;
 use crate::samples::{Samples, Thread};
-use crate::shares::divided;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use history::{History, Life};
 use memtoll_analysis::metric::{Metric, Together};
-use memtoll_analysis::runners::{program, thread_name};
 use memtoll_analysis::stacks::{Path, Stacks};
+use memtoll_analysis::thread_filter::{program, thread_name};
 use memtoll_model::{Recording, StackId};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};

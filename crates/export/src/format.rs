@@ -1,6 +1,6 @@
 //! What a format for other programs is.
 
-use crate::whole_file;
+use crate::atomic_file;
 use memtoll_query::Answer;
 use memtoll_query::export::Export;
 use std::path::Path;
@@ -34,6 +34,6 @@ pub trait Format: Export {
     ///
     /// If it cannot be written.
     fn write_to(&self, answer: &Answer, path: &Path) -> std::io::Result<()> {
-        whole_file::write(path, |out| self.write(answer, out))
+        atomic_file::write(path, |out| self.write(answer, out))
     }
 }

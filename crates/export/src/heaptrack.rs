@@ -5,9 +5,9 @@
 //! stack (a place and the number of its caller's stack), `a` a call stack with a size, `+` and `-` one more or less of these;
 //! `c` is the time in ms. Numbers of texts, places and stacks begin with 1, and 0 is none; those of `a` begin with 0.
 
+use crate::code_locations::{Location, Places};
 use crate::format::Format;
 use crate::metrics;
-use crate::places::{Location, Places};
 use memtoll_analysis::resident;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;

@@ -3,7 +3,7 @@
 //! Counts are of the events and costs in an interval. Times are the report's: that of the process image, divided among the
 //! intervals as time in calls, faults, work on mappings and waiting are. So the intervals add up to the report's totals.
 
-use crate::shares::divided;
+use crate::proportional_shares::divided;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::timeline::{Grid, cells};

@@ -1,8 +1,8 @@
 //! What is said of a stack beside its calls, and of a profile beside its stacks.
 
 use crate::samples::Sample;
-use memtoll_analysis::runners::{program, thread_name};
 use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::thread_filter::{program, thread_name};
 use memtoll_query::Answer;
 
 /// The value of a label.

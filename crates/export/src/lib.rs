@@ -3,7 +3,9 @@
 //! Every format shows the stacks as the report does, and the sums of each are the report's for the same selection; what a
 //! format cannot carry, it says.
 
+pub mod atomic_file;
 pub mod callgrind;
+mod code_locations;
 mod collapsed;
 mod dhat;
 pub mod firefox;
@@ -15,13 +17,11 @@ mod metrics;
 pub mod otlp;
 pub mod parquet;
 pub mod perfetto;
-mod places;
 pub mod pprof;
+mod proportional_shares;
 mod samples;
-mod shares;
 mod speedscope;
 mod text_table;
-pub mod whole_file;
 
 pub use collapsed::Collapsed;
 pub use format::Format;

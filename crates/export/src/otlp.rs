@@ -2,10 +2,10 @@
 
 pub mod messages;
 
+use crate::code_locations::Places;
 use crate::format::Format;
 use crate::labels;
 use crate::metrics;
-use crate::places::Places;
 use crate::pprof;
 use crate::samples::{Sample, Samples};
 use crate::text_table::TextTable;

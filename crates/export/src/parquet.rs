@@ -17,7 +17,7 @@ mod stacks;
 mod timeline;
 
 use crate::Format;
-use crate::whole_file;
+use crate::atomic_file;
 use column::Column;
 pub use document::document;
 use file::TableFile;
@@ -93,7 +93,7 @@ impl Format for Parquet {
     }
 
     fn write_to(&self, answer: &Answer, path: &Path) -> Result<()> {
-        whole_file::write_folder(path, "parquet", |folder| self.write_tables(answer, folder))
+        atomic_file::write_folder(path, "parquet", |folder| self.write_tables(answer, folder))
     }
 }
 

@@ -4,10 +4,10 @@
 
 pub mod messages;
 
+use crate::code_locations::Places;
 use crate::format::Format;
 use crate::labels::{self, Value};
 use crate::metrics;
-use crate::places::Places;
 use crate::samples::Samples;
 use crate::text_table::TextTable;
 use flate2::Compression;

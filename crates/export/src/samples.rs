@@ -1,6 +1,6 @@
 //! What formats are made from: call stacks as the report shows them, each with its sums.
 
-use crate::shares::shares;
+use crate::proportional_shares::shares;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::{Path, Stack, Stacks, TypeNo};
 use memtoll_analysis::sums::{Part, sums_by_thread};

@@ -2,11 +2,11 @@
 
 use crate::columns::METRICS;
 use crate::error::Error;
-use crate::figures::FIGURES;
 use crate::grouping::{By, Per, Runs, Sites};
-use crate::means::Mean;
 use crate::question::{bases, matching};
 use crate::rollup::rolled;
+use crate::run_figures::FIGURES;
+use crate::run_means::Mean;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::statement;

@@ -11,25 +11,25 @@
 //! * [`table`], [`show`]: answers, as text, JSON, CSV and Markdown; [`pages`]: as pages with links
 
 pub mod check;
+pub mod chosen_rollups;
 pub mod clickhouse;
 pub mod cluster;
 pub mod columns;
 pub mod day;
 pub mod dialect;
 mod error;
-pub mod figures;
 pub mod grouping;
 pub mod identity;
 pub mod layout;
-mod means;
 pub mod open;
 pub mod pages;
 pub mod question;
 mod rolled_statement;
-pub mod rolls;
 pub mod rollup;
 mod row_binary;
 pub mod run;
+pub mod run_figures;
+mod run_means;
 pub mod schema;
 pub mod selection;
 pub mod show;

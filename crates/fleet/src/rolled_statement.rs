@@ -1,8 +1,8 @@
 //! The SQL of what roll-ups say.
 
+use crate::chosen_rollups::Rolls;
 use crate::columns::name;
 use crate::grouping::{Buckets, By, Per, Runs, Sites};
-use crate::rolls::Rolls;
 use crate::run::{SERVICE, VERSION};
 use crate::schema::rolled_names;
 use crate::sql::Sql;

@@ -10,6 +10,7 @@
 //! nowhere, and these runs are asked one by one until they are rolled up again. Like a run, a roll-up counts from the moment
 //! on at which its row stands in `rolls`, which is written last.
 
+use crate::chosen_rollups::Rolls;
 use crate::columns::{METRICS, is_largest_of_windows, name};
 use crate::day::day;
 use crate::dialect::Dialect;
@@ -17,7 +18,6 @@ use crate::error::Error;
 use crate::grouping::{Buckets, By, Per};
 use crate::identity::Key;
 use crate::rolled_statement::kind;
-use crate::rolls::Rolls;
 use crate::run::{SERVICE, VERSION};
 use crate::schema::{ROLLED_BY, tables};
 use crate::selection::Selection;

@@ -1,14 +1,14 @@
 //! A recording as the rows of a store.
 
 use crate::columns::METRICS;
-use crate::figures::{self, FIGURES};
 use crate::identity::{Id, Identity, Key};
+use crate::run_figures::{self, FIGURES};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::names;
-use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter::{Runners, program};
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_tally::Selection;
 use memtoll_trace::ids::NodeId;
@@ -171,7 +171,7 @@ impl Run {
             cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
             sees_faults: tariff.sees().faults,
             sees_switches: tariff.sees().switches,
-            figures: figures::of(recording, &whole, &tariff),
+            figures: run_figures::of(recording, &whole, &tariff),
             labels,
             sites: Vec::new(),
             totals: Vec::new(),

@@ -3,8 +3,8 @@
 use crate::columns::{METRICS, name};
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::figures::FIGURES;
 use crate::layout::{Column, Kind, Table};
+use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.

@@ -1,9 +1,9 @@
 //! Which runs and which of their stacks are asked for.
 
+use crate::chosen_rollups::Rolls;
 use crate::columns::seen;
 use crate::day::day;
 use crate::dialect::Dialect;
-use crate::rolls::Rolls;
 use crate::run::{HOST, SERVICE};
 use crate::sql::Sql;
 use memtoll_analysis::metric::Metric;

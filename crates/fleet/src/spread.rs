@@ -5,7 +5,7 @@
 
 use memtoll_analysis::diff::CONFIDENCE;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::students;
+use memtoll_analysis::student_t;
 
 /// What is known of all runs together, whatever they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,7 +46,7 @@ impl Base {
         let apart = if apart < 1e-9 * of.squares.max(rate * rate * self.squares) { 0.0 } else { apart };
         let mean_weight = self.weights / self.runs;
         let error = (apart / (self.runs * (self.runs - 1.0))).sqrt() / mean_weight;
-        value.give_or_take(students::errors(self.runs - 1.0, CONFIDENCE).unwrap_or(f64::INFINITY) * error)
+        value.give_or_take(student_t::errors(self.runs - 1.0, CONFIDENCE).unwrap_or(f64::INFINITY) * error)
     }
 }
 

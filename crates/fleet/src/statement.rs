@@ -3,11 +3,11 @@
 //! An upload is one attempt to add a run; only those in `runs` count, and of several of one run, the first one. So rows of an
 //! upload that was broken off count nowhere, whatever is done about them.
 
+use crate::chosen_rollups::Rolls;
 use crate::columns::{is_largest_of_windows, name};
 use crate::dialect::Dialect;
 use crate::grouping::{Buckets, By, Per, Runs, Sites};
 use crate::identity::Key;
-use crate::rolls::Rolls;
 use crate::selection::Selection;
 use crate::sql::{Select, Sql};
 use memtoll_analysis::metric::Metric;

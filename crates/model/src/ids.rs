@@ -24,7 +24,7 @@ index! {
 
 impl StackId {
     /// No stack.
-    pub const NOBODY: StackId = StackId::new(0);
+    pub const NONE: StackId = StackId::new(0);
 
     /// A root, which is the same one in the trees of all images.
     pub(crate) const fn of_root(root: NodeId) -> StackId {

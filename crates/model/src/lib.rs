@@ -7,10 +7,10 @@ mod events;
 mod frames;
 mod ids;
 mod load;
-mod measured;
 mod patterns;
-mod placing;
+mod stack_placement;
 mod stack_tree;
+mod stored_measurements;
 mod symbolize;
 mod timelines;
 
@@ -18,7 +18,6 @@ pub use addresses::{Addresses, Code};
 pub use chapters::Chapters;
 pub use frames::{Frame, Frames};
 pub use ids::{ChainId, FrameId, StackId, TextId};
-pub use measured::{store_calibration, store_verified};
 pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -26,6 +25,7 @@ pub use memtoll_symbols::{
 pub use memtoll_trace::reader::Error;
 pub use patterns::Patterns;
 pub use stack_tree::{Node, StackTree};
+pub use stored_measurements::{store_calibration, store_verified};
 pub use symbolize::{SymbolizeError, symbolize};
 pub use timelines::Timelines;
 
@@ -82,12 +82,12 @@ pub struct Image {
 impl Image {
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: Option<NodeId>) -> StackId {
-        self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NOBODY)
+        self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NONE)
     }
 
     /// The same for a node of a call of this image's.
     fn own_node(&self, id: Option<NodeId>) -> StackId {
-        if NodeId::or_zero(id) < self.first_place { self.node(id) } else { StackId::NOBODY }
+        if NodeId::or_zero(id) < self.first_place { self.node(id) } else { StackId::NONE }
     }
 
     /// The id that stands in [`Image::nodes`] for one of the file: nodes of other images have ids of their own there.

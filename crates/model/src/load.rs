@@ -1,7 +1,7 @@
 //! Reads everything but the events.
 
 use crate::ids::StackId;
-use crate::placing::{Placing, read_nodes};
+use crate::stack_placement::{Placing, read_nodes};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
@@ -223,7 +223,7 @@ impl Loader {
             let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
             for Inherited { image, node } in inherited::decode(&payload).map_err(damaged)? {
                 let owner = self.by_number.get(&image).map(|owner| &self.images[*owner]);
-                inherited.push(owner.map_or(StackId::NOBODY, |owner| owner.own_node(node)));
+                inherited.push(owner.map_or(StackId::NONE, |owner| owner.own_node(node)));
             }
             Ok(())
         });

@@ -27,7 +27,7 @@ pub struct StackTree {
 
 impl Default for StackTree {
     fn default() -> Self {
-        let root = |root| Node { parent: StackId::NOBODY, chain: ChainId::NONE, root: NodeId::new(root) };
+        let root = |root| Node { parent: StackId::NONE, chain: ChainId::NONE, root: NodeId::new(root) };
         StackTree { nodes: (0..FIRST_NODE.get()).map(root).collect(), numbers: None, places: FxHashMap::default() }
     }
 }
@@ -115,10 +115,10 @@ impl StackTree {
                 path.push(at);
                 at = NodeId::index_of(links[at].parent);
             }
-            let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(StackId::NOBODY);
+            let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(StackId::NONE);
             while let Some(node) = path.pop() {
                 caller = match links[node] {
-                    Link::MISSING => StackId::NOBODY,
+                    Link::MISSING => StackId::NONE,
                     Link { chain, .. } => self.known(caller, chain).unwrap_or_else(|| self.push(caller, chain)),
                 };
                 ids[node] = caller;
@@ -183,7 +183,7 @@ mod tests {
         let ids = tree.graft(&written, true);
         assert_eq!(numbers(&ids[8..]), [8, 0, 0, 9, 10]);
         assert_eq!((chains(&tree, ids[11]), chains(&tree, ids[12])), (vec![101], vec![102, 100]));
-        assert!(chains(&tree, StackId::NOBODY).is_empty());
+        assert!(chains(&tree, StackId::NONE).is_empty());
         assert!(tree.is_cut_off(ids[11]) && !tree.is_cut_off(ids[12]));
     }
 

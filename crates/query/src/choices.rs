@@ -4,7 +4,7 @@
 
 use crate::query::List;
 use memtoll_analysis::names;
-use memtoll_analysis::runners::{Runners, thread_name, title};
+use memtoll_analysis::thread_filter::{Runners, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
 use memtoll_trace::meta::{Exit, MarkKind};
 use serde::Serialize;

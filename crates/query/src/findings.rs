@@ -2,15 +2,15 @@
 
 use crate::rows::RanIn;
 use crate::{rows, unnamed_functions};
-use memtoll_analysis::entered::{Entered, entered_by_all};
+use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
+use memtoll_analysis::inclusive_lines;
 use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names;
-use memtoll_analysis::own_lines;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames, Recording};
@@ -379,7 +379,7 @@ impl<'r> Finding<'r> {
             function: texts.as_ref().map(|texts| qualified_name(texts.function)),
             file: texts.as_ref().and_then(|texts| texts.file),
             line: texts.as_ref().and_then(|texts| texts.line),
-            place: site.and_then(|site| site.frame).map(|frame| own_lines::place(frames, frame)),
+            place: site.and_then(|site| site.frame).map(|frame| inclusive_lines::place(frames, frame)),
             parts: found.parts.iter().map(|part| Part::new(frames, part)).collect(),
             also: found.also.iter().map(|(what, share)| Also { what: what.clone(), share: *share }).collect(),
             ran_in: site.and_then(|site| RanIn::of(recording, site)),

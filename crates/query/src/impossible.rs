@@ -9,9 +9,9 @@ const TOLD: usize = 5;
 #[derive(Clone, PartialEq, Debug, Serialize, thiserror::Error)]
 #[serde(tag = "impossible", rename_all = "kebab-case")]
 pub enum Impossible {
-    /// Nothing is called so.
+    /// No process or thread has this name.
     #[error("no {what} is called \"{name}\": there are {}; --list {list} shows all", some(there_are))]
-    Nobody {
+    NoMatch {
         /// `process` or `thread`.
         what: &'static str,
         /// What was asked for.
@@ -119,7 +119,7 @@ impl Impossible {
     pub fn is_wrong(&self) -> bool {
         match self {
             Impossible::Backwards | Impossible::Sizes | Impossible::Pattern { .. } | Impossible::NoMark { .. } => true,
-            Impossible::Nobody { .. }
+            Impossible::NoMatch { .. }
             | Impossible::TooLate { .. }
             | Impossible::NoBlock { .. }
             | Impossible::NoStack { .. }

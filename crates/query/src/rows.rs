@@ -2,12 +2,12 @@
 
 use crate::figures::Figures;
 use crate::patterns::Pattern;
-use memtoll_analysis::elements::elements;
-use memtoll_analysis::key::Key;
+use memtoll_analysis::element_counts::elements;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names;
-use memtoll_analysis::ran_in;
+use memtoll_analysis::site_processes;
 use memtoll_analysis::sites::{self, GroupBy};
+use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Frames, Recording};
@@ -140,10 +140,10 @@ impl<'a> RanIn<'a> {
     pub(crate) fn of(recording: &'a Recording, row: &sites::Row) -> Option<Self> {
         let image = |index: &usize| &recording.images[*index];
         Some(match row.ran_in.as_ref()? {
-            ran_in::RanIn::Process(index) => {
+            site_processes::RanIn::Process(index) => {
                 RanIn { pid: Some(image(index).about.pid), programs: vec![names::program(image(index))] }
             }
-            ran_in::RanIn::Programs { programs, .. } => {
+            site_processes::RanIn::Programs { programs, .. } => {
                 RanIn { pid: None, programs: programs.iter().map(|index| names::program(image(index))).collect() }
             }
         })

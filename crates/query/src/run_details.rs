@@ -10,9 +10,9 @@ use crate::totals::{BalanceFigures, Peak, ResidentFigures};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::figures::Facts;
 use memtoll_analysis::resident;
-use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter;
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
 use memtoll_trace::meta::{Exit, KernelAccess, Rank, Running};
@@ -96,7 +96,7 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             name: about.name.clone(),
             executable: about.executable.clone(),
             command: about.command.clone(),
-            title: runners::title(&recording.images[index]).map(str::to_owned),
+            title: thread_filter::title(&recording.images[index]).map(str::to_owned),
             exit: recording.images[index].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
             rank: about.rank,

@@ -5,10 +5,10 @@ use crate::query::{Query, View as Shown, When};
 use crate::session::Session;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
-use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
+use memtoll_analysis::thread_filter::{NoMatch, Runners, program, thread_name};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection, Split};
@@ -41,7 +41,7 @@ impl Selected {
         let recording = session.recording();
         let selection = selection(recording, query)?;
         let runners =
-            Runners::select(recording, &query.processes, &query.threads).map_err(|who| nobody(recording, who))?;
+            Runners::select(recording, &query.processes, &query.threads).map_err(|who| no_match(recording, who))?;
         let asked = if selection.instant { selection.to } else { selection.from };
         if asked > recording.ended() {
             let clock = &recording.about.clock;
@@ -178,11 +178,11 @@ fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Im
     Ok((start, end.ok_or_else(|| missing(to, Some(from)))?))
 }
 
-fn nobody(recording: &Recording, who: Nobody) -> Impossible {
+fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
     let images = recording.images.iter();
     let (what, name, list) = match who {
-        Nobody::Process(name) => ("process", name, "processes"),
-        Nobody::Thread(name) => ("thread", name, "threads"),
+        NoMatch::Process(name) => ("process", name, "processes"),
+        NoMatch::Thread(name) => ("thread", name, "threads"),
     };
     let there_are = match what {
         "process" => images.map(|image| format!("{} {}", program(image), image.about.pid)).collect(),
@@ -191,5 +191,5 @@ fn nobody(recording: &Recording, who: Nobody) -> Impossible {
             .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid))
             .collect(),
     };
-    Impossible::Nobody { what, name, there_are, list }
+    Impossible::NoMatch { what, name, there_are, list }
 }

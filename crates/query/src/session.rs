@@ -1,6 +1,6 @@
 //! A recording that is asked again and again: what all its answers need is found once.
 
-use memtoll_analysis::sliced::Sliced;
+use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;

@@ -4,14 +4,14 @@
 
 use crate::figures::{Figures, RunFigures};
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::beside::Beside;
 use memtoll_analysis::figures::Facts;
 use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::resident;
-use memtoll_analysis::sees::Sees;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::uncharged_faults::Beside;
+use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;

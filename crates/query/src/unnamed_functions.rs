@@ -65,7 +65,7 @@ fn help(recording: &Recording, file: &LoadedFile) -> (String, Option<String>) {
     let system = if names.is_empty() { System::here() } else { System { names: names.clone() } };
     let symbolize = format!("memtoll symbolize {recording_file}");
     let command = match recording.findings.asked {
-        Asked::Nobody => format!("DEBUGINFOD_URLS={} {symbolize}", system.server()),
+        Asked::NoServer => format!("DEBUGINFOD_URLS={} {symbolize}", system.server()),
         Asked::NotYet => symbolize,
         Asked::Yes => {
             let Some(install) = system.install(&file.path) else { return (String::new(), None) };

@@ -3,12 +3,12 @@
 use crate::plain_run;
 use crate::section::{Limits, Lines, title_within};
 use memtoll_analysis::balance::{Balance, Faults};
-use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::uncharged_faults::Beside;
 use memtoll_model::Recording;
 use memtoll_text::format;
 use memtoll_trace::costs::Uncharged;

@@ -3,7 +3,7 @@
 use crate::balance::files;
 use crate::section::{Limits, title};
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::elements;
+use memtoll_analysis::element_counts;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
@@ -134,7 +134,7 @@ fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
 /// How many blocks, how large, how often, and how long they live.
 fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
     let blocks = Metric::Allocations.value(metrics);
-    let size = match elements::block_size(metrics) {
+    let size = match element_counts::block_size(metrics) {
         Some(size) => format::bytes(size),
         None => format!("{} on average", format::bytes(metrics.bytes / blocks.max(1))),
     };

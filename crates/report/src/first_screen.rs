@@ -1,8 +1,8 @@
 //! The screen after a run: what ran, its memory, what that costs, and the lines that matter most. It has room on 24 lines of
 //! 80 columns; everything else is in `memtoll report`.
 
+use crate::caveats;
 use crate::head::{self, stays};
-use crate::remarks;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::names;
@@ -33,7 +33,7 @@ const NUMBERS: usize = 16;
 pub fn render(answer: &Answer, width: Option<usize>) -> String {
     let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
     let width = width.unwrap_or(COLUMNS).min(COLUMNS);
-    let mut lines = statements("incomplete", remarks::statements(recording, sums), width);
+    let mut lines = statements("incomplete", caveats::statements(recording, sums), width);
     lines.extend(head(recording, sums, width));
     if recording.images.is_empty() {
         lines.extend(head::without_processes(recording, Some(width)).lines().map(str::to_owned));

@@ -3,9 +3,9 @@
 use crate::section::{Limits, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter;
 use memtoll_model::Recording;
 use memtoll_text::format;
 use memtoll_text::table::Table;
@@ -38,7 +38,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             if cost.value > 0.0 { cost.known_time() } else { String::new() },
             program.map_or(String::new(), Estimate::known_time),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
-            format!("{forked}{rank}{}", runners::command(&recording.images[*index])),
+            format!("{forked}{rank}{}", thread_filter::command(&recording.images[*index])),
         ]);
     }
     text += &rows.render(limits.width);

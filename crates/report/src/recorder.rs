@@ -1,7 +1,7 @@
 //! What the recorder itself did and cost: never hidden.
 
-use memtoll_analysis::runners::Runners;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter::Runners;
 use memtoll_model::Recording;
 use memtoll_text::format;
 use memtoll_text::table::Table;
@@ -39,7 +39,7 @@ pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) ->
             format::seconds(clock.seconds(stats.wait_time)),
             format::count(stats.late),
             format::count(stats.dropped),
-            memtoll_analysis::runners::command(image),
+            memtoll_analysis::thread_filter::command(image),
         ]);
     }
     let bytes = recording.file_bytes();

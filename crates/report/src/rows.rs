@@ -1,7 +1,7 @@
 //! Rows of call sites, threads, processes or sizes as a table.
 
 use crate::processor::Processor;
-use crate::{costs, nothing, remarks};
+use crate::{caveats, costs, empty_result};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
@@ -40,7 +40,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         rows.retain(|row| sort.value(&row.metrics) > 0 || frees(row));
     }
     if rows.is_empty() {
-        return nothing::of(recording, sums, sort);
+        return empty_result::of(recording, sums, sort);
     }
     if group == GroupBy::Size {
         rows.iter_mut().for_each(|row| row.label.push_str(" B"));
@@ -105,7 +105,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
             }
         };
     }
-    text + &remarks::folded(answer, width)
+    text + &caveats::folded(answer, width)
 }
 
 /// The column that rows are sorted by.

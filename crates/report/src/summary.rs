@@ -3,7 +3,7 @@
 use crate::head::{self, first_capital, stays};
 use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title, title_within};
-use crate::{balance, call_paths, costs, findings, plain_run, pools, processes, remarks};
+use crate::{balance, call_paths, caveats, costs, findings, plain_run, pools, processes};
 use memtoll_analysis::detectors::are_rarely_temporary;
 use memtoll_analysis::findings::What;
 use memtoll_analysis::metric::Metric;
@@ -32,12 +32,12 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     });
     let runtime = runtime_blocks(recording, sums);
     let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
-    let mut text = remarks::missing(recording, sums, limits.width);
+    let mut text = caveats::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
     if recording.images.is_empty() {
         // The notes say why nothing was seen of it.
         text += &head::without_processes(recording, limits.width);
-        return text + &remarks::section(&answer.notes, Vec::new(), limits.width);
+        return text + &caveats::section(&answer.notes, Vec::new(), limits.width);
     }
     let found = answer.findings.as_deref().unwrap_or_default();
     text += &findings::section(found, limits);
@@ -63,7 +63,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &processes::section(recording, sums, limits);
     let mut hints = findings::notes(found);
     hints.extend(plain_run::hint(recording).filter(|_| stacks.are_all_plain() && is_whole));
-    text + &remarks::section(&answer.notes, hints, limits.width)
+    text + &caveats::section(&answer.notes, hints, limits.width)
 }
 
 /// What was live at the peak; of several processes, at that of the largest one: each has its peak at a time of its own.

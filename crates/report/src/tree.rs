@@ -1,7 +1,7 @@
 //! Call trees as indented text.
 
 use crate::section::BOLD;
-use crate::{head, nothing, remarks};
+use crate::{caveats, empty_result, head};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
@@ -20,7 +20,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     let (root, direction, min_percent) = (&tree.root, asked.direction, asked.min_percent);
     let total = sort.value(&root.metrics);
     if total == 0 {
-        return nothing::of(recording, sums, sort);
+        return empty_result::of(recording, sums, sort);
     }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
     let text = heading(recording, sums, root, asked, sort, width);
@@ -30,7 +30,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
         shown.text += &format::wrapped("", &left_out, width);
     }
-    shown.text + &remarks::folded(answer, width)
+    shown.text + &caveats::folded(answer, width)
 }
 
 /// `Callers: 1,500,000 allocations from the allocations outwards; 38.3 % of all match the filter`.

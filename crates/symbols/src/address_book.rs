@@ -1,7 +1,7 @@
 //! Collects the call addresses of all processes, so that each of them is resolved once, when the run is over.
 
-use crate::naming::{FileAddresses, name_all};
-use crate::table::Table;
+use crate::packed_names::Table;
+use crate::parallel_naming::{FileAddresses, name_all};
 use crate::{Frame, PerfMap, Resolver};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;

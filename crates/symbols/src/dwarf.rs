@@ -8,11 +8,11 @@ use std::sync::Arc;
 use addr2line::{Context, LookupContinuation, LookupResult};
 use object::Object;
 
+use crate::cxx_scopes::Scopes;
 use crate::debug_files::DebugFile;
 use crate::elf::MappedFiles;
 use crate::function::Function;
-use crate::nesting;
-use crate::scopes::Scopes;
+use crate::inline_depth;
 use crate::sections::{Dwarf, DwarfError, Slice, load_needed};
 use crate::split_files::SplitFiles;
 
@@ -93,7 +93,7 @@ impl<'s, 'd> DebugInfo<'s, 'd> {
     }
 
     fn index(sections: &'s DebugSections<'d>, dwarf: Arc<Dwarf<'d>>, addresses: &[u64]) -> Result<Self, DwarfError> {
-        if nesting::is_too_deep(&dwarf, addresses) {
+        if inline_depth::is_too_deep(&dwarf, addresses) {
             return Err(DwarfError::TooDeep);
         }
         Ok(DebugInfo { context: Context::from_arc_dwarf(dwarf)?, scopes: Scopes::default(), split: &sections.split })

@@ -9,7 +9,7 @@ use addr2line::SplitDwarfLoad;
 use gimli::EndianSlice;
 
 use crate::elf::MappedFiles;
-use crate::nesting;
+use crate::inline_depth;
 use crate::sections::{Dwarf, DwarfError, Slice, endian, load_needed, load_section};
 
 /// Where the split debug information of a module may lie.
@@ -36,7 +36,7 @@ impl<'d> SplitFiles<'d> {
         let dwarf = self.packaged(load).or_else(|| self.beside_or_as_made(load))?;
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;
-        if unit.dwo_id != Some(load.dwo_id) || nesting::unit_is_too_deep(&dwarf, &unit) {
+        if unit.dwo_id != Some(load.dwo_id) || inline_depth::unit_is_too_deep(&dwarf, &unit) {
             return None;
         }
         Some(Arc::new(dwarf))

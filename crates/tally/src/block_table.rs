@@ -9,11 +9,11 @@ use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 14;
-const NOBODY: u64 = u64::MAX;
+const NO_BLOCK: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    number: u64, // or NOBODY
+    number: u64, // or NO_BLOCK
     block: LiveBlock,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct BlockTable {
 
 impl BlockTable {
     pub(super) fn new() -> Self {
-        let empty = Entry { number: NOBODY, block: LiveBlock::new(0, 0, SiteIndex::NONE, ThreadNo::FIRST, 0) };
+        let empty = Entry { number: NO_BLOCK, block: LiveBlock::new(0, 0, SiteIndex::NONE, ThreadNo::FIRST, 0) };
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
@@ -36,7 +36,7 @@ impl BlockTable {
     #[inline]
     pub(super) fn insert(&mut self, number: u64, block: LiveBlock) {
         let entry = &mut self.ring[number as usize % RING];
-        if entry.number != NOBODY {
+        if entry.number != NO_BLOCK {
             self.survivors.insert(entry.number, entry.block);
         }
         *entry = Entry { number, block };
@@ -64,7 +64,7 @@ impl BlockTable {
     pub(super) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
         let entry = &mut self.ring[number as usize % RING];
         if entry.number == number {
-            entry.number = NOBODY;
+            entry.number = NO_BLOCK;
             return Some(entry.block);
         }
         self.survivors.remove(&number)

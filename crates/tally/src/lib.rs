@@ -14,8 +14,8 @@ mod site_index;
 pub mod span;
 mod tally;
 mod timeline_builder;
-mod usual;
-pub mod zeroed;
+mod usual_call;
+pub mod zeroed_memory;
 
 pub use aggregator::Aggregator;
 pub use curve::CurveBuilder;

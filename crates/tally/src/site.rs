@@ -1,7 +1,7 @@
 //! What is added up for one call site.
 
 use super::Charge;
-use crate::usual::Usual;
+use crate::usual_call::Usual;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::metrics::Metrics;
 

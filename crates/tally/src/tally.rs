@@ -11,7 +11,7 @@ use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
-use crate::zeroed::List;
+use crate::zeroed_memory::List;
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};

@@ -5,7 +5,7 @@ use crate::pack::Pack;
 use crate::packs::{About, AboutPack, ProcessOfRun, ThreadOfRun};
 use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
-use memtoll_analysis::runners::{command, program, thread_name};
+use memtoll_analysis::thread_filter::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
 use memtoll_text::format;
 use memtoll_trace::meta::Thread;

@@ -5,7 +5,7 @@ use crate::pack::Pack;
 use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns};
 use crate::recordings::Recordings;
 use memtoll_analysis::regions::runs;
-use memtoll_analysis::runners::Runners;
+use memtoll_analysis::thread_filter::Runners;
 use memtoll_query::{Query, Shown};
 use memtoll_trace::meta::MarkKind;
 use std::cmp::Reverse;

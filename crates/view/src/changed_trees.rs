@@ -5,7 +5,7 @@ use crate::frame_table::FrameTable;
 use crate::pack::Pack;
 use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
 use crate::recordings::Recordings;
-use memtoll_analysis::key::Key;
+use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::tree::{Branch, call_tree};
 use memtoll_model::{FrameId, Recording};

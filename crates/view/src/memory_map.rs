@@ -9,7 +9,7 @@ use crate::packs::{
 use crate::recordings::Recordings;
 use crate::selections::{Selected, Selections};
 use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
-use memtoll_analysis::runners::{Runners, program};
+use memtoll_analysis::thread_filter::{Runners, program};
 use memtoll_model::StackId;
 use memtoll_query::Query;
 use rustc_hash::FxHashMap;

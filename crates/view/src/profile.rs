@@ -155,7 +155,8 @@ impl Recordings<'_> {
             shown().map(of).chain(others).collect::<Vec<f64>>()
         };
         let type_of = |row: &Row| row.type_name.as_deref().and_then(|name| types.binary_search(&name).ok());
-        let elements = |row: &Row| memtoll_analysis::elements::elements(row).map_or(0.0, |elements| elements as f64);
+        let elements =
+            |row: &Row| memtoll_analysis::element_counts::elements(row).map_or(0.0, |elements| elements as f64);
         let columns = SiteColumns {
             frame: column(&mut |row| row.frame.map_or(0.0, |id| f64::from(frames.number(id)) + 1.0)),
             kind: column(&mut |row| type_of(row).map_or(0.0, |number| number as f64 + 1.0)),

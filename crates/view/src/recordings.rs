@@ -2,7 +2,7 @@
 
 use crate::packs::Wrappers;
 use crate::settings::Settings;
-use memtoll_analysis::sliced::Sliced;
+use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;

@@ -13,7 +13,7 @@ use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
 use access::{Entry, Guard};
 use growing::Look;
-use memtoll_analysis::sliced::Sliced;
+use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_model::Recording;
 use memtoll_query::View;
 use std::io::Read;

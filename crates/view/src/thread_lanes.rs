@@ -24,7 +24,7 @@ impl Recordings<'_> {
         let threads = found.lanes.iter().take(MOST).map(|lane| {
             let image = &self.recording().images[lane.image];
             let thread = image.thread(lane.thread);
-            let name = thread.and_then(|thread| memtoll_analysis::runners::thread_name(image, thread));
+            let name = thread.and_then(|thread| memtoll_analysis::thread_filter::thread_name(image, thread));
             LaneOfThread { pid: image.about.pid, tid: thread.map(|thread| thread.tid), name: name.map(str::to_owned) }
         });
         let threads = threads.collect();

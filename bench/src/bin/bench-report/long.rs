@@ -1,7 +1,7 @@
 //! Recordings of one process with very many events.
 
 use crate::table::{Measured, Table, mebibytes, name, report, seconds};
-use memtoll_analysis::runners::Runners;
+use memtoll_analysis::thread_filter::Runners;
 use memtoll_analysis::timeline::timeline;
 use memtoll_bench::Common;
 use memtoll_bench::programs::deep_loop;

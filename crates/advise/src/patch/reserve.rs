@@ -3,8 +3,8 @@
 use super::Edit;
 use super::Refusal;
 use super::code::{Code, Language};
+use super::loop_bounds::{added, names_of};
 use super::names::{Object, declaration, may_be_declared, object, position};
-use super::turns::{added, names_of};
 use std::ops::Range;
 
 /// What stands before the name of a container that has `reserve`.

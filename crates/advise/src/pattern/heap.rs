@@ -5,7 +5,7 @@ use super::heap_bytes;
 /// From here on, glibc gives a block a mapping of its own at first.
 pub const MAPPED: u64 = 128 << 10;
 /// Any site that is not watched.
-pub const NOBODY: u32 = u32::MAX;
+pub const NO_SITE: u32 = u32::MAX;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 

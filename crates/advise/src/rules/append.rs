@@ -1,12 +1,12 @@
 //! See append.md.
 
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::formatters::formatter;
 use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_text::format;
 
 const FEWEST: u64 = 500;

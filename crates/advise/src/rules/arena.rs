@@ -1,12 +1,12 @@
 //! See arena.md.
 
 use super::temporary::is_shared;
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{calls, making, pages, saves};
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_text::format;
 
 const FEWEST: u64 = 2000;

@@ -4,7 +4,7 @@ use super::growth;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::formatters::{Family, family};
-use crate::own::makes;
+use crate::program_work::makes;
 use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
@@ -150,8 +150,8 @@ fn snippet(language: Language, largest: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::own::OwnWork;
     use crate::pattern::Pattern;
+    use crate::program_work::OwnWork;
     use crate::testing::{Made, blocks, drafts, drafts_of};
     use memtoll_trace::meta::Code;
 

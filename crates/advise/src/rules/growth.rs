@@ -1,12 +1,12 @@
 //! See growth.md.
 
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Pages, calls, has_own_mappings, pages, saves};
 use crate::site::{Site, makes_room};
-use crate::work::Work;
-use memtoll_analysis::elements::elements_of;
+use memtoll_analysis::element_counts::elements_of;
 use memtoll_text::format;
 
 /// Larger blocks have mappings of their own each time: glibc's largest threshold, bytes.

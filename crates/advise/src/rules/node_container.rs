@@ -1,11 +1,11 @@
 //! See node_container.md.
 
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts};
 use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{calls, pages, saves};
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_analysis::library::qualified_name;
 use memtoll_text::format;
 

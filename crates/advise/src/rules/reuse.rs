@@ -1,12 +1,12 @@
 //! See reuse.md.
 
 use super::growth;
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_text::format;
 use memtoll_trace::op::Op;
 

@@ -1,11 +1,11 @@
 //! See small_vectors.md.
 
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{calls, making, pages, saves};
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_text::format;
 
 /// Fewer instances are not worth another type.

@@ -1,11 +1,11 @@
 //! See untouched.md.
 
+use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::wall;
 use crate::site::Site;
-use crate::work::Work;
 use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
 use memtoll_text::format;

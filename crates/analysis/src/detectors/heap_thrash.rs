@@ -1,7 +1,7 @@
 //! The allocator takes memory from the system and gives it back, again and again.
 
-use crate::beside::Beside;
 use crate::sums::Sums;
+use crate::uncharged_faults::Beside;
 
 /// Moves of the heap's end, or mappings that come and go.
 const FEWEST: u64 = 16;

@@ -1,6 +1,6 @@
 //! A number in several runs before a change and several after it.
 
-use crate::students;
+use crate::student_t;
 /// The values of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
@@ -57,7 +57,7 @@ impl Samples {
         }
         let free = |values: &[f64]| (values.len() - 1) as f64;
         let freedom = variance.powi(2) / (before.powi(2) / free(&self.before) + after.powi(2) / free(&self.after));
-        Some(students::errors(freedom, confidence)? * variance.sqrt())
+        Some(student_t::errors(freedom, confidence)? * variance.sqrt())
     }
 
     /// Adds others, run by run, times a factor.

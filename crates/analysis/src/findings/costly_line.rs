@@ -1,8 +1,8 @@
 //! Lines whose blocks or mappings cost a good part of the program's processor time.
 
-use super::touchers::{Toucher, touchers};
+use super::touching_lines::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
-use crate::elements::{block_size, elements};
+use crate::element_counts::{block_size, elements};
 use crate::intervals::{CostIntervals, Interval};
 use crate::metric::Metric;
 use crate::sites::Row;

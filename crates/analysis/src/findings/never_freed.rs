@@ -2,7 +2,7 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::detectors::keeps_much;
-use crate::own_lines::own_lines;
+use crate::inclusive_lines::inclusive_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
         return None;
     }
     let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
-    let own = own_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
+    let own = inclusive_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
     let row = own.max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_blocks, row.metrics.live_bytes);
     matters(bytes).then(|| {

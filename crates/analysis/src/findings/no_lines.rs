@@ -1,6 +1,6 @@
 //! Code of the program's own that was built without line numbers.
 
-use super::names_of_code::{is_good_part, ranked};
+use super::unnamed_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
 use crate::library::{Owner, owner};
 use crate::sites::Row;

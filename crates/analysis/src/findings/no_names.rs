@@ -1,6 +1,6 @@
 //! Functions that are shown as addresses, because their files have no symbols.
 
-use super::names_of_code::{is_good_part, ranked};
+use super::unnamed_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
 use crate::sites::Row;
 use memtoll_model::{Frame, Frames};

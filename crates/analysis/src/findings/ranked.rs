@@ -1,7 +1,7 @@
 //! Which finding matters most, and one for each line.
 
 use super::{Facts, Finding, Share, What};
-use crate::own_lines::are_of_one_line;
+use crate::inclusive_lines::are_of_one_line;
 use crate::sites::Row;
 
 /// What a share of the peak counts for beside the same share of the processor time.

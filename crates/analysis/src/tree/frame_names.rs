@@ -1,7 +1,7 @@
 //! What frames are called, each looked at once; and groups, which follow them.
 
-use crate::key::Key;
 use crate::library::qualified_name;
+use crate::stable_key::Key;
 use memtoll_model::{FrameId, Frames};
 
 /// The names of frames, as far as a tree needs them.

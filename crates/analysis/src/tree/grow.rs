@@ -1,8 +1,8 @@
 //! How a tree grows, whichever way: bundles of stacks are split, frame by frame.
 
 use super::{Below, Branch, Part};
-use crate::key::Key;
 use crate::priced::Priced;
+use crate::stable_key::Key;
 use crate::stacks::Path;
 use crate::tree::frame_names::FrameNames;
 use memtoll_model::FrameId;

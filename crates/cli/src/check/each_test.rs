@@ -3,7 +3,7 @@
 use super::{Arguments, Format, code_of};
 use crate::exit::{self, Code, Failure};
 use crate::output::Screen;
-use crate::waiting::Waiting;
+use crate::wait_messages::Waiting;
 use memtoll_check::budget::Budget;
 use memtoll_check::framework::{Test, list};
 use memtoll_check::measured::{Measured, fits, rules};

@@ -2,8 +2,8 @@
 
 use super::parse::{now_ns, parse_label, parse_window};
 use super::{StoreArgument, failed};
+use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::names::NameArguments;
 use clap::ValueHint;
 use memtoll_fleet::Error;
 use memtoll_fleet::open::open;

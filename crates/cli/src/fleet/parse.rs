@@ -1,6 +1,6 @@
 //! What the options of `memtoll fleet` take.
 
-use crate::selection::parse_time;
+use crate::selection_options::parse_time;
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::columns;
 use memtoll_fleet::grouping::Per;

@@ -7,8 +7,8 @@ use memtoll_advise::{Advice, Root, Wish, json, patch};
 use memtoll_model::Recording;
 use memtoll_query::Session;
 use memtoll_verify::command::CommandLine;
-use memtoll_verify::copied::Copied;
 use memtoll_verify::prediction::{self, Prediction};
+use memtoll_verify::source_copy::Copied;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -436,6 +436,9 @@ fn where_nothing_is_what_was_asked_for_there_is_something_to_choose_from() {
     let said = nothing(&["report", "costs.memtoll", "--filter", "^costs$"]);
     assert!(said.contains("no call stack"), "{said}");
     // For scripts, the form is kept.
+    let output = memtoll(&["report", "costs.memtoll", "--process", "nobody", "--format", "json"]);
+    let refusal: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &refusal["impossible"]), (Some(3), &Value::from("no-match")));
     let output = memtoll(&["report", "costs.memtoll", "--filter", "nosuchthing", "--format", "json"]);
     let refusal: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &refusal["impossible"]), (Some(3), &Value::from("no-stack")));

@@ -1,6 +1,6 @@
 //! The tables that all threads of a profile share: stacks, frames, functions, files, texts.
 
-use crate::places::Places;
+use crate::code_locations::Places;
 use crate::text_table::TextTable;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_model::{Recording, StackId};
@@ -66,7 +66,7 @@ impl<'r> Tables<'r> {
 
     /// The loaded files.
     pub fn libs(&self) -> Value {
-        let lib = |mapping: &crate::places::Mapping| {
+        let lib = |mapping: &crate::code_locations::Mapping| {
             let name = last_part(mapping.path);
             json!({
                 "arch": "",

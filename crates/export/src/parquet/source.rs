@@ -1,7 +1,7 @@
 //! What the tables are made from.
 
-use memtoll_analysis::key::Key;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::{FrameId, Recording, StackId};

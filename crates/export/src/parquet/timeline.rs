@@ -6,7 +6,7 @@ use super::runs::run_id;
 use super::source::Source;
 use crate::intervals::{Interval, TIMES, grid, intervals};
 use memtoll_analysis::metric::Metric;
-use memtoll_analysis::sees::Sees;
+use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_trace::ids::ImageNo;
 use parquet::data_type::ByteArray;
 

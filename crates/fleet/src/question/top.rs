@@ -6,8 +6,8 @@ use super::{
 use crate::columns::{METRICS, is_largest_of_windows};
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
-use crate::means;
 use crate::rollup::rolled;
+use crate::run_means;
 use crate::selection::Selection;
 use crate::store::{Cell, Store};
 use crate::table::{Column, Kind, NAME, Table, Value};
@@ -85,7 +85,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     notes.extend(is_mean.then(|| INTERVALS.to_owned()));
     notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
     if selection.filter.is_none() && selection.processes.is_empty() {
-        notes.extend(means::told(store, selection)?);
+        notes.extend(run_means::told(store, selection)?);
     }
     notes.extend(left_out(store, selection, *metric, drawn.of)?);
     notes.extend(unnamed(&shown));

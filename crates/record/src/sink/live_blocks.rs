@@ -17,7 +17,7 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
-use memtoll_tally::zeroed::Zeroed;
+use memtoll_tally::zeroed_memory::Zeroed;
 use std::mem::MaybeUninit;
 
 /// A map from addresses (never 0) to what is kept of a block.

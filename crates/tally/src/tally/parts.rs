@@ -4,8 +4,8 @@
 
 use super::{LiveBlock, SiteIndex, Tally};
 use crate::Select;
-use crate::usual::Usual;
-use crate::zeroed::Zeroed;
+use crate::usual_call::Usual;
+use crate::zeroed_memory::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::metrics::Metrics;
@@ -28,7 +28,7 @@ struct Key {
 
 impl Key {
     /// Of a place that is free: no thread has the number 0.
-    const NOBODY: Key = Key { site_and_thread: 0, size: 0 };
+    const EMPTY: Key = Key { site_and_thread: 0, size: 0 };
 
     #[inline(always)]
     fn new(site: SiteIndex, thread: ThreadNo, size: u64) -> Key {
@@ -86,7 +86,7 @@ struct Rare {
 /// The parts of the present chapter that are not usual: a table with open addressing. Keys stand apart, close together, so that
 /// looking for one stays in the caches.
 pub(super) struct Apart {
-    /// A power of two of them. At least half are [`Key::NOBODY`].
+    /// A power of two of them. At least half are [`Key::EMPTY`].
     keys: Zeroed<Key>,
     /// By place of the key.
     counts: Zeroed<Counts>,
@@ -113,7 +113,7 @@ impl Apart {
     #[inline(always)]
     fn find(&mut self, key: Key) -> Option<&mut Counts> {
         let at = self.place(key);
-        if self.keys[at] == Key::NOBODY {
+        if self.keys[at] == Key::EMPTY {
             return self.add(key);
         }
         Some(&mut self.counts[at])
@@ -124,7 +124,7 @@ impl Apart {
     fn place(&self, key: Key) -> usize {
         let last = self.keys.len() - 1;
         let mut at = (key.mixed() >> 32) as usize & last;
-        while self.keys[at] != key && self.keys[at] != Key::NOBODY {
+        while self.keys[at] != key && self.keys[at] != Key::EMPTY {
             at = (at + 1) & last;
         }
         at
@@ -144,7 +144,7 @@ impl Apart {
             let keys = std::mem::replace(&mut self.keys, unsafe { Zeroed::new(slots) });
             // SAFETY: as above.
             let counts = std::mem::replace(&mut self.counts, unsafe { Zeroed::new(slots) });
-            for (key, counts) in keys.iter().zip(counts.iter()).filter(|(key, _)| **key != Key::NOBODY) {
+            for (key, counts) in keys.iter().zip(counts.iter()).filter(|(key, _)| **key != Key::EMPTY) {
                 let at = self.place(*key);
                 (self.keys[at], self.counts[at]) = (*key, *counts);
             }
@@ -167,7 +167,7 @@ impl Apart {
             while sites.get(number).is_some_and(|(index, _)| *index < key.site()) {
                 number += 1;
             }
-            self.keys[at] = Key::NOBODY;
+            self.keys[at] = Key::EMPTY;
             let counts = std::mem::take(&mut self.counts[at]);
             let rare = self.rare.get(&key).copied().unwrap_or_default();
             let metrics = counts.finished(&rare, key.size);

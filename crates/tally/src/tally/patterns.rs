@@ -14,7 +14,7 @@
 
 use super::{LiveBlock, SiteIndex, Tally};
 use crate::Select;
-use crate::zeroed::List;
+use crate::zeroed_memory::List;
 use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};

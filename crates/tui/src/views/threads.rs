@@ -7,7 +7,7 @@ use crate::fitted_text::fit;
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::lanes;
-use memtoll_analysis::runners::thread_name;
+use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_query::Shown as Found;
 use memtoll_query::lanes::Lane;

@@ -4,9 +4,9 @@ use super::contest::{Figure, Outcome};
 use crate::interval::Interval;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sums::sums_of;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter::Runners;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// A line, or a function of which no line is known.
 #[derive(Clone, Debug)]
-pub struct OwnLine {
+pub struct InclusiveLine {
     /// The sums of its call sites. What these have in common stands here: a type only if it is that of all.
     pub row: Row,
     /// The call sites, those that cost most first.
@@ -43,7 +43,7 @@ pub fn are_of_one_line(frames: &Frames, one: &Row, other: &Row) -> bool {
 }
 
 /// The lines of call sites, in the order in which these first have each.
-pub fn own_lines(frames: &Frames, sites: &[Row]) -> Vec<OwnLine> {
+pub fn inclusive_lines(frames: &Frames, sites: &[Row]) -> Vec<InclusiveLine> {
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut parts: Vec<Vec<Row>> = Vec::new();
     for site in sites {
@@ -57,7 +57,7 @@ pub fn own_lines(frames: &Frames, sites: &[Row]) -> Vec<OwnLine> {
 }
 
 /// A line from its call sites, of which there is one at least.
-fn line(mut parts: Vec<Row>) -> OwnLine {
+fn line(mut parts: Vec<Row>) -> InclusiveLine {
     parts.sort_by_key(|part| std::cmp::Reverse((part.metrics.cost_ns(), part.metrics.bytes)));
     let mut row = parts[0].clone();
     for part in &parts[1..] {
@@ -76,7 +76,7 @@ fn line(mut parts: Vec<Row>) -> OwnLine {
             row.ran_in = None;
         }
     }
-    OwnLine { row, parts }
+    InclusiveLine { row, parts }
 }
 
 /// What a reader types for a line: `main.rs:22`; the function where no line is known. It is the same in
@@ -124,7 +124,7 @@ mod tests {
             Row { inlined: other.into_iter().collect(), ..site(with_line, "Vec<u8>", 20) },
             site(None, "", 3),
         ];
-        let lines = own_lines(&frames, &sites);
+        let lines = inclusive_lines(&frames, &sites);
         assert_eq!(lines.iter().map(|line| line.parts.len()).collect::<Vec<_>>(), [2, 1, 1]);
         let whole = &lines[0].row;
         assert_eq!((whole.metrics.new_blocks, whole.metrics.bytes), (2, 30));

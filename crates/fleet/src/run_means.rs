@@ -1,7 +1,7 @@
 //! Figures of whole runs, as means over a store.
 
 use crate::error::Error;
-use crate::figures::FIGURES;
+use crate::run_figures::FIGURES;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::sql::{Select, Sql};

@@ -1,7 +1,7 @@
-//! Follows blocks as plainly as can be: what [`super::follow`] must find, too.
+//! A naive reference for [`super::follow`], for its tests.
 
 use super::follow::{BULK, replaces};
-use super::heap::{MAPPED, NOBODY, PAGE};
+use super::heap::{MAPPED, NO_SITE, PAGE};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use crate::pattern::follow;
 use memtoll_trace::event::{Block, Event};
@@ -247,7 +247,7 @@ fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
         for turn in 0..often {
             let mut push = |op: Op, block: Block, size: u64, address: u64| {
                 time += 1;
-                let node = NodeId::new(if site < 3 { site } else { NOBODY });
+                let node = NodeId::new(if site < 3 { site } else { NO_SITE });
                 let thread = ThreadNo::new(thread).unwrap();
                 events.push(Event { time, duration: 1, size, address, block, node, thread, detail: 0, op });
             };

@@ -8,8 +8,8 @@ use memtoll_trace::symbols::{NameSource, Symbols, file_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build_id::bytes;
-use crate::naming::{FileAddresses, complete, is_c_library, name_all};
-use crate::table::Table;
+use crate::packed_names::Table;
+use crate::parallel_naming::{FileAddresses, complete, is_c_library, name_all};
 use crate::{DebugFolders, ModuleFile, Resolver};
 
 /// Servers that have debug files.
@@ -54,7 +54,7 @@ pub struct Findings {
 pub enum Asked {
     /// There are none.
     #[default]
-    Nobody,
+    NoServer,
     /// Not yet.
     NotYet,
     /// They were.
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         Findings {
             found,
             looked_in: self.folders.iter().cloned().chain(answers).collect(),
-            asked: if self.servers.is_some() { Asked::Yes } else { Asked::Nobody },
+            asked: if self.servers.is_some() { Asked::Yes } else { Asked::NoServer },
         }
     }
 

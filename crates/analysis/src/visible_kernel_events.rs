@@ -1,4 +1,4 @@
-//! What a recording could see.
+//! Tells which kernel events a recording could see.
 
 use memtoll_model::Recording;
 

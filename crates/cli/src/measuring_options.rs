@@ -1,6 +1,6 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
-use crate::waiting::Waiting;
+use crate::wait_messages::Waiting;
 use memtoll_text::format::{Unit, counted};
 use memtoll_verify::Error;
 use memtoll_verify::command::CommandLine;
@@ -30,7 +30,7 @@ pub struct Pace {
     max_rounds: u16,
 
     /// Begin no new round after this time, such as 90s
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::selection::parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::selection_options::parse_time)]
     max_time: f64,
 
     /// Compute intervals at this confidence, in percent

@@ -1,6 +1,6 @@
-//! Which of a recording's processes a call site ran in.
+//! Finds the processes in which a call site ran.
 
-use crate::runners::program;
+use crate::thread_filter::program;
 use memtoll_model::{Image, Recording};
 use rustc_hash::FxHashMap;
 

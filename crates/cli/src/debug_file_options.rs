@@ -80,7 +80,7 @@ impl NameArguments {
 
 /// Whether there are servers that could be asked for names.
 pub fn servers_to_ask() -> Asked {
-    if Settings::from_environment().servers.is_empty() { Asked::Nobody } else { Asked::NotYet }
+    if Settings::from_environment().servers.is_empty() { Asked::NoServer } else { Asked::NotYet }
 }
 
 /// `git, libz.so.1 and 3 more files`.

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::code::Code;
-use super::keep::declared;
+use super::hoisted_buffer::declared;
 use super::names::{Object, object};
 use crate::finding::Called;
 use regex::{NoExpand, Regex};

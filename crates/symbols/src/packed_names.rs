@@ -5,7 +5,7 @@ use memtoll_trace::symbols::{ModuleSymbols, PackedFrame, Symbols};
 use rustc_hash::FxHashMap;
 
 use crate::Frame;
-use crate::naming::{FileAddresses, Named};
+use crate::parallel_naming::{FileAddresses, Named};
 
 /// Names, as they are packed.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What the kernel told of a process image beside the costs of its call sites.
+//! Uncharged page faults and other kernel counts of a process image that belong to no call site.
 
 use memtoll_tally::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Uncharged};

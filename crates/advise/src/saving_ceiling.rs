@@ -73,7 +73,7 @@ mod tests {
     fn what_is_more_than_there_is_is_told_and_cut() {
         let (counts, pattern) = blocks(1000, 100);
         let made = || Made { counts, pattern: pattern.clone(), allocator: 1e6, ..Made::default() };
-        with_facts(vec![made()], crate::own::OwnWork::default(), |facts| {
+        with_facts(vec![made()], crate::program_work::OwnWork::default(), |facts| {
             let draft = Draft::of(0);
             let ceiling = Ceiling::of(facts, &draft);
             let mut saves = Saves {
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!((saves.allocations.high, saves.wall_ns.high), (1000.0, facts.wall.most()));
             assert!(saves.cpu_ns.is_open(), "an open end");
             let both = Draft { with: vec![1], ..Draft::of(0) };
-            with_facts(vec![made(), made()], crate::own::OwnWork::default(), |facts| {
+            with_facts(vec![made(), made()], crate::program_work::OwnWork::default(), |facts| {
                 saves.bytes = Range::exact(150_000.0);
                 assert_eq!(Ceiling::of(facts, &both).exceeded(&saves), Vec::<String>::new(), "of two lines");
             });

@@ -1,6 +1,6 @@
 //! How many elements the blocks of a container have room for.
 
-use crate::element::{Element, Layout};
+use crate::container_elements::{Element, Layout};
 use crate::sites::Row;
 use memtoll_trace::metrics::Metrics;
 

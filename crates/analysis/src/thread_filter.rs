@@ -1,4 +1,4 @@
-//! Which processes and threads are told of.
+//! Selects processes and threads by name or number.
 
 use memtoll_model::{Image, Recording};
 use memtoll_tally::Threads;
@@ -7,19 +7,19 @@ use memtoll_trace::meta::Thread;
 use memtoll_trace::path::last_part;
 use std::collections::BTreeSet;
 
-/// Processes and threads that count. What others did is told of nowhere.
+/// The selected processes and threads; sums leave out the others.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Runners {
     /// By index in [`Recording::images`]; `None` there: nothing of the image. `None`: all that there is.
     images: Option<Vec<Option<Threads>>>,
 }
 
-/// What was asked for and is not in a recording.
+/// The requested name that the recording lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Nobody {
-    /// No process is called so.
+pub enum NoMatch {
+    /// No process has this name.
     Process(String),
-    /// No thread of the processes that count is called so.
+    /// No thread of the selected processes has this name.
     Thread(String),
 }
 
@@ -27,13 +27,13 @@ impl Runners {
     /// Those of a recording that are called so. A process is called by its number, its program's name, its title, or a word of
     /// its command line; a thread by its number or its name, the first one of a process also by the program's name. Without
     /// names, all of them count.
-    pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<Runners, Nobody> {
+    pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<Runners, NoMatch> {
         if processes.is_empty() && threads.is_empty() {
             return Ok(Runners::default());
         }
         let missing = |name: &&String| !recording.images.iter().any(|image| is_process(image, name));
         if let Some(name) = processes.iter().find(missing) {
-            return Err(Nobody::Process(name.clone()));
+            return Err(NoMatch::Process(name.clone()));
         }
         let counts = |image: &Image| processes.is_empty() || processes.iter().any(|name| is_process(image, name));
         let mut images: Vec<Option<Threads>> =
@@ -51,7 +51,7 @@ impl Runners {
                 *counts = (!numbers.is_empty()).then_some(Threads::Only(numbers));
             }
             if let Some(name) = threads.iter().find(|name| !found.contains(name)) {
-                return Err(Nobody::Thread(name.clone()));
+                return Err(NoMatch::Thread(name.clone()));
             }
         }
         Ok(Runners { images: Some(images) })

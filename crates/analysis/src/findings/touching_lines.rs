@@ -38,7 +38,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
             let counts = || sums.runners.admit(index, cost.thread);
             if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {
-                let place = if let Place::Call(node) = cost.place { image.node(Some(node)) } else { StackId::NOBODY };
+                let place = if let Place::Call(node) = cost.place { image.node(Some(node)) } else { StackId::NONE };
                 let pages = if cost.kind == CostKind::HugeFault { 512 } else { 1 };
                 let sum = by_node.entry(place).or_default();
                 *sum = sum.saturating_add(cost.amount.saturating_mul(pages));

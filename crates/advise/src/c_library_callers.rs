@@ -2,7 +2,7 @@
 
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
-use memtoll_analysis::entered::{Entered, entered};
+use memtoll_analysis::c_library_blocks::{Entered, entered};
 
 /// Rewrites what a rule says of such blocks: only the call can go.
 pub fn tell(facts: &Facts, draft: &mut Draft) {

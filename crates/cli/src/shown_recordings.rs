@@ -1,7 +1,7 @@
 //! The recordings that `view` and `html` show: one, and what it is compared with.
 
+use crate::debug_file_options::NameArguments;
 use crate::exit;
-use crate::names::NameArguments;
 use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_trace::reader::Error;
