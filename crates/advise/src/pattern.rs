@@ -223,7 +223,7 @@ pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (V
         let calls = follower.finish();
         all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
         let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NO_SITE);
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
         let read = recording.for_each_cost(index, |cost| {
             let Some(pattern) = all.get_mut(site(cost.node) as usize) else { return };
             let (CostKind::Fault, Place::Call(place)) = (cost.kind, cost.place) else { return };
@@ -242,7 +242,7 @@ pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (V
                     .for_each(|frame| *pattern.filled_at.entry(frame).or_default() += cost.amount);
             }
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
     }
     (all, under_way, damage)
 }

@@ -8,6 +8,7 @@ use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
+use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -84,23 +85,23 @@ impl span::Chapters for OfImage<'_> {
         self.chapters.times()
     }
 
-    fn chapter(&self, number: usize) -> Result<Chapter, String> {
+    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.chapters.read(number)
     }
 
-    fn sums(&self, number: usize) -> Result<Chapter, String> {
+    fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.chapters.read_sums(number)
     }
 
-    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+    fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable> {
         self.chapters.parts(number)
     }
 
-    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable> {
         self.chapters.for_each_events(number, take)
     }
 
-    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
         self.chapters.patterns(number)
     }
 

@@ -33,7 +33,7 @@ pub fn generations(recording: &Recording, at: u64, borders: &[u64], runners: &Ru
             continue;
         }
         let (blocks, missing) = live_blocks(recording, image, at);
-        all.damage.extend(missing);
+        all.damage.extend(missing.map(|why| why.to_string()));
         for block in blocks {
             if !runners.admit(image, block.thread) {
                 continue;

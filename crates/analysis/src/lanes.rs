@@ -137,7 +137,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
                     draft.calls[at] += cell.calls;
                 }
             }
-            Err(why) => all.damage.push(why),
+            Err(why) => all.damage.push(why.to_string()),
         }
         // What was not the allocator's inside of its calls.
         let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
@@ -158,7 +158,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
                 scale.add(elsewhere, from, cost.time);
             }
         });
-        all.damage.extend(read.err());
+        all.damage.extend(read.err().map(|why| why.to_string()));
         let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
         all.lanes.extend(of_thread.into_values().map(|draft| draft.finish(stamp)).filter(there));
     }

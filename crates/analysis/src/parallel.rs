@@ -1,17 +1,18 @@
 //! Work that all processors share.
 
+use memtoll_trace::unreadable::Unreadable;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Adds up parts 0 to `count`, each processor some of them, into sums that begin as `A::default()`. The order of parts is
 /// not kept. The first error ends all.
 pub(crate) fn fold<A: Default + Send>(
     count: usize,
-    add: impl Fn(&mut A, usize) -> Result<(), String> + Sync,
+    add: impl Fn(&mut A, usize) -> Result<(), Unreadable> + Sync,
     mut merge: impl FnMut(&mut A, A),
-) -> Result<A, String> {
+) -> Result<A, Unreadable> {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(count);
     let next = AtomicUsize::new(0);
-    let work = || -> Result<A, String> {
+    let work = || -> Result<A, Unreadable> {
         let mut sum = A::default();
         loop {
             let part = next.fetch_add(1, Relaxed);
@@ -30,7 +31,7 @@ pub(crate) fn fold<A: Default + Send>(
             (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
         let mut sum = work();
         for other in others {
-            let other = other.join().unwrap_or_else(|_| Err("a thread that adds up has failed".to_owned()));
+            let other = other.join().unwrap_or_else(|_| Err(Unreadable::ThreadFailed));
             sum = match (sum, other) {
                 (Ok(mut sum), Ok(other)) => {
                     merge(&mut sum, other);
@@ -55,7 +56,7 @@ mod tests {
         };
         let sum = |count| fold(count, add, |sum, other| *sum += other);
         assert_eq!([0, 1, 1000].map(|count| sum(count).unwrap()), [0, 0, 499_500]);
-        let fails = |_: &mut usize, part| if part == 77 { Err("no".to_owned()) } else { Ok(()) };
-        assert_eq!(fold(1000, fails, |_, _| ()), Err("no".to_owned()));
+        let fails = |_: &mut usize, part| if part == 77 { Err(Unreadable::Absent("no")) } else { Ok(()) };
+        assert!(matches!(fold(1000, fails, |_, _| ()), Err(Unreadable::Absent("no"))));
     }
 }

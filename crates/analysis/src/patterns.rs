@@ -16,6 +16,7 @@ use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
+use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
@@ -84,7 +85,7 @@ pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
         let by_node = match of_image(recording, index, sums.selection, threads) {
             Ok(by_node) => by_node,
             Err(why) => {
-                found.damage.push(why);
+                found.damage.push(why.to_string());
                 continue;
             }
         };
@@ -144,13 +145,13 @@ fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (Option<NodeId>,
     }
 }
 
-/// How call sites of an image use memory, by its own stack nodes. An error is a statement for the user.
+/// How call sites of an image use memory, by its own stack nodes.
 pub fn of_image(
     recording: &Recording,
     index: usize,
     selection: Selection,
     threads: &Threads,
-) -> Result<ByNode, String> {
+) -> Result<ByNode, Unreadable> {
     let is_whole = *threads == Threads::All;
     let merge = |sum: &mut ByNode, other: ByNode| add_all(sum, other);
     if is_whole

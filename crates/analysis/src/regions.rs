@@ -97,14 +97,16 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
         };
         // Otherwise, marks say what happened between them.
         if !are_told {
-            damage.extend(recording.for_each_events_between(index, first, last, &mut count).err());
+            damage.extend(
+                recording.for_each_events_between(index, first, last, &mut count).err().map(|why| why.to_string()),
+            );
         }
         let read = recording.for_each_cost_between(index, first, last, |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
                 runs.each_at(cost.time, |metrics| charge(metrics, cost));
             }
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
         for (name, run) in threads.into_values().flat_map(|runs| runs.all) {
             match by_name.get_mut(name) {
                 Some(runs) => runs.push(run),

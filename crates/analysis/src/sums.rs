@@ -401,7 +401,7 @@ fn found_in(
         let peak_with_mappings = Some(peak_with_mappings);
         return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
     }
-    damage.extend(stored.err());
+    damage.extend(stored.err().map(|why| why.to_string()));
     if let Some(chapters) = chapters_of(recording, index)
         && let slices = sliced.map(|sliced| (sliced, index))
         && let (asked, thread) = of_chapters(image, selection, threads)
@@ -420,7 +420,7 @@ fn found_in(
             _ => ControlFlow::Continue(()),
         }
     });
-    damage.extend(read.err());
+    damage.extend(read.err().map(|why| why.to_string()));
     aggregator.settle();
     let mut seen = Beside::default();
     let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
@@ -429,7 +429,7 @@ fn found_in(
         }
         aggregator.cost(cost);
     });
-    damage.extend(read.err());
+    damage.extend(read.err().map(|why| why.to_string()));
     if !is_whole || selection.is_part() || image.end.is_none() {
         beside = seen;
     }
@@ -472,7 +472,7 @@ impl Asked<'_> {
             }
             costs.cost(cost);
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
         if !is_whole || selection.is_part() || image.end.is_none() {
             beside = seen;
         }

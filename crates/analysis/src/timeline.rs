@@ -12,6 +12,7 @@ use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::event::Event;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
+use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 
 /// What happens in an interval.
@@ -116,7 +117,7 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, runners:
                     interval.allocator_time = interval.allocator_time.wrapping_add(cell.time);
                 }
             }
-            Err(why) => damage.push(why),
+            Err(why) => damage.push(why.to_string()),
         }
         let read = recording.for_each_cost_between(index, grid.start(), grid.last(), |cost| {
             let Some(at) = grid.index(cost.time >> grid.width_log2).filter(|_| threads.admit(cost.thread)) else {
@@ -133,7 +134,7 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, runners:
                 _ => {}
             }
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
     }
     TimelineView { start: grid.start(), width: 1 << grid.width_log2, intervals, damage }
 }
@@ -155,8 +156,8 @@ fn add_live(intervals: &mut [Interval], grid: Grid, cells: &ImageCells) {
     }
 }
 
-/// What image number `index` did in the cells of a grid. An error is a statement for the user.
-pub fn cells(recording: &Recording, index: usize, grid: Grid) -> Result<ImageCells, String> {
+/// What image number `index` did in the cells of a grid.
+pub fn cells(recording: &Recording, index: usize, grid: Grid) -> Result<ImageCells, Unreadable> {
     // Where the file's are not of all events, a scan makes some.
     let stored = || recording.timelines(index);
     if let Some(parts) = stored().or_else(|| chapters_of(recording, index).and_then(|_| stored()))
@@ -176,7 +177,7 @@ fn from_parts(
     index: usize,
     parts: &memtoll_model::Timelines,
     grid: Grid,
-) -> Result<ImageCells, String> {
+) -> Result<ImageCells, Unreadable> {
     let chapters = chapters_of(recording, index).filter(|chapters| chapters.times().len() == parts.count());
     // The last one that begins before the grid tells what was live then. One that begins with it does not: the one before may
     // have events of the same instant.
@@ -184,11 +185,11 @@ fn from_parts(
     let wanted: Vec<usize> = (0..parts.count())
         .filter(|part| Some(*part) == before || parts.meets(*part, grid.start(), grid.last()))
         .collect();
-    let read = |sum: &mut Vec<(usize, Timeline)>, number: usize| -> Result<(), String> {
+    let read = |sum: &mut Vec<(usize, Timeline)>, number: usize| -> Result<(), Unreadable> {
         let part = wanted[number];
         let mut timeline = parts.read(part)?;
         if timeline.width_log2 > grid.width_log2 {
-            let chapters = chapters.as_ref().ok_or("the cells are too wide")?;
+            let chapters = chapters.as_ref().ok_or(Unreadable::Absent("the cells are too wide"))?;
             timeline = replay(chapters, part, grid)?;
         }
         timeline.widen(grid.width_log2);
@@ -228,7 +229,7 @@ fn join(timelines: impl IntoIterator<Item = (u64, Timeline)>, grid: Grid) -> Ima
 }
 
 /// The events of a chapter, sorted into the cells of a grid.
-fn replay(chapters: &Chapters, number: usize, grid: Grid) -> Result<Timeline, String> {
+fn replay(chapters: &Chapters, number: usize, grid: Grid) -> Result<Timeline, Unreadable> {
     let chapter = chapters.read(number)?;
     let live = chapter.live_bytes;
     let mut replay = Replay::new(Aggregator::continuing(&chapter), live, grid);

@@ -35,7 +35,7 @@ pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (V
                 *sum = sum.wrapping_add(cost.amount);
             }
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
         all.extend(pairs.into_iter().map(|((thread, holder), time)| Wait { image, thread, holder, time }));
     }
     all.sort_by_key(|wait| (Reverse(wait.time), wait.image, wait.thread, wait.holder));
@@ -85,7 +85,7 @@ pub fn longest(
                 }
             }
         });
-        damage.extend(read.err());
+        damage.extend(read.err().map(|why| why.to_string()));
     }
     let mut all: Vec<Single> = kept.into_iter().map(|Reverse((_, wait))| wait).collect();
     all.sort_by_key(|wait| (wait.ended, wait.image, wait.thread));

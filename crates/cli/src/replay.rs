@@ -227,7 +227,8 @@ fn replay(
     screen: &Screen,
 ) -> Result<(String, bool), Failure> {
     let failed = |error: Error| match error {
-        Error::Nothing(_) => Code::NotFound.because(error),
+        Error::NoSite(_) | Error::NoCalls => Code::NotFound.because(error),
+        Error::Unreadable(_) => Code::Damaged.because(error),
         _ => Code::Failed.because(error),
     };
     let recording = playing.names.open(&playing.file).map_err(|error| Code::Usage.because(error))?;

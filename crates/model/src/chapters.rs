@@ -10,10 +10,13 @@ use memtoll_trace::parts::{self, Parts};
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
 use memtoll_trace::scanned::Scanned;
+use memtoll_trace::unreadable::{Fault, Unreadable};
 use std::ops::{ControlFlow, Range};
 
 /// Fewer blocks of events are read as quickly as chapters of them.
 const FEWEST_BLOCKS: usize = 8;
+
+const NO_CHAPTER: Unreadable = Unreadable::Absent("there is no such chapter");
 
 /// Where a chapter stands.
 enum Source<'a> {
@@ -82,18 +85,18 @@ impl Chapters<'_> {
         &self.times
     }
 
-    /// A chapter. An error is a statement for the user.
-    pub fn read(&self, number: usize) -> Result<Chapter, String> {
+    /// A chapter.
+    pub fn read(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.decoded(number, chapter::decode)
     }
 
     /// The same without the blocks from before it: for who does not read its events.
-    pub fn read_sums(&self, number: usize) -> Result<Chapter, String> {
+    pub fn read_sums(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.decoded(number, chapter::decode_sums)
     }
 
-    fn decoded(&self, number: usize, decode: fn(&[u8]) -> Result<Chapter, Damage>) -> Result<Chapter, String> {
-        let (source, _) = self.chapters.get(number).ok_or("there is no such chapter")?;
+    fn decoded(&self, number: usize, decode: fn(&[u8]) -> Result<Chapter, Damage>) -> Result<Chapter, Unreadable> {
+        let (source, _) = self.chapters.get(number).ok_or(NO_CHAPTER)?;
         let chapter = match source {
             Source::File(block) => self.recording.unpack(block, decode)?,
             Source::Scanned(scanned) => unpack_scanned(&scanned.chapter, decode)?,
@@ -108,15 +111,17 @@ impl Chapters<'_> {
                 .iter()
                 .all(|of| is_thread(of.thread) && of.given_back.is_none_or(|block| is_node(block.node)))
             && chapter.replacements.iter().all(|block| is_node(block.node) && is_thread(block.thread));
-        let offset = if let Source::File(block) = source { block.offset } else { 0 };
-        let never = || format!("the file is damaged at byte {offset}: a call stack or thread that never was");
-        is_known.then_some(chapter).ok_or_else(never)
+        match source {
+            _ if is_known => Ok(chapter),
+            Source::File(block) => Err(block.damaged(Fault::StackOrThread)),
+            Source::Scanned(_) => Err(Damage::Value("a call stack or thread that never was").into()),
+        }
     }
 
     /// How a chapter's sums divide among threads and sizes; `None`: there were too many parts. An error is a statement for
     /// the user.
-    pub fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
-        let (source, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+    pub fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable> {
+        let (source, events) = self.chapters.get(number).ok_or(NO_CHAPTER)?;
         if let Source::Scanned(scanned) = source {
             return scanned.parts.as_ref().map(|payload| unpack_scanned(payload, parts::decode)).transpose();
         }
@@ -125,25 +130,29 @@ impl Chapters<'_> {
         self.recording.unpack(block, parts::decode).map(Some)
     }
 
-    /// How call sites used memory in a chapter. An error is a statement for the user.
-    pub fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
-        let (source, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+    /// How call sites used memory in a chapter.
+    pub fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
+        let (source, events) = self.chapters.get(number).ok_or(NO_CHAPTER)?;
         if let Source::Scanned(scanned) = source {
             return unpack_scanned(&scanned.patterns, pattern::decode);
         }
         let block = self.image.pattern_blocks.iter().find(|(_, end)| *end == events.end);
-        let (block, _) = block.ok_or("the chapter does not say how call sites used memory")?;
+        let (block, _) = block.ok_or(Unreadable::Absent("the chapter does not say how call sites used memory"))?;
         self.recording.read_patterns(self.image, block)
     }
 
     /// Calls `take` with the events of a chapter, in the order of their times, until it breaks or there are no more.
-    pub fn for_each_events(&self, number: usize, take: impl FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
-        let (_, blocks) = self.chapters.get(number).ok_or("there is no such chapter")?;
+    pub fn for_each_events(
+        &self,
+        number: usize,
+        take: impl FnMut(&[Event]) -> ControlFlow<()>,
+    ) -> Result<(), Unreadable> {
+        let (_, blocks) = self.chapters.get(number).ok_or(NO_CHAPTER)?;
         self.recording.for_each_events_of(&self.image.event_blocks[blocks.clone()], take)
     }
 }
 
 /// What was packed here comes back.
-fn unpack_scanned<T>(payload: &[u8], decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, String> {
-    decode(payload).map_err(|damage| format!("the file is damaged: {damage}"))
+fn unpack_scanned<T>(payload: &[u8], decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
+    Ok(decode(payload)?)
 }

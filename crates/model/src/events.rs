@@ -7,6 +7,7 @@ use memtoll_trace::event::Event;
 use memtoll_trace::events::{Decoder, read_header};
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::reader::BlockRef;
+use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
@@ -15,8 +16,12 @@ const AHEAD: usize = 2;
 
 impl Recording {
     /// Calls `take` with the events of image number `index`, in the order of their times, block by block, until it
-    /// breaks or there are no more. Returns what is missing, as a statement for the user, if the file is damaged.
-    pub fn for_each_events(&self, index: usize, take: impl FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+    /// breaks or there are no more. Returns what is missing if the file is damaged.
+    pub fn for_each_events(
+        &self,
+        index: usize,
+        take: impl FnMut(&[Event]) -> ControlFlow<()>,
+    ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         self.for_each_events_of(&image.event_blocks, take)
     }
@@ -28,7 +33,7 @@ impl Recording {
         from: u64,
         to: u64,
         take: impl FnMut(&[Event]) -> ControlFlow<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         // Without an index, a block that is passed over might be damaged without a statement about it.
         let is_wanted =
@@ -41,7 +46,7 @@ impl Recording {
         &self,
         blocks: &[BlockRef],
         mut take: impl FnMut(&[Event]) -> ControlFlow<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unreadable> {
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(blocks.len());
         std::thread::scope(|scope| {
             let mut sources = Vec::new();
@@ -62,14 +67,12 @@ impl Recording {
                         }
                     }
                 };
-                std::thread::Builder::new()
-                    .spawn_scoped(scope, unpack)
-                    .map_err(|why| format!("no thread to read with ({why}): events are missing from this report"))?;
+                std::thread::Builder::new().spawn_scoped(scope, unpack).map_err(Unreadable::NoThread)?;
             }
             for number in 0..blocks.len() {
                 let (receive, send_back) = &sources[number % threads];
                 let Ok(result) = receive.recv() else { break };
-                let events = result.map_err(|why| format!("{why}; later events are missing from this report"))?;
+                let events = result.map_err(|why| Unreadable::LaterEvents(Box::new(why)))?;
                 if take(&events).is_break() {
                     break;
                 }
@@ -80,9 +83,9 @@ impl Recording {
     }
 
     /// Calls `take` with the costs of image number `index` beside the calls themselves, nearly in the order of their
-    /// times. Code addresses at which they were paid are nodes like others. Returns what is missing, as a statement for
-    /// the user, if the file is damaged.
-    pub fn for_each_cost(&self, index: usize, take: impl FnMut(&Cost)) -> Result<(), String> {
+    /// times. Code addresses at which they were paid are nodes like others. Returns what is missing if the file is
+    /// damaged.
+    pub fn for_each_cost(&self, index: usize, take: impl FnMut(&Cost)) -> Result<(), Unreadable> {
         self.for_each_cost_between(index, 0, u64::MAX, take)
     }
 
@@ -93,13 +96,13 @@ impl Recording {
         from: u64,
         to: u64,
         mut take: impl FnMut(&Cost),
-    ) -> Result<(), String> {
+    ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         let mut payload = Vec::new();
         let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
         for block in image.cost_blocks.iter().filter(is_wanted) {
             self.reader().payload(block, &mut payload)?;
-            let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+            let damaged = |damage| block.damaged(damage);
             for mut cost in costs::decode(&payload).map_err(damaged)? {
                 // Nodes that the file does not have have no stack.
                 let is_known = |node: &NodeId| node.index() < image.nodes.len();
@@ -142,9 +145,9 @@ impl Recording {
         decoder: &mut Decoder,
         payload: &mut Vec<u8>,
         events: &mut Vec<Event>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unreadable> {
         self.reader().payload(block, payload)?;
-        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+        let damaged = |damage| block.damaged(damage);
         read_header(payload).map_err(damaged)?;
         decoder.decode(payload, events).map(drop).map_err(damaged)
     }

@@ -37,6 +37,7 @@ use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::scanned::Scanned;
 use memtoll_trace::summary::{self, Summary};
 use memtoll_trace::symbols::{ModuleSymbols, NameSource};
+use memtoll_trace::unreadable::Unreadable;
 use std::sync::OnceLock;
 
 /// A process image.
@@ -171,18 +172,19 @@ pub struct Recording {
 
 impl Recording {
     /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off
-    /// before they were written. An error is a statement for the user.
-    pub fn summary(&self, index: usize) -> Result<Option<Summary>, String> {
+    /// before they were written.
+    pub fn summary(&self, index: usize) -> Result<Option<Summary>, Unreadable> {
         let image = self.images.get(index).filter(|_| !self.is_read_plainly);
         let Some(block) = image.and_then(|image| image.summary.as_ref()) else { return Ok(None) };
         let mut summary = self.unpack(block, summary::decode)?;
         summary.sites.iter_mut().for_each(|(node, _)| *node = node.map(|node| self.images[index].id(node)));
         Ok(Some(summary))
     }
-    /// What a block holds. An error is a statement for the user.
-    fn unpack<T>(&self, block: &BlockRef, decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, String> {
+
+    /// What a block holds.
+    fn unpack<T>(&self, block: &BlockRef, decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
         let mut payload = Vec::new();
         self.reader.payload(block, &mut payload)?;
-        decode(&payload).map_err(|damage| format!("the file is damaged at byte {}: {damage}", block.offset))
+        decode(&payload).map_err(|damage| block.damaged(damage))
     }
 }

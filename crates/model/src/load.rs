@@ -13,6 +13,7 @@ use memtoll_trace::meta::{
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
+use memtoll_trace::unreadable::{Fault, Unreadable};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -87,8 +88,8 @@ impl Loader {
         Ok(loader)
     }
 
-    fn block(&mut self, block: &BlockRef) -> Result<(), String> {
-        let damaged = |error: memtoll_trace::Damage| format!("the file is damaged at byte {}: {error}", block.offset);
+    fn block(&mut self, block: &BlockRef) -> Result<(), Unreadable> {
+        let damaged = |damage| block.damaged(damage);
         let reader = &self.reader;
         match block.header.kind {
             BlockKind::Recording => self.about = Some(reader.json(block)?),
@@ -114,7 +115,7 @@ impl Loader {
                 let index = block.header.image.and_then(|image| self.by_number.get(&image)).copied();
                 let image = index
                     .and_then(|index| self.images.get_mut(index))
-                    .ok_or_else(|| format!("the file is damaged at byte {}: it belongs to no process", block.offset))?;
+                    .ok_or_else(|| block.damaged(Fault::NoProcess))?;
                 match kind {
                     BlockKind::Events => image.event_blocks.push(*block),
                     BlockKind::Chapter => image.chapter_blocks.push((*block, image.event_blocks.len())),
@@ -214,13 +215,13 @@ impl Loader {
     }
 
     /// Nodes of other images become nodes behind the image's own ones, once all have their places.
-    fn inherit(&mut self, index: usize) -> Result<(), String> {
+    fn inherit(&mut self, index: usize) -> Result<(), Unreadable> {
         let mut inherited = Vec::new();
         let blocks = std::mem::take(&mut self.images[index].inherited_blocks);
         let read = blocks.iter().try_for_each(|block| {
             let mut payload = Vec::new();
             self.reader.payload(block, &mut payload)?;
-            let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+            let damaged = |damage| block.damaged(damage);
             for Inherited { image, node } in inherited::decode(&payload).map_err(damaged)? {
                 let owner = self.by_number.get(&image).map(|owner| &self.images[*owner]);
                 inherited.push(owner.map_or(StackId::NONE, |owner| owner.own_node(node)));

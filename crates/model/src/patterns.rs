@@ -4,6 +4,7 @@ use crate::{Image, Recording};
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
+use memtoll_trace::unreadable::{Fault, Unreadable};
 
 /// The patterns of an image, in parts that add up.
 pub struct Patterns<'a> {
@@ -24,13 +25,12 @@ impl Recording {
         &self,
         image: &Image,
         block: &BlockRef,
-    ) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
+    ) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
         let mut payload = Vec::new();
         self.reader().payload(block, &mut payload)?;
-        let damaged = |why: &dyn std::fmt::Display| format!("the file is damaged at byte {}: {why}", block.offset);
-        let patterns = pattern::decode(&payload).map_err(|error| damaged(&error))?;
+        let patterns = pattern::decode(&payload).map_err(|damage| block.damaged(damage))?;
         let is_known = patterns.iter().all(|(node, _)| NodeId::index_of(*node) < image.nodes.len());
-        if is_known { Ok(patterns) } else { Err(damaged(&"a call stack that never was")) }
+        if is_known { Ok(patterns) } else { Err(block.damaged(Fault::Stack)) }
     }
 }
 
@@ -40,9 +40,9 @@ impl Patterns<'_> {
         self.image.pattern_blocks.len()
     }
 
-    /// A part: stack nodes of the image and their patterns. An error is a statement for the user.
-    pub fn read(&self, part: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
-        let (block, _) = self.image.pattern_blocks.get(part).ok_or("there is no such part")?;
+    /// A part: stack nodes of the image and their patterns.
+    pub fn read(&self, part: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
+        let (block, _) = self.image.pattern_blocks.get(part).ok_or(Unreadable::Absent("there is no such part"))?;
         self.recording.read_patterns(self.image, block)
     }
 }

@@ -10,6 +10,7 @@ use crate::{Frames, Image};
 use memtoll_trace::meta::Module;
 use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Reader};
+use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::sync::mpsc;
 use std::thread;
@@ -52,7 +53,7 @@ struct Read {
     /// Whether every image with these files has the same links for these blocks.
     is_of_files: bool,
     /// Whether all of it can be read.
-    damage: Result<(), String>,
+    damage: Result<(), Unreadable>,
 }
 
 /// Puts the nodes of one image after the other into the tree.
@@ -76,7 +77,7 @@ impl<'a> Placing<'a> {
     }
 
     /// Whatever is readable of an image's nodes is there, also if there is an error.
-    pub fn image(&mut self, image: &mut Image) -> Result<(), String> {
+    pub fn image(&mut self, image: &mut Image) -> Result<(), Unreadable> {
         let modules = std::mem::take(&mut image.modules);
         let file = |module: &Module| (self.frames.intern(&module.path), self.frames.intern(&module.build_id));
         // A file is mapped in several pieces.
@@ -104,7 +105,7 @@ impl<'a> Placing<'a> {
     }
 
     /// The nodes of the tree, by ids of the file, and whether all can be read.
-    fn nodes(&mut self, code: &Code, what: What, blocks: &[BlockRef]) -> (Vec<StackId>, Result<(), String>) {
+    fn nodes(&mut self, code: &Code, what: What, blocks: &[BlockRef]) -> (Vec<StackId>, Result<(), Unreadable>) {
         let key = self.key(code, what, blocks);
         if let Some(ids) = key.as_ref().and_then(|key| self.known.get(key)) {
             return (ids.to_vec(), Ok(()));
@@ -174,7 +175,7 @@ impl<'a> Placing<'a> {
 
 /// Calls `take` with the nodes of each block, in their order, up to the first that cannot be read. Where there are several, they
 /// are unpacked by a thread of its own, as long as there is one to be had.
-fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nodes::Node>)) -> Result<(), String> {
+fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nodes::Node>)) -> Result<(), Unreadable> {
     let (to, from) = mpsc::sync_channel(1);
     let unpack = || blocks.iter().map(|block| read_nodes(reader, block));
     thread::scope(|scope| {
@@ -189,8 +190,8 @@ fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nod
 }
 
 /// The nodes of a block.
-pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, String> {
+pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, Unreadable> {
     let mut payload = Vec::new();
     reader.payload(block, &mut payload)?;
-    nodes::decode(&payload).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
+    nodes::decode(&payload).map_err(|damage| block.damaged(damage))
 }

@@ -4,6 +4,9 @@ use crate::{Image, Recording};
 use memtoll_trace::reader::BlockRef;
 use memtoll_trace::scanned::Scanned;
 use memtoll_trace::timeline::{self, Timeline};
+use memtoll_trace::unreadable::Unreadable;
+
+const NO_PART: Unreadable = Unreadable::Absent("there is no such part");
 
 /// The timelines of an image, one after the other.
 pub struct Timelines<'a> {
@@ -54,12 +57,12 @@ impl Timelines<'_> {
         self.image.timeline_blocks.get(part).map(|(block, _)| block)
     }
 
-    /// A part. An error is a statement for the user.
-    pub fn read(&self, part: usize) -> Result<Timeline, String> {
+    /// A part.
+    pub fn read(&self, part: usize) -> Result<Timeline, Unreadable> {
         if let Some(scanned) = self.scanned {
-            let scanned = scanned.get(part).ok_or("there is no such part")?;
-            return timeline::decode(&scanned.timeline).map_err(|damage| damage.to_string());
+            let scanned = scanned.get(part).ok_or(NO_PART)?;
+            return Ok(timeline::decode(&scanned.timeline)?);
         }
-        self.recording.unpack(self.block(part).ok_or("there is no such part")?, timeline::decode)
+        self.recording.unpack(self.block(part).ok_or(NO_PART)?, timeline::decode)
     }
 }

@@ -270,7 +270,7 @@ fn a_block_with_damaged_times_is_not_passed_over() {
         let recording = Recording::open(file.path()).unwrap();
         let (from, to) = (extent.first_time, extent.last_time);
         let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
-        assert!(read.is_err_and(|why| why.contains("is damaged")), "byte {byte}");
+        assert!(read.is_err_and(|why| why.to_string().contains("is damaged")), "byte {byte}");
     }
 }
 

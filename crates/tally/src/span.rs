@@ -24,24 +24,27 @@ use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+
+const NO_CHAPTERS: Unreadable = Unreadable::Absent("there are no chapters");
 
 /// An image's events, cut into chapters.
 pub trait Chapters: Sync {
     /// First and last time of each chapter, units.
     fn times(&self) -> &[(u64, u64)];
-    /// A chapter. An error is a statement for the user.
-    fn chapter(&self, number: usize) -> Result<Chapter, String>;
+    /// A chapter.
+    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// The same without the blocks from before it.
-    fn sums(&self, number: usize) -> Result<Chapter, String>;
+    fn sums(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// Its parts, if they were not too many.
-    fn parts(&self, number: usize) -> Result<Option<Parts>, String>;
+    fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable>;
     /// Its events, until `take` breaks.
-    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String>;
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable>;
     /// How call sites used memory in it.
-    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String>;
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable>;
     /// Its slices, if it was [`cut`].
     fn slices(&self, _number: usize) -> Option<Arc<Slices>> {
         None
@@ -88,7 +91,7 @@ fn charged(counts: &Metrics, charge: Charge) -> Metrics {
     }
 }
 
-fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, String> {
+fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, Unreadable> {
     let mut chapter = chapters.sums(number)?;
     let charge = asked.get().charge;
     if is_of_sites(asked) {
@@ -99,7 +102,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
     let mut rows: Vec<Row> = Vec::new();
     let mut of_node = 0;
-    for part in parts.of(&chapter).map_err(|damage| damage.to_string())? {
+    for part in parts.of(&chapter)? {
         if !asked.admits_part(part.thread, part.size) {
             continue;
         }
@@ -123,11 +126,11 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
 }
 
 /// Adds up what is asked for.
-pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, String> {
+pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable> {
     let times = chapters.times();
     let Selection { from, to, .. } = *asked.get();
     let Some(last) = times.len().checked_sub(1) else {
-        return Err("there are no chapters".to_owned());
+        return Err(NO_CHAPTERS);
     };
     // A span without events is told by the chapter before it or behind it.
     let begin = times.iter().position(|(_, last)| *last >= from).unwrap_or(last);
@@ -162,7 +165,7 @@ pub fn patterns(
     chapters: &impl Chapters,
     selection: Selection,
     number: usize,
-) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
+) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
     let Some(&(first, last)) = chapters.times().get(number) else { return Ok(Vec::new()) };
     let Selection { from, to, .. } = selection;
     if to < first || last < from {
@@ -181,7 +184,7 @@ pub fn patterns(
 }
 
 /// Adds the events of a chapter.
-fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Aggregator) -> Result<(), String> {
+fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Aggregator) -> Result<(), Unreadable> {
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| replay.push(event));
         match events.last() {
@@ -371,16 +374,16 @@ impl<C: Chapters> Adding<'_, C> {
     fn each(
         &mut self,
         numbers: Range<usize>,
-        mut take: impl FnMut(&mut Self, usize, Unpacked) -> Result<(), String>,
-    ) -> Result<(), String> {
+        mut take: impl FnMut(&mut Self, usize, Unpacked) -> Result<(), Unreadable>,
+    ) -> Result<(), Unreadable> {
         let asked = self.asked;
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
         let all: Vec<usize> = numbers.collect();
         for batch in all.chunks(BATCH) {
             let chapters = self.chapters;
-            let mut unpacked: Vec<Option<Result<Unpacked, String>>> = batch.iter().map(|_| None).collect();
+            let mut unpacked: Vec<Option<Result<Unpacked, Unreadable>>> = batch.iter().map(|_| None).collect();
             let share = batch.len().div_ceil(threads).max(1);
-            let unpack_all = |numbers: &[usize], places: &mut [Option<Result<Unpacked, String>>]| {
+            let unpack_all = |numbers: &[usize], places: &mut [Option<Result<Unpacked, Unreadable>>]| {
                 numbers.iter().zip(places).for_each(|(number, place)| *place = Some(unpack(chapters, asked, *number)));
             };
             std::thread::scope(|scope| {
@@ -431,7 +434,7 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// A chapter in which the span begins or ends. `goes_on`: the span does not end in it.
-    fn part(&mut self, number: usize, first: u64, goes_on: bool, chapter: &Chapter) -> Result<(), String> {
+    fn part(&mut self, number: usize, first: u64, goes_on: bool, chapter: &Chapter) -> Result<(), Unreadable> {
         let before = self.sums.live.clone();
         let window = self.peak.is_some().then_some(first);
         let mut replay = self.replay(number, self.sums.live(), window)?;
@@ -535,7 +538,7 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// What a chapter, which begins at `first`, adds to each site, as its events tell.
-    fn rows(&self, number: usize, first: u64) -> Result<Vec<Row>, String> {
+    fn rows(&self, number: usize, first: u64) -> Result<Vec<Row>, Unreadable> {
         let mut replay = self.replay(number, self.sums.live(), Some(first))?;
         let before: FxHashMap<(Option<NodeId>, u64), Live> =
             self.sums.live().into_iter().map(|(node, extra, live)| ((node, extra), live)).collect();
@@ -554,7 +557,7 @@ impl<C: Chapters> Adding<'_, C> {
         number: usize,
         live: Vec<(Option<NodeId>, u64, Live)>,
         window: Option<u64>,
-    ) -> Result<Aggregator, String> {
+    ) -> Result<Aggregator, Unreadable> {
         let mut replay = Aggregator::of_part(match window {
             Some(_) => self.asked.since_the_start(),
             None => self.asked.clone(),
@@ -566,8 +569,8 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// `begin` is the first chapter of the span.
-    fn finish(mut self, begin: usize) -> Result<Span, String> {
-        let peak = self.peak.take().ok_or("there are no chapters")?;
+    fn finish(mut self, begin: usize) -> Result<Span, Unreadable> {
+        let peak = self.peak.take().ok_or(NO_CHAPTERS)?;
         let shares: Vec<Live> = match peak.shares {
             Shares::Begin => self.sums.live_at_begin.clone(),
             Shares::Known(sites) => self.sums.by_site(sites),

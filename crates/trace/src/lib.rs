@@ -24,6 +24,7 @@ pub mod scanned;
 pub mod summary;
 pub mod symbols;
 pub mod timeline;
+pub mod unreadable;
 pub mod writer;
 
 use std::cell::RefCell;

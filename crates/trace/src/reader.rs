@@ -6,6 +6,7 @@
 use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
 use crate::index::{self, Extent};
+use crate::unreadable::{Fault, Unreadable};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -69,6 +70,13 @@ pub struct BlockRef {
     pub offset: u64,
     /// What times it is about, as the index or else, of events, the block itself says.
     pub extent: Option<Extent>,
+}
+
+impl BlockRef {
+    /// The block cannot be read because something is wrong with it.
+    pub fn damaged(&self, fault: impl Into<Fault>) -> Unreadable {
+        Unreadable::Block { at: self.offset, fault: fault.into() }
+    }
 }
 
 /// An open recording.
@@ -256,24 +264,23 @@ impl Reader {
         ));
     }
 
-    /// Reads a block's payload into `buffer`; an error is a statement for the user.
-    pub fn payload(&self, block: &BlockRef, buffer: &mut Vec<u8>) -> Result<(), String> {
+    /// Reads a block's payload into `buffer`.
+    pub fn payload(&self, block: &BlockRef, buffer: &mut Vec<u8>) -> Result<(), Unreadable> {
         buffer.resize(block.header.length as usize, 0);
         self.file
             .read_exact_at(buffer, block.offset)
-            .map_err(|error| format!("cannot read {}: {error}", self.path.display()))?;
+            .map_err(|error| Unreadable::File { path: self.path.clone(), error })?;
         if block.header.checksum(buffer) != block.header.check {
-            return Err(format!("the file is damaged at byte {}: a checksum does not match", block.offset));
+            return Err(block.damaged(Fault::Checksum));
         }
         Ok(())
     }
 
     /// Reads a block that is JSON.
-    pub fn json<T: DeserializeOwned>(&self, block: &BlockRef) -> Result<T, String> {
+    pub fn json<T: DeserializeOwned>(&self, block: &BlockRef) -> Result<T, Unreadable> {
         let mut buffer = Vec::new();
         self.payload(block, &mut buffer)?;
-        serde_json::from_slice(&buffer)
-            .map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
+        serde_json::from_slice(&buffer).map_err(|error| block.damaged(error))
     }
 }
 
@@ -365,6 +372,27 @@ mod tests {
                 Err(error) => assert!(cut <= SIGNATURE_BYTES, "{cut}: {error}"),
             }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_where_and_why() {
+        let mut bytes = recording();
+        let at = open(&bytes).unwrap().blocks[0].offset;
+        bytes[at as usize] ^= 1;
+        let reader = open(&bytes).unwrap();
+        let why = reader.json::<Vec<u32>>(&reader.blocks[0]).unwrap_err();
+        assert!(matches!(why, Unreadable::Block { fault: Fault::Checksum, .. }), "{why:?}");
+        assert_eq!(why.to_string(), format!("the file is damaged at byte {at}: a checksum does not match"));
+
+        let reader = open(&recording()).unwrap();
+        let why = reader.json::<String>(&reader.blocks[0]).unwrap_err();
+        assert!(matches!(why, Unreadable::Block { fault: Fault::Json(_), .. }), "{why:?}");
+        assert!(why.to_string().starts_with(&format!("the file is damaged at byte {at}: invalid type")), "{why}");
+
+        let beyond = BlockRef { offset: u64::MAX >> 1, ..reader.blocks[0] };
+        let why = reader.payload(&beyond, &mut Vec::new()).unwrap_err();
+        assert!(matches!(why, Unreadable::File { .. }), "{why:?}");
+        assert!(why.to_string().starts_with(&format!("cannot read {}: ", reader.path().display())), "{why}");
     }
 
     #[test]

@@ -23,12 +23,20 @@ pub mod script;
 pub mod text;
 pub mod touched;
 
+use memtoll_trace::unreadable::Unreadable;
+
 /// Why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A site of the plan is in no call stack.
+    #[error("no call site matches \"{0}\"; memtoll report --flat lists them")]
+    NoSite(String),
     /// The recording has nothing to replay.
-    #[error("{0}")]
-    Nothing(String),
+    #[error("the process made no calls of an allocator that could be replayed")]
+    NoCalls,
+    /// The recording's events cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The player cannot be built into memory or started.
     #[error(transparent)]
     Player(#[from] memtoll_machine::Error),

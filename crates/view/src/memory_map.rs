@@ -69,7 +69,7 @@ impl Recordings<'_> {
             Some(known) => known,
             None => {
                 let (blocks, missing) = live_blocks(self.recording(), image, at);
-                LiveBlocks { of: (image, at), blocks, missing }
+                LiveBlocks { of: (image, at), blocks, missing: missing.map(|why| why.to_string()) }
             }
         };
         let is_of_thread = |block: &&Block| runners.admit(image, block.thread);

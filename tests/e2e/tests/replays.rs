@@ -132,6 +132,19 @@ fn what_cannot_be_replayed_is_told() {
     assert_eq!(outcome.status.code(), Some(1), "a program is no allocator: {outcome:?}");
 }
 
+/// That events are damaged is not that there are none.
+#[test]
+fn what_is_damaged_is_not_replayed() {
+    let recording = Target::new(program("noisy.c")).record_alone();
+    let mut bytes = std::fs::read(&recording.file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(&recording.file, &bytes).unwrap();
+    let outcome = replay(&recording.file, &[]);
+    assert_eq!(outcome.status.code(), Some(4), "{outcome:?}");
+    assert!(outcome.stderr.contains("the file is damaged at byte"), "{outcome:?}");
+}
+
 /// Which threads are at their peaks at once is chance: what is predicted of the resident set contains all of them together.
 #[test]
 fn the_peak_is_predicted_no_better_than_threads_meet() {

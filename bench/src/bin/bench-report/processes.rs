@@ -80,7 +80,7 @@ fn multiply(from: &Reader, to: &Path, processes: u32) -> Result<(), String> {
     let mut writer = Writer::new(BufWriter::new(file)).map_err(|error| error.to_string())?;
     let mut write = |block: &BlockRef, round: u32| -> Result<(), String> {
         let mut payload = Vec::new();
-        from.payload(block, &mut payload)?;
+        from.payload(block, &mut payload).map_err(|why| why.to_string())?;
         let kind = block.header.kind;
         let image = block.header.image.map(|image| image.later(round * in_one));
         let number = ImageNo::or_zero(image);

@@ -9,6 +9,7 @@ use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 
 /// The events of a chapter between two cuts.
@@ -61,7 +62,7 @@ pub fn cut(
     chapters: &impl Chapters,
     cuts: &[u64],
     mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
-) -> Result<(), String> {
+) -> Result<(), Unreadable> {
     let (mut sums, everything) = (Sums::default(), Part::all(Selection::default()));
     for number in 0..chapters.times().len() {
         let (chapter, rows) = unpack(chapters, &everything, number)?;
@@ -74,7 +75,7 @@ pub fn cut(
 }
 
 /// Cuts a chapter. `before` are the sums of those before it.
-fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, String> {
+fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
     let mut replay = Aggregator::new(Selection::default());
     replay.resume(&chapters.chapter(number)?, before.live().into_iter(), before.curve.clone(), None);
     let live = before.live.clone();

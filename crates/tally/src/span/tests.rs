@@ -9,6 +9,7 @@ use memtoll_trace::histogram::Histogram;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::scanned::Scanned;
+use memtoll_trace::unreadable::Unreadable;
 use memtoll_trace::{chapter, parts, pattern};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -44,20 +45,20 @@ impl Chapters for Recorded {
         &self.times
     }
 
-    fn chapter(&self, number: usize) -> Result<Chapter, String> {
-        chapter::decode(&self.chapters[number]).map_err(|error| error.to_string())
+    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable> {
+        Ok(chapter::decode(&self.chapters[number])?)
     }
 
-    fn sums(&self, number: usize) -> Result<Chapter, String> {
-        chapter::decode_sums(&self.chapters[number]).map_err(|error| error.to_string())
+    fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
+        Ok(chapter::decode_sums(&self.chapters[number])?)
     }
 
-    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+    fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable> {
         let parts = self.parts[number].as_ref().map(|payload| parts::decode(payload));
-        parts.transpose().map_err(|error| error.to_string())
+        Ok(parts.transpose()?)
     }
 
-    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable> {
         for events in self.events[number].chunks(5) {
             if take(events).is_break() {
                 break;
@@ -66,8 +67,8 @@ impl Chapters for Recorded {
         Ok(())
     }
 
-    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
-        pattern::decode(&self.patterns[number]).map_err(|error| error.to_string())
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
+        Ok(pattern::decode(&self.patterns[number])?)
     }
 
     fn slices(&self, number: usize) -> Option<Arc<Slices>> {

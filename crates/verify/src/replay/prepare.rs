@@ -139,7 +139,7 @@ pub fn prepare(recording: &Recording, image: usize, plan: &Plan, to: impl Write)
     };
     preparing.learn()?;
     if let Some(site) = preparing.changes.unmet() {
-        return Err(Error::Nothing(format!("no call site matches \"{site}\"; memtoll report --flat lists them")));
+        return Err(Error::NoSite(site.to_string()));
     }
     let knows_pages = preparing.touched.finish(recording, image);
     let mut writing = Writing::new(preparing, to);
@@ -163,7 +163,7 @@ fn each(recording: &Recording, image: usize, mut take: impl FnMut(u64, &Event) -
         ControlFlow::Continue(())
     });
     failed.map_or(Ok(()), |error| Err(Error::Io(error)))?;
-    read.map_err(Error::Nothing)
+    Ok(read?)
 }
 
 impl Preparing<'_> {
@@ -201,7 +201,7 @@ impl Preparing<'_> {
             Ok(())
         })?;
         if last.is_empty() {
-            return Err(Error::Nothing("the process made no calls of an allocator that could be replayed".to_owned()));
+            return Err(Error::NoCalls);
         }
         Ok(())
     }
