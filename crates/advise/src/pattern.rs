@@ -251,7 +251,7 @@ pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (V
 pub mod tests {
     use super::*;
     use memtoll_trace::event::{Block, Event};
-    use memtoll_trace::ids::ThreadNo;
+    use memtoll_trace::ids::{Address, BlockNo, Bytes, ThreadNo, Units};
     use memtoll_trace::op::Op;
 
     /// Follows events of one thread; a site's number is its node.
@@ -265,9 +265,19 @@ pub mod tests {
     }
 
     pub fn event(op: Op, time: u64, node: u32, number: u64, size: u64) -> Event {
-        let block = Block::Number(number);
+        let block = Block::Number(BlockNo(number));
         let (node, thread) = (NodeId::new(node), ThreadNo::FIRST);
-        Event { time, duration: 1, size, address: 16 * number, block, node, thread, detail: 0, op }
+        Event {
+            time: Units(time),
+            duration: Units(1),
+            size: Bytes(size),
+            address: Address(16 * number),
+            block,
+            node,
+            thread,
+            detail: 0,
+            op,
+        }
     }
 
     #[test]
@@ -296,7 +306,7 @@ pub mod tests {
     #[test]
     fn a_reallocation_is_a_step_and_copies_only_if_it_moves() {
         let half = Op::REALLOC.release_half();
-        let stays = Event { address: 0, ..event(Op::REALLOC, 4, 0, 1, 32) };
+        let stays = Event { address: Address::NULL, ..event(Op::REALLOC, 4, 0, 1, 32) };
         let events = [
             event(Op::MALLOC, 1, 0, 0, 8),
             event(half, 2, 0, 0, 0),

@@ -2,7 +2,7 @@
 
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::Block as Which;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::op::Effect;
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
@@ -35,19 +35,22 @@ pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>,
     let mut live: FxHashMap<u64, Block> = FxHashMap::default();
     let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };
     let read = recording.for_each_events_between(image, 0, at, |events| {
-        for event in events.iter().take_while(|event| event.time <= at) {
+        for event in events.iter().take_while(|event| event.time <= Units(at)) {
             let Which::Number(number) = event.block else { continue };
             match event.op.effect() {
                 Effect::Acquire if !event.op.is_pooled() => {
                     let (address, size, time, thread) = (event.address, event.size, event.time, event.thread);
-                    live.insert(number, Block { address, size, time, node: of.node(event.node), thread });
+                    live.insert(
+                        number.0,
+                        Block { address: address.0, size: size.0, time: time.0, node: of.node(event.node), thread },
+                    );
                 }
-                Effect::Release => drop(live.remove(&number)),
+                Effect::Release => drop(live.remove(&number.0)),
                 _ => {}
             }
         }
         match events.last() {
-            Some(event) if event.time > at => ControlFlow::Break(()),
+            Some(event) if event.time > Units(at) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     });

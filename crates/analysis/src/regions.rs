@@ -84,12 +84,12 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
                     continue;
                 }
                 let Some(runs) = threads.get_mut(&Some(event.thread)) else { continue };
-                runs.each_at(event.time, |metrics| {
+                runs.each_at(event.time.0, |metrics| {
                     metrics.timed_calls += u64::from(!event.op.is_pooled());
-                    metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
+                    metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration.0);
                     if effect == Effect::Acquire {
                         metrics.new_blocks += 1;
-                        metrics.bytes = metrics.bytes.wrapping_add(event.size);
+                        metrics.bytes = metrics.bytes.wrapping_add(event.size.0);
                     }
                 });
             }

@@ -16,7 +16,7 @@ use crate::uncharged_faults::Beside;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
@@ -416,7 +416,7 @@ fn found_in(
             aggregator.push(event);
         }
         match events.last() {
-            Some(event) if event.time > selection.to => ControlFlow::Break(()),
+            Some(event) if event.time > Units(selection.to) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     });

@@ -262,7 +262,7 @@ impl Replay {
 mod tests {
     use super::*;
     use memtoll_trace::event::Block;
-    use memtoll_trace::ids::{NodeId, ThreadNo};
+    use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
     use memtoll_trace::op::{Effect, Op};
     use memtoll_trace::timeline;
     use proptest::prelude::*;
@@ -287,9 +287,22 @@ mod tests {
         let event = |&(elapsed, duration, op, thread, size, live): &Step| {
             time += elapsed;
             let op = if size == 7 { Op::REALLOC.release_half() } else { OPS[op] };
-            let block = if size == 8 { Block::Null } else { Block::Number(0) };
+            let block = if size == 8 { Block::Null } else { Block::Number(BlockNo(0)) };
             let (node, thread) = (NodeId::new(9), ThreadNo::new(thread).unwrap());
-            (Event { time, duration, size, address: 0, block, node, thread, detail: 0, op }, live)
+            (
+                Event {
+                    time: Units(time),
+                    duration: Units(duration),
+                    size: Bytes(size),
+                    address: Address::NULL,
+                    block,
+                    node,
+                    thread,
+                    detail: 0,
+                    op,
+                },
+                live,
+            )
         };
         steps.iter().map(event).collect()
     }
@@ -303,7 +316,7 @@ mod tests {
         let mut cells = ImageCells { live_before: 0, live: Vec::new(), threads: Vec::new() };
         let mut before = 0;
         for (event, live) in events {
-            let cell = event.time >> grid.width_log2;
+            let cell = event.time.0 >> grid.width_log2;
             if *live != std::mem::replace(&mut before, *live) {
                 let change = LiveCell { cell, lowest: *live, highest: *live, last: *live };
                 match cells.live.last_mut().filter(|last| last.cell == cell) {
@@ -319,19 +332,19 @@ mod tests {
             let is_block = event.op.effect() == Effect::Acquire && event.block != Block::Null;
             let mut add = |time: u64, allocations: u64, calls: u64, length: u64| {
                 let cell = time >> grid.width_log2;
-                let bytes = allocations * event.size;
+                let bytes = allocations * event.size.0;
                 let row = ThreadCell { cell, thread: event.thread, allocations, bytes, calls, time: length };
                 cells
                     .threads
                     .extend((grid.index(cell).is_some() && row.calls + row.time + allocations > 0).then_some(row));
             };
-            add(event.time, u64::from(is_block), 0, 0);
+            add(event.time.0, u64::from(is_block), 0, 0);
             let begin = match event.op.effect() {
                 Effect::Release => event.time,
                 _ => event.time.saturating_sub(event.duration),
             };
-            add(begin, 0, u64::from(event.duration > 0), 0);
-            (begin..begin + event.duration).for_each(|time| add(time, 0, 0, 1));
+            add(begin.0, 0, u64::from(event.duration > Units::ZERO), 0);
+            (begin.0..begin.0 + event.duration.0).for_each(|time| add(time, 0, 0, 1));
         }
         ThreadCell::settle(&mut cells.threads);
         cells
@@ -381,7 +394,7 @@ mod tests {
                     part = narrow.take();
                 }
                 part.widen(grid.width_log2);
-                parts.push((events[begin].0.time, part));
+                parts.push((events[begin].0.time.0, part));
                 begin = end;
             }
             let (found, plain) = (join(parts, grid), plain(&events, grid));

@@ -168,14 +168,14 @@ impl<'r, W: Write> File<'r, W> {
         let mut written = Ok(());
         // What cannot be read was said when sums were made.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
-            for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time)) {
+            for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time.0)) {
                 let Block::Number(block) = event.block else { continue };
                 match event.op.effect() {
                     _ if event.op.is_pooled() => {}
-                    Effect::Acquire if threads.admit(event.thread) && selection.admits_size(event.size) => {
-                        self.acquire(block, image.node(event.node), event, ms(event.time));
+                    Effect::Acquire if threads.admit(event.thread) && selection.admits_size(event.size.0) => {
+                        self.acquire(block.0, image.node(event.node), event, ms(event.time.0));
                     }
-                    Effect::Release => self.release(block, ms(event.time)),
+                    Effect::Release => self.release(block.0, ms(event.time.0)),
                     Effect::Acquire | Effect::Lend | Effect::Other => {}
                 }
                 if self.lines.len() >= TOGETHER {
@@ -212,11 +212,11 @@ impl<'r, W: Write> File<'r, W> {
         };
         let Some(trace) = trace else { return };
         let next = self.allocations.len() as u64;
-        let number = match self.allocations.entry((trace, event.size)) {
+        let number = match self.allocations.entry((trace, event.size.0)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 new.insert(next);
-                self.line(b'a', &[event.size, trace]);
+                self.line(b'a', &[event.size.0, trace]);
                 next
             }
         };

@@ -5,7 +5,7 @@ use memtoll_model::{Recording, store_verified};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo};
 use memtoll_trace::meta::{Exit, MarkKind, Saved, Verified};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
@@ -56,15 +56,15 @@ fn count(events: &[Event]) -> Counts {
     for event in events {
         match (event.op.effect(), event.block) {
             (Effect::Acquire, Block::Number(number)) => {
-                assert_eq!(number, addresses.len() as u64);
-                assert_ne!(event.address, 0);
+                assert_eq!(number, BlockNo(addresses.len() as u64));
+                assert!(!event.address.is_null());
                 addresses.push(event.address);
                 counts.acquired += 1;
-                counts.bytes += event.size;
+                counts.bytes += event.size.0;
                 counts.live += 1;
             }
             (Effect::Release, Block::Number(number)) => {
-                assert_eq!(event.address, addresses[number as usize]);
+                assert_eq!(event.address, addresses[number.0 as usize]);
                 counts.released += 1;
                 counts.live -= 1;
             }
@@ -73,7 +73,7 @@ fn count(events: &[Event]) -> Counts {
             _ => {}
         }
         if event.op.effect() != Effect::Other {
-            counts.allocator_time += event.duration;
+            counts.allocator_time += event.duration.0;
         }
     }
     counts
@@ -144,9 +144,9 @@ fn tiny() {
     assert_eq!((counts.released, counts.null, counts.unknown, counts.live), (614, 3, 0, 502));
     assert_eq!(counts.allocator_time, total.allocator_time);
     let aligned = all.iter().find(|event| event.op == Op::ALIGNED_ALLOC).unwrap();
-    assert_eq!((aligned.size, aligned.detail, aligned.address % 64), (640, 6, 0));
+    assert_eq!((aligned.size, aligned.detail, aligned.address.0 % 64), (Bytes(640), 6, 0));
     let mapping = all.iter().find(|event| event.op == Op::MMAP).unwrap();
-    assert_eq!((mapping.size, mapping.detail, mapping.block), (1 << 20, 1, Block::None));
+    assert_eq!((mapping.size, mapping.detail, mapping.block), (Bytes(1 << 20), 1, Block::None));
     assert_eq!(site(&recording, 0, aligned.node).0, "main");
     let second = ThreadNo::new(2).unwrap();
     assert_eq!(all.iter().filter(|event| event.thread == second && event.op == Op::MALLOC).count(), 100);

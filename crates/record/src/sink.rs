@@ -38,7 +38,7 @@ use memtoll_kernel::{KernelEvent, What};
 use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks, Units};
+use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::Image;
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
@@ -151,10 +151,10 @@ impl Sink {
         let duration = if self.untimed { 0 } else { duration };
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
         let mut event = Event {
-            time: self.time.next(key).0,
-            duration: (duration + half) >> crate::clock::UNIT_TICKS_LOG2,
-            size: record.bytes(),
-            address: record.address,
+            time: self.time.next(key),
+            duration: Units((duration + half) >> crate::clock::UNIT_TICKS_LOG2),
+            size: Bytes(record.bytes()),
+            address: Address(record.address),
             block: Block::None,
             node: record.node(),
             thread,
@@ -166,10 +166,10 @@ impl Sink {
         match op.effect() {
             Effect::Acquire => {
                 let awaited =
-                    if self.ledger.early.is_empty() { None } else { self.ledger.awaited(event.address, thread) };
+                    if self.ledger.early.is_empty() { None } else { self.ledger.awaited(event.address.0, thread) };
                 self.acquire(&mut event);
-                let (node, size, effect) = (event.node, Bytes(event.size), join::Effect::Acquire);
-                self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address);
+                let (node, size, effect) = (event.node, event.size, join::Effect::Acquire);
+                self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address.0);
                 self.keep(&event, Effect::Acquire);
                 if let Some(awaited) = awaited {
                     self.release_awaited(arena, awaited);
@@ -190,7 +190,7 @@ impl Sink {
                     self.mapping_goes(arena, &event);
                 }
                 self.ledger.tally.other(&event);
-                let (node, size, effect) = (event.node, Bytes(event.size), join::Effect::Mapping);
+                let (node, size, effect) = (event.node, event.size, join::Effect::Mapping);
                 self.other(&event, Call { begin, end, node, charged: node, size, effect });
                 self.keep(&event, Effect::Other);
                 let takes = op.maps_memory(event.detail) || op.opens(event.detail) == Some(true);
@@ -207,10 +207,10 @@ impl Sink {
     #[inline(always)]
     fn acquire(&mut self, event: &mut Event) {
         if let Some(earlier) = self.ledger.acquire(event) {
-            self.keep_if_inherited(event.address, &earlier, Units(event.time), false);
+            self.keep_if_inherited(event.address.0, &earlier, event.time, false);
         }
-        if Bytes(event.size) >= join::LARGE && event.address != 0 {
-            self.join.large_block(event.address, Bytes(event.size));
+        if event.size >= join::LARGE && !event.address.is_null() {
+            self.join.large_block(event.address.0, event.size);
         }
     }
 
@@ -221,21 +221,21 @@ impl Sink {
         let mut charged = node;
         if let Some(kept) = &released.kept {
             if !released.overtaken {
-                self.keep_if_inherited(event.address, kept, Units(event.time), false);
+                self.keep_if_inherited(event.address.0, kept, event.time, false);
                 if released.size() >= join::LARGE {
                     self.gives_back(end, released.size());
                     let reallocates = event.op.is_release_half().then_some(event.thread);
-                    self.join.large_block_gone(event.address, reallocates);
+                    self.join.large_block_gone(event.address.0, reallocates);
                 }
             }
             charged = self.ledger.node_of(kept);
         } else if event.block == Block::Unknown {
-            self.disowns(event.address, self.time.at(begin));
+            self.disowns(event.address.0, self.time.at(begin));
         }
         // The second half of a reallocation has the time of both.
         if !event.op.is_release_half() {
             let (size, effect) = (released.size(), join::Effect::Release);
-            self.join.call(event.thread, Call { begin, end, node, charged, size, effect }, event.address);
+            self.join.call(event.thread, Call { begin, end, node, charged, size, effect }, event.address.0);
         }
         self.keep(event, Effect::Release);
     }
@@ -254,10 +254,10 @@ impl Sink {
     fn release_awaited(&mut self, arena: &Arena, awaited: Awaited) {
         let Awaited { early, next } = awaited;
         let address = early.event.address;
-        let kept = self.ledger.live.remove(address);
+        let kept = self.ledger.live.remove(address.0);
         self.release_early(arena, early, kept);
         if let Some(next) = next {
-            self.ledger.live.insert(address, next);
+            self.ledger.live.insert(address.0, next);
         }
     }
 
@@ -265,7 +265,7 @@ impl Sink {
     #[cold]
     fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<Kept>) {
         let Early { mut event, begin, end } = early;
-        event.time = self.time.last().0;
+        event.time = self.time.last();
         if self.writer.is_full() {
             self.flush(arena);
         }
@@ -280,14 +280,14 @@ impl Sink {
     #[cold]
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
-            self.gives_back(call.end, Bytes(event.size));
-            let charged = self.join.remaps(event.op, &call, event.address, event.detail);
+            self.gives_back(call.end, event.size);
+            let charged = self.join.remaps(event.op, &call, event.address.0, event.detail);
             if !event.op.is_release_half() {
-                self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address);
+                self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address.0);
             }
         } else if event.op == Op::PTHREAD_CREATE {
-            self.facts.threads.handle_is_new(event.address, self.time.at(call.begin));
-            self.join.has_stack(event.address);
+            self.facts.threads.handle_is_new(event.address.0, self.time.at(call.begin));
+            self.join.has_stack(event.address.0);
         }
     }
 

@@ -72,12 +72,12 @@ impl<S: Select> Aggregator<S> {
             Effect::Acquire => {
                 let block = if pooled { self.tally.acquire_pooled(event) } else { self.tally.acquire(event) };
                 if let (Some(block), Block::Number(number)) = (block, event.block) {
-                    self.blocks.insert(number, block);
+                    self.blocks.insert(number.0, block);
                 }
             }
             Effect::Release => {
                 let block = match event.block {
-                    Block::Number(number) => self.blocks.remove(number),
+                    Block::Number(number) => self.blocks.remove(number.0),
                     _ => None,
                 };
                 if pooled {
@@ -90,7 +90,7 @@ impl<S: Select> Aggregator<S> {
             }
             Effect::Lend => {
                 let block = match event.block {
-                    Block::Number(number) => self.blocks.get(number),
+                    Block::Number(number) => self.blocks.get(number.0),
                     _ => None,
                 };
                 self.tally.lend(event, block);

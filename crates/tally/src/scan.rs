@@ -57,13 +57,13 @@ impl Scan {
             self.recorder.push(event);
             self.timeline.push(event, event.op.effect(), self.recorder.live_bytes());
             if let Block::Number(number) = event.block {
-                self.next_block = self.next_block.max(number.saturating_add(1));
+                self.next_block = self.next_block.max(number.0.saturating_add(1));
             }
         }
         self.blocks += 1;
         self.events += events.len();
         if let (Some(first), Some(last)) = (events.first(), events.last()) {
-            self.times = Some((self.times.map_or(first.time, |(first, _)| first), last.time));
+            self.times = Some((self.times.map_or(first.time.0, |(first, _)| first), last.time.0));
         }
         if self.events >= self.fewest.max(self.recorder.tally.sites_so_far() * EVENTS_PER_SITE) {
             self.end_chapter();

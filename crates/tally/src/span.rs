@@ -19,7 +19,7 @@ pub use slices::{Slices, cut};
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::{Chapter, Mapped};
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
@@ -188,7 +188,7 @@ fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Agg
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| replay.push(event));
         match events.last() {
-            Some(event) if event.time > to => ControlFlow::Break(()),
+            Some(event) if event.time > Units(to) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     })

@@ -15,7 +15,7 @@ use crate::zeroed_memory::List;
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::summary::LiveCurve;
@@ -139,10 +139,10 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn admits(&mut self, event: &Event) -> bool {
         let Selection { from, to, .. } = *self.selection();
-        if !self.in_window() && event.time >= from {
-            self.begin_window(if event.time <= to { event.time } else { from });
+        if !self.in_window() && event.time >= Units(from) {
+            self.begin_window(if event.time <= Units(to) { event.time.0 } else { from });
         }
-        event.time <= to
+        event.time <= Units(to)
     }
 
     /// There are no more events. Where none was in the selected time, it has what was live when it began.
@@ -288,40 +288,40 @@ impl<S: Select> Tally<S> {
             return None;
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let size = event.size.min(MAX_SIZE);
+        let size = event.size.min(Bytes(MAX_SIZE));
         let thread = self.thread(event.thread);
-        (thread.block, thread.site) = (number, SiteIndex::NONE);
-        if !self.selection.admits_part(event.thread, size) {
-            self.adds(event.time, size);
-            return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
+        (thread.block, thread.site) = (number.0, SiteIndex::NONE);
+        if !self.selection.admits_part(event.thread, size.0) {
+            self.adds(event.time.0, size.0);
+            return Some(LiveBlock::new(size.0, event.time.0, OF_OTHERS, event.thread, 0));
         }
-        let index = self.site(event, size);
+        let index = self.site(event, size.0);
         let mut steps = 0;
         if let Some(patterns) = &mut self.patterns {
-            patterns.acquired(index, event, size);
+            patterns.acquired(index, event, size.0);
             if reallocates {
-                steps = patterns.reallocated(index, event.thread, size);
+                steps = patterns.reallocated(index, event.thread, size.0);
             }
             if let Some(thread) = self.threads.get_mut(event.thread.index()) {
-                (thread.site, thread.size, thread.address) = (SiteIndex::at(index), size, event.address);
+                (thread.site, thread.size, thread.address) = (SiteIndex::at(index), size.0, event.address.0);
             }
         }
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
         // Numbers of a damaged file may be beyond all sums.
-        site.live_bytes = site.live_bytes.wrapping_add(size);
+        site.live_bytes = site.live_bytes.wrapping_add(size.0);
         site.live_blocks = site.live_blocks.wrapping_add(1);
-        site.bytes = site.bytes.wrapping_add(size);
-        site.allocator_time += event.duration;
+        site.bytes = site.bytes.wrapping_add(size.0);
+        site.allocator_time += event.duration.0;
         site.operations |= event.op.bit();
-        site.largest = site.largest.max(size);
+        site.largest = site.largest.max(size.0);
         site.new_blocks += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
         }
-        self.called(index, event, size, Call::Acquired { reallocates });
-        self.adds(event.time, size);
-        Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
+        self.called(index, event, size.0, Call::Acquired { reallocates });
+        self.adds(event.time.0, size.0);
+        Some(LiveBlock::new(size.0, event.time.0, SiteIndex::at(index), event.thread, steps))
     }
 
     /// Adds live bytes.
@@ -344,20 +344,20 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if !self.selection.admits_part(event.thread, event.size) {
+        if !self.selection.admits_part(event.thread, event.size.0) {
             return;
         }
-        let index = self.site(event, event.size);
+        let index = self.site(event, event.size.0);
         let site = &mut self.sites[index];
-        site.allocator_time += event.duration;
+        site.allocator_time += event.duration.0;
         site.operations |= event.op.bit();
         site.reallocations += reallocates as u64;
         let rare = self.rare(index);
         rare.other_events += !reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
-        let has_failed = !(reallocates && event.size == 0);
+        let has_failed = !(reallocates && event.size == Bytes::ZERO);
         rare.resized += reallocates as u64;
-        self.called(index, event, event.size, Call::Nothing { reallocates, has_failed });
+        self.called(index, event, event.size.0, Call::Nothing { reallocates, has_failed });
     }
 
     /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one. Returns another block if
@@ -371,7 +371,7 @@ impl<S: Select> Tally<S> {
             let mut temporary = false;
             let mut perhaps_replaced = false;
             if let Some(last) = self.threads.get_mut(block.thread.index()) {
-                temporary = event.block == Block::Number(last.block);
+                temporary = event.block == Block::Number(BlockNo(last.block));
                 perhaps_replaced = last.site == block.site
                     && last.size > block.size()
                     && event.thread == block.thread
@@ -382,9 +382,9 @@ impl<S: Select> Tally<S> {
                 }
             }
             if let Block::Number(number) = event.block
-                && number < self.carried_below
+                && number.0 < self.carried_below
             {
-                self.carry(number, &block, temporary);
+                self.carry(number.0, &block, temporary);
             }
             if let Some(patterns) = &mut self.patterns {
                 patterns.released(event, &block);
@@ -396,16 +396,16 @@ impl<S: Select> Tally<S> {
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_blocks = site.live_blocks.wrapping_sub(1);
-            site.lifetime += event.time.saturating_sub(block.time);
+            site.lifetime += event.time.saturating_sub(Units(block.time)).0;
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
-                site.allocator_time += event.duration;
-                site.release_balance = site.release_balance.wrapping_sub(event.duration);
+                site.allocator_time += event.duration.0;
+                site.release_balance = site.release_balance.wrapping_sub(event.duration.0);
             }
             self.block_released(event, &block, temporary && !reallocates);
         }
         if let Some(block) = &block {
-            self.changes(event.time, self.live_bytes.wrapping_sub(block.size()));
+            self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size()));
         }
         if reallocates {
             if let Some(block) = counted {
@@ -428,8 +428,8 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         match block {
             // The site that acquired it has been charged.
-            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration),
-            None => site.allocator_time += event.duration,
+            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration.0),
+            None => site.allocator_time += event.duration.0,
         }
         site.operations |= event.op.bit();
         match event.block {
@@ -511,14 +511,14 @@ impl<S: Select> Tally<S> {
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
         let opened = if event.op.is_mapping() { self.mappings_change(event) } else { 0 };
-        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size) {
+        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size.0) {
             return;
         }
-        let index = self.site(event, event.size);
+        let index = self.site(event, event.size.0);
         self.rare(index).other_events += 1;
         self.sites[index].operations |= event.op.bit();
-        let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
-        self.called(index, event, event.size, Call::Other { mapped });
+        let mapped = if event.op.maps_memory(event.detail) { event.size.0 } else { opened };
+        self.called(index, event, event.size.0, Call::Other { mapped });
     }
 
     /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack

@@ -8,7 +8,7 @@
 //! ```
 
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::op::Effect;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
 
@@ -74,8 +74,8 @@ impl TimelineBuilder {
     /// Adds an event, and the live bytes after it. Times do not decrease.
     #[inline(always)]
     pub fn push(&mut self, event: &Event, effect: Effect, live: u64) {
-        if event.time >= self.next {
-            self.advance(event.time);
+        if event.time >= Units(self.next) {
+            self.advance(event.time.0);
         }
         if live != self.last_live {
             self.changes(live);
@@ -91,20 +91,20 @@ impl TimelineBuilder {
             && let Block::Number(_) = event.block
         {
             row.allocations += 1;
-            row.bytes = row.bytes.wrapping_add(event.size);
+            row.bytes = row.bytes.wrapping_add(event.size.0);
         }
-        if event.duration == 0 {
+        if event.duration == Units::ZERO {
             return;
         }
         let begin = if effect == Effect::Release { event.time } else { event.time.saturating_sub(event.duration) };
         // The call's last unit of time.
-        let last = begin.saturating_add(event.duration - 1);
+        let last = begin.saturating_add(event.duration - Units(1));
         // The event itself is in the cell: what begins with it does not begin before.
-        if (effect == Effect::Release || begin >= self.begin) && last <= self.last {
+        if (effect == Effect::Release || begin >= Units(self.begin)) && last <= Units(self.last) {
             row.calls += 1;
-            row.time += event.duration;
+            row.time += event.duration.0;
         } else {
-            self.cut(event.thread, begin, last);
+            self.cut(event.thread, begin.0, last.0);
         }
     }
 

@@ -1,21 +1,21 @@
 //! One event, as it is handed to the writer and comes back from the reader.
 
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
 use crate::op::Op;
 
 /// A call of a hooked function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When it counts, in time units since the recording began (see [`crate::meta::Clock`]): when the call returned for
+    /// When it counts, since the recording began (see [`crate::meta::Clock`]): when the call returned for
     /// an acquisition, when it began for a release. Events of a process image are sorted by it.
-    pub time: u64,
-    /// How long the call took, in time units.
-    pub duration: u64,
-    /// For an acquisition or a mapping: bytes asked for. For a release, 0.
-    pub size: u64,
+    pub time: Units,
+    /// How long the call took.
+    pub duration: Units,
+    /// For an acquisition or a mapping: what was asked for. For a release, 0.
+    pub size: Bytes,
     /// The block's or mapping's address; 0 for a failed acquisition, and as read from a file for the release of a block
     /// that was acquired in an earlier events block, whose acquisition says it.
-    pub address: u64,
+    pub address: Address,
     /// Which block it is about.
     pub block: Block,
     /// The call stack.
@@ -32,7 +32,7 @@ pub struct Event {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Block {
     /// Block number n is acquired or released.
-    Number(u64),
+    Number(BlockNo),
     /// A null pointer is released, or an acquisition failed.
     Null,
     /// A block is released that was never seen to be acquired: before the recording, before a fork, or by a function

@@ -240,6 +240,34 @@ quantity! {
 #[repr(transparent)]
 pub struct BlockNo(pub u64);
 
+/// An address in the program's memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Address(pub u64);
+
+impl Address {
+    /// What a failed acquisition returns.
+    pub const NULL: Address = Address(0);
+
+    /// Whether it is none.
+    #[inline(always)]
+    pub const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The one so many bytes on, or the last one.
+    #[inline(always)]
+    pub const fn saturating_add(self, bytes: Bytes) -> Address {
+        Address(self.0.saturating_add(bytes.0))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        write!(to, "Address({:#x})", self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +288,18 @@ mod tests {
         assert_eq!((all + Ticks(1), all - Ticks(1)), (Ticks(6), Ticks(4)));
         assert_eq!((Ticks(1).saturating_sub(all), Bytes(3).times(4)), (Ticks::ZERO, Bytes(12)));
         assert_eq!(Units::MAX.saturating_add(Units(1)), Units::MAX);
-        assert_eq!(format!("{:?} {:?}", Units(5), BlockNo(6)), "Units(5) BlockNo(6)");
+        assert_eq!(format!("{:?} {:?} {:?}", Units(5), BlockNo(6), Address(31)), "Units(5) BlockNo(6) Address(0x1f)");
+    }
+
+    #[test]
+    fn bytes_lead_from_one_address_to_another() {
+        assert_eq!(Address(0x1000).saturating_add(Bytes(16)), Address(0x1010));
+        assert_eq!(Address(u64::MAX).saturating_add(Bytes(1)), Address(u64::MAX));
+        assert!(Address::NULL.is_null() && !Address(1).is_null());
+    }
+
+    #[test]
+    fn a_type_of_its_own_takes_no_more_room() {
+        assert_eq!([size_of::<Units>(), size_of::<Bytes>(), size_of::<Address>(), size_of::<BlockNo>()], [8; 4]);
     }
 }

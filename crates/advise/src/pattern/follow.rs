@@ -5,7 +5,7 @@ use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -124,11 +124,11 @@ impl Follower<'_> {
     /// Adds up the time between calls of one line.
     #[inline]
     pub fn line(&mut self, event: &Event, line: u32, under_way: &mut [u64]) {
-        let last = self.threads.get(event.thread).last_line.replace((line, event.time));
+        let last = self.threads.get(event.thread).last_line.replace((line, event.time.0));
         if let (Some((last, time)), Some(sum)) = (last, under_way.get_mut(line as usize))
             && last == line
         {
-            *sum = sum.saturating_add(event.time.saturating_sub(time));
+            *sum = sum.saturating_add(event.time.saturating_sub(Units(time)).0);
         }
     }
 
@@ -150,23 +150,26 @@ impl Follower<'_> {
         let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
         // If it failed, the old block is still there and has not grown.
         let Block::Number(number) = event.block else { return };
-        self.heap.add(site, event.size);
+        self.heap.add(site, event.size.0);
         let Event { size, address, time, thread, .. } = *event;
-        self.live.insert(number, Live { size, address, time, site, thread, is_replacement: replaced.is_some() });
+        self.live.insert(
+            number.0,
+            Live { size: size.0, address: address.0, time: time.0, site, thread, is_replacement: replaced.is_some() },
+        );
         if let Some(old) = replaced {
             self.replaced(&old, event, site);
         }
         let Some(pattern) = self.patterns.get_mut(site as usize) else { return };
-        self.calls[site as usize].add(event.duration, self.longest);
+        self.calls[site as usize].add(event.duration.0, self.longest);
         pattern.blocks += 1;
         // Sizes of a damaged file may be beyond all sums.
-        pattern.bytes = pattern.bytes.wrapping_add(size);
-        pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
+        pattern.bytes = pattern.bytes.wrapping_add(size.0);
+        pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size.0));
         if self.watched[site as usize].may_creep {
             let texts = self.texts.entry(event.node).or_insert(Texts { site, ..Texts::default() });
-            let before = std::mem::replace(&mut texts.last, size);
-            texts.begun_again += u64::from(size < before);
-            if size > before && before > 0 && size - before <= before / 4 + LEAST_CREEP {
+            let before = std::mem::replace(&mut texts.last, size.0);
+            texts.begun_again += u64::from(size < Bytes(before));
+            if size > Bytes(before) && before > 0 && size - Bytes(before) <= Bytes(before / 4 + LEAST_CREEP) {
                 pattern.creeping += 1;
                 pattern.crept_bytes = pattern.crept_bytes.wrapping_add(before);
             }
@@ -177,7 +180,7 @@ impl Follower<'_> {
             if latest.is_empty() {
                 latest.resize(sites, NO_BLOCK);
             }
-            latest[site as usize] = number;
+            latest[site as usize] = number.0;
         }
     }
 
@@ -185,16 +188,16 @@ impl Follower<'_> {
     fn replaced(&mut self, old: &Live, event: &Event, site: u32) {
         let Some(pattern) = self.patterns.get_mut(site as usize) else { return self.end(old.site, old.size) };
         pattern.steps += 1;
-        match old.address == event.address {
+        match old.address == event.address.0 {
             true => pattern.in_place += 1,
-            false => pattern.copied_bytes = pattern.copied_bytes.wrapping_add(old.size.min(event.size)),
+            false => pattern.copied_bytes = pattern.copied_bytes.wrapping_add(old.size.min(event.size.0)),
         }
     }
 
     #[inline]
     fn release(&mut self, event: &Event) {
         let Block::Number(number) = event.block else { return };
-        let Some(block) = self.live.remove(number) else { return };
+        let Some(block) = self.live.remove(number.0) else { return };
         self.heap.remove(block.site, block.size);
         let thread = self.threads.get(event.thread);
         if event.op.is_release_half() {
@@ -202,7 +205,7 @@ impl Follower<'_> {
             return;
         }
         if let Some(calls) = self.calls.get_mut(block.site as usize) {
-            calls.add(event.duration, self.longest);
+            calls.add(event.duration.0, self.longest);
         }
         let in_a_row = thread.in_a_row;
         thread.in_a_row += 1;
@@ -217,7 +220,7 @@ impl Follower<'_> {
         let Some(pattern) = self.patterns.get_mut(block.site as usize) else { return };
         pattern.in_bulk += u64::from(in_a_row >= BULK);
         pattern.by_others += u64::from(block.thread != event.thread);
-        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(block.time));
+        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(Units(block.time)).0);
         if !self.watched[block.site as usize].grows || !self.has_successor(event.thread, &block) {
             self.end(block.site, block.size);
         }

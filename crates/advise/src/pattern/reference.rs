@@ -5,7 +5,7 @@ use super::heap::{MAPPED, NO_SITE, PAGE};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use crate::pattern::follow;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::op::Effect;
 use memtoll_trace::op::Op;
 use proptest::prelude::*;
@@ -118,12 +118,12 @@ impl Follower<'_> {
             // It failed: the old block is still there and has not grown.
             return;
         };
-        self.heap.add(site, event.size, self.patterns);
+        self.heap.add(site, event.size.0, self.patterns);
         let mut live = Live {
             site,
-            size: event.size,
-            address: event.address,
-            time: event.time,
+            size: event.size.0,
+            address: event.address.0,
+            time: event.time.0,
             thread: event.thread,
             is_replacement: false,
         };
@@ -132,9 +132,9 @@ impl Follower<'_> {
             // What grew began where it was first allocated, and belongs to who makes it grow.
             if let Some(pattern) = self.patterns.get_mut(site as usize) {
                 pattern.steps += 1;
-                match old.address == event.address {
+                match old.address == event.address.0 {
                     true => pattern.in_place += 1,
-                    false => pattern.copied_bytes += old.size.min(event.size),
+                    false => pattern.copied_bytes += old.size.min(event.size.0),
                 }
             } else if let Some(pattern) = self.patterns.get_mut(old.site as usize) {
                 pattern.end(old.size, 1);
@@ -142,18 +142,18 @@ impl Follower<'_> {
         }
         if let Some(pattern) = self.patterns.get_mut(site as usize) {
             pattern.blocks += 1;
-            pattern.bytes += event.size;
-            pattern.heap_bytes += heap_bytes(event.size);
+            pattern.bytes += event.size.0;
+            pattern.heap_bytes += heap_bytes(event.size.0);
             if self.watched[site as usize].grows {
-                self.latest.insert((event.thread, site), number);
+                self.latest.insert((event.thread, site), number.0);
             }
         }
-        self.live.insert(number, live);
+        self.live.insert(number.0, live);
     }
 
     fn release(&mut self, event: &Event) {
         let Block::Number(number) = event.block else { return };
-        let Some(block) = self.live.remove(&number) else { return };
+        let Some(block) = self.live.remove(&number.0) else { return };
         self.heap.remove(block.site, block.size);
         let thread = self.threads.entry(event.thread).or_default();
         if event.op.is_release_half() {
@@ -173,7 +173,7 @@ impl Follower<'_> {
         }
         let Some(pattern) = self.patterns.get_mut(block.site as usize) else { return };
         pattern.by_others += u64::from(block.thread != event.thread);
-        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(block.time));
+        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(Units(block.time)).0);
         if self.watched[block.site as usize].grows
             && let Some(successor) = self.latest.get(&(event.thread, block.site)).and_then(|n| self.live.get_mut(n))
             && !successor.is_replacement
@@ -249,28 +249,38 @@ fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
                 time += 1;
                 let node = NodeId::new(if site < 3 { site } else { NO_SITE });
                 let thread = ThreadNo::new(thread).unwrap();
-                events.push(Event { time, duration: 1, size, address, block, node, thread, detail: 0, op });
+                events.push(Event {
+                    time: Units(time),
+                    duration: Units(1),
+                    size: Bytes(size),
+                    address: Address(address),
+                    block,
+                    node,
+                    thread,
+                    detail: 0,
+                    op,
+                });
             };
             match kind {
                 // Blocks of one size, or of growing ones of which the old one is released.
                 0..=2 => {
                     let size = if kind == 2 { size.saturating_mul(turn as u64 + 1) } else { size };
-                    push(Op::MALLOC, Block::Number(next), size, next * 16);
+                    push(Op::MALLOC, Block::Number(BlockNo(next)), size, next * 16);
                     if kind == 2 && turn > 0 {
-                        push(Op::FREE, Block::Number(next - 1), 0, 0);
+                        push(Op::FREE, Block::Number(BlockNo(next - 1)), 0, 0);
                         live.pop();
                     }
                     live.push(next);
                     next += 1;
                 }
                 // The newest, and the oldest.
-                3 => live.pop().into_iter().for_each(|number| push(Op::FREE, Block::Number(number), 0, 0)),
-                4 if !live.is_empty() => push(Op::FREE, Block::Number(live.remove(0)), 0, 0),
+                3 => live.pop().into_iter().for_each(|number| push(Op::FREE, Block::Number(BlockNo(number)), 0, 0)),
+                4 if !live.is_empty() => push(Op::FREE, Block::Number(BlockNo(live.remove(0))), 0, 0),
                 5 if !live.is_empty() => {
                     let old = live.pop().unwrap_or_default();
-                    push(Op::REALLOC.release_half(), Block::Number(old), 0, 0);
+                    push(Op::REALLOC.release_half(), Block::Number(BlockNo(old)), 0, 0);
                     let address = if turn % 2 == 0 { old * 16 } else { next * 16 };
-                    push(Op::REALLOC, Block::Number(next), size + turn as u64, address);
+                    push(Op::REALLOC, Block::Number(BlockNo(next)), size + turn as u64, address);
                     live.push(next);
                     next += 1;
                 }
@@ -289,19 +299,19 @@ proptest! {
         // Blocks with older numbers are live: the table of live blocks is full of them.
         let mut all: Vec<Event> = Vec::new();
         for number in 0..first {
-            let block = Block::Number(number);
+            let block = Block::Number(BlockNo(number));
             let (node, thread, op) = (NodeId::new((number % 3) as u32), ThreadNo::FIRST, Op::MALLOC);
-            all.push(Event { time: 0, duration: 1, size: 24, address: 1, block, node, thread, detail: 0, op });
+            all.push(Event { time: Units::ZERO, duration: Units(1), size: Bytes(24), address: Address(1), block, node, thread, detail: 0, op });
         }
         all.extend(events(&steps).into_iter().map(|mut event| {
-            if let Block::Number(number) = &mut event.block {
+            if let Block::Number(BlockNo(number)) = &mut event.block {
                 // Some releases are of these.
                 let is_old = event.op == Op::FREE && first > 0 && *number % 5 == 0;
                 *number = if is_old { *number % first } else { *number + first };
             }
             event
         }));
-        let end = all.last().map_or(0, |event| event.time) + 1;
+        let end = all.last().map_or(0, |event| event.time.0) + 1;
         prop_assert_eq!(follow_fast(&watched, &all, end), follow_plainly(&watched, &all, end));
     }
 }

@@ -11,6 +11,7 @@ use memtoll_query::Answer;
 use memtoll_tally::Charge;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::Units;
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
@@ -176,14 +177,14 @@ impl History {
         let image = &recording.images[index];
         let _ = recording.for_each_events(index, |events| {
             for event in events {
-                if event.time > selection.to {
+                if event.time > Units(selection.to) {
                     return ControlFlow::Break(());
                 }
                 let path = stacks.of(image.node(event.node)).path;
                 let who = ((index, Some(event.thread)), path);
                 let sizes = selection.min_size..=selection.max_size;
                 match event.op.effect() {
-                    Effect::Acquire if sizes.contains(&event.size) && threads.admit(event.thread) => {
+                    Effect::Acquire if sizes.contains(&event.size.0) && threads.admit(event.thread) => {
                         self.acquire(event, who);
                     }
                     Effect::Release => {
@@ -219,25 +220,25 @@ impl History {
 
     fn acquire(&mut self, event: &Event, who: Who) {
         if let Block::Number(number) = event.block {
-            self.held.insert(number, Held { who, time: event.time, size: event.size });
-            self.grew(who.0.0, event.time, growth(event.size));
+            self.held.insert(number.0, Held { who, time: event.time.0, size: event.size.0 });
+            self.grew(who.0.0, event.time.0, growth(event.size.0));
         }
-        self.paid(who, event.time, event.duration);
+        self.paid(who, event.time.0, event.duration.0);
     }
 
     fn release(&mut self, event: &Event, who: Who, node: StackId, is_paid: bool, counts: bool) {
         let held = match event.block {
-            Block::Number(number) => self.held.remove(&number),
+            Block::Number(number) => self.held.remove(&number.0),
             _ => None,
         };
         if counts {
             let path = held.as_ref().filter(|_| !is_paid).map_or(who.1, |held| held.who.1);
-            self.paid((who.0, path), event.time, event.duration);
+            self.paid((who.0, path), event.time.0, event.duration.0);
         }
         let Some(held) = held else { return };
-        self.grew(held.who.0.0, event.time, -growth(held.size));
+        self.grew(held.who.0.0, event.time.0, -growth(held.size));
         if held.time >= self.from {
-            let end = Some((self.interval(event.time), who.0, node));
+            let end = Some((self.interval(event.time.0), who.0, node));
             self.lived(held.who, Life { begin: self.interval(held.time), end }, held.size);
         }
     }

@@ -8,7 +8,7 @@ use super::source::Source;
 use memtoll_tally::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event as Recorded};
-use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};
+use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
@@ -82,17 +82,17 @@ impl Sizes {
         if self.selection.is_of_all_sizes() {
             return true;
         }
-        let counts = (self.selection.min_size..=self.selection.max_size).contains(&event.size);
+        let counts = (self.selection.min_size..=self.selection.max_size).contains(&event.size.0);
         match (event.op.effect(), event.block) {
             (Effect::Acquire, Block::Number(number)) => {
                 if counts {
-                    self.live.insert(number, ());
+                    self.live.insert(number.0, ());
                 }
                 counts
             }
             (Effect::Acquire, _) | (Effect::Other, _) => counts,
-            (Effect::Release, Block::Number(number)) => self.live.remove(&number).is_some(),
-            (Effect::Lend, Block::Number(number)) => self.live.contains_key(&number),
+            (Effect::Release, Block::Number(number)) => self.live.remove(&number.0).is_some(),
+            (Effect::Lend, Block::Number(number)) => self.live.contains_key(&number.0),
             (Effect::Release | Effect::Lend, _) => true,
         }
     }
@@ -116,11 +116,11 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
         // What cannot be read is said already.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
             for event in events {
-                if event.time > selection.to {
+                if event.time > Units(selection.to) {
                     break;
                 }
                 let counts = sizes.admits(event);
-                if !counts || event.time < selection.from || !threads.admit(event.thread) {
+                if !counts || event.time < Units(selection.from) || !threads.admit(event.thread) {
                     continue;
                 }
                 let node = of.node(event.node);
@@ -133,15 +133,15 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
                 let row = Event {
                     image: of.about.image,
                     thread: event.thread,
-                    time_ns: source.ns(event.time),
+                    time_ns: source.ns(event.time.0),
                     duration_ns: (!event.op.is_pooled() && !event.op.is_release_half())
-                        .then(|| source.ns(event.duration)),
+                        .then(|| source.ns(event.duration.0)),
                     operation: words.operations[usize::from(event.op.0)].clone(),
                     effect: words.effect(event).clone(),
                     is_resize: event.op.is_reallocation(),
-                    block: if let Block::Number(number) = event.block { i64::try_from(number).ok() } else { None },
-                    bytes: is_acquisition.then_some(event.size),
-                    address: Some(event.address).filter(|address| *address != 0),
+                    block: if let Block::Number(number) = event.block { i64::try_from(number.0).ok() } else { None },
+                    bytes: is_acquisition.then_some(event.size.0),
+                    address: (!event.address.is_null()).then_some(event.address.0),
                     stack_id,
                 };
                 written = take(&row);

@@ -125,18 +125,18 @@ impl NodesWritten {
 mod tests {
     use super::*;
     use memtoll_trace::event::Block;
-    use memtoll_trace::ids::ThreadNo;
+    use memtoll_trace::ids::{Address, BlockNo, Bytes, ThreadNo, Units};
     use memtoll_trace::op::Op;
 
     #[test]
     fn events_that_do_not_fit_are_not_counted_as_written() {
         let mut writer = BlockWriter::new(Encoder::new());
         let event = |number| Event {
-            time: number,
-            duration: 1,
-            size: 8,
-            address: 0x5000 + 16 * number,
-            block: Block::Number(number),
+            time: Units(number),
+            duration: Units(1),
+            size: Bytes(8),
+            address: Address(0x5000 + 16 * number),
+            block: Block::Number(BlockNo(number)),
             node: NodeId::new(9),
             thread: ThreadNo::FIRST,
             detail: 0,

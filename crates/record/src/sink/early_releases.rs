@@ -20,7 +20,7 @@
 //! block over, and its release is then the one that finds nothing. That comes right when the address is handed out next.
 
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::{ThreadNo, Ticks};
+use memtoll_trace::ids::{Address, ThreadNo, Ticks};
 use std::collections::VecDeque;
 
 /// A stamp is not read further ahead: up to 13 microseconds were measured, on a busy virtual machine with four threads that
@@ -70,7 +70,7 @@ impl EarlyReleases {
     /// The release, by another thread, of the block that `thread` acquires at `address`.
     #[cold]
     pub fn of(&mut self, address: u64, thread: ThreadNo) -> Option<Early> {
-        let is_it = |early: &Early| early.event.address == address && early.event.thread != thread;
+        let is_it = |early: &Early| early.event.address == Address(address) && early.event.thread != thread;
         let index = self.waiting.iter().position(is_it)?;
         self.waiting.remove(index)
     }

@@ -87,32 +87,32 @@ impl Ledger {
     /// An acquisition: its block gets a number. Returns the block that was at its address, if its release was not seen.
     #[inline(always)]
     pub fn acquire(&mut self, event: &mut Event) -> Option<Kept> {
-        if event.address == 0 {
+        if event.address.is_null() {
             event.block = Block::Null;
             self.tally.acquire(event);
             return None;
         }
         let number = self.number();
-        event.block = Block::Number(number.0);
+        event.block = Block::Number(number);
         let block = self.tally.acquire(event)?;
-        let earlier = self.live.insert(event.address, Kept { number, block })?;
-        self.overtaken.push(event.address, earlier);
+        let earlier = self.live.insert(event.address.0, Kept { number, block })?;
+        self.overtaken.push(event.address.0, earlier);
         Some(earlier)
     }
 
     /// A release that was told at a time. `None` if its block may still come: then it is to be held.
     #[inline(always)]
     pub fn release(&mut self, event: &mut Event, told: Units) -> Option<Released> {
-        event.size = 0;
+        event.size = Bytes::ZERO;
         if !self.overtaken.is_empty()
             && let Some(earlier) = self.overtaken_block(event, told)
         {
-            event.block = Block::Number(earlier.number.0);
+            event.block = Block::Number(earlier.number);
             self.sum_up(event, Some(earlier.block));
             return Some(Released { kept: Some(earlier), overtaken: true });
         }
-        let kept = self.live.remove(event.address);
-        if kept.is_none() && event.address != 0 && !event.op.is_release_half() {
+        let kept = self.live.remove(event.address.0);
+        if kept.is_none() && !event.address.is_null() && !event.op.is_release_half() {
             return None;
         }
         Some(self.release_of(event, kept))
@@ -122,8 +122,8 @@ impl Ledger {
     #[inline(always)]
     pub fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
         event.block = match kept {
-            Some(kept) => Block::Number(kept.number.0),
-            None if event.address == 0 => Block::Null,
+            Some(kept) => Block::Number(kept.number),
+            None if event.address.is_null() => Block::Null,
             None => Block::Unknown,
         };
         self.sum_up(event, kept.map(|kept| kept.block));
@@ -164,22 +164,22 @@ impl Ledger {
     /// The stamps of one thread are never the wrong way round.
     #[cold]
     fn overtaken_block(&mut self, event: &Event, told: Units) -> Option<Kept> {
-        let is_late = told.0 < event.time;
-        let is_about_it = match self.live.get(event.address) {
+        let is_late = told < event.time;
+        let is_about_it = match self.live.get(event.address.0) {
             None => is_late,
             Some(Kept { block: now, .. }) => {
                 (is_late && now.time() > told.0)
                     || (now.thread() != event.thread && told.0.abs_diff(now.time()) <= self.moment.0)
             }
         };
-        if is_about_it { self.overtaken.take(event.address, told.0) } else { None }
+        if is_about_it { self.overtaken.take(event.address.0, told.0) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::ids::Ticks;
+    use memtoll_trace::ids::{Address, Ticks};
     use memtoll_trace::op::Op;
 
     fn number(thread: u32) -> ThreadNo {
@@ -188,10 +188,10 @@ mod tests {
 
     fn event(op: Op, time: u64, thread: u32, address: u64, size: u64) -> Event {
         Event {
-            time,
-            duration: 0,
-            size,
-            address,
+            time: Units(time),
+            duration: Units::ZERO,
+            size: Bytes(size),
+            address: Address(address),
             block: Block::None,
             node: NodeId::new(9),
             thread: number(thread),
@@ -217,11 +217,11 @@ mod tests {
     #[test]
     fn blocks_are_numbered_in_the_order_of_their_acquisitions() {
         let mut ledger = Ledger::new(Units(10));
-        assert_eq!(acquire(&mut ledger, 1, 1, 0x5000, 8), (Block::Number(0), None));
+        assert_eq!(acquire(&mut ledger, 1, 1, 0x5000, 8), (Block::Number(BlockNo(0)), None));
         assert_eq!(acquire(&mut ledger, 2, 1, 0, 8), (Block::Null, None), "one that failed has no number");
-        assert_eq!(acquire(&mut ledger, 3, 2, 0x6000, 16), (Block::Number(1), None));
+        assert_eq!(acquire(&mut ledger, 3, 2, 0x6000, 16), (Block::Number(BlockNo(1)), None));
         assert_eq!((ledger.next_block(), ledger.tally.live_bytes()), (BlockNo(2), 24));
-        assert_eq!(release(&mut ledger, 4, 2, 0x5000), Some((Block::Number(0), 8)));
+        assert_eq!(release(&mut ledger, 4, 2, 0x5000), Some((Block::Number(BlockNo(0)), 8)));
         assert_eq!(release(&mut ledger, 5, 2, 0), Some((Block::Null, 0)));
         assert_eq!(release(&mut ledger, 6, 2, 0x7000), None, "its block may still come");
         assert_eq!(ledger.tally.live_bytes(), 16);
@@ -231,10 +231,10 @@ mod tests {
     fn a_block_that_loses_its_address_is_found_by_its_late_release() {
         let mut ledger = Ledger::new(Units(10));
         acquire(&mut ledger, 100, 1, 0x5000, 8);
-        assert_eq!(acquire(&mut ledger, 300, 2, 0x5000, 64), (Block::Number(1), Some(BlockNo(0))));
+        assert_eq!(acquire(&mut ledger, 300, 2, 0x5000, 64), (Block::Number(BlockNo(1)), Some(BlockNo(0))));
         // Another thread's, a moment after the acquisition: the stamps are the wrong way round.
-        assert_eq!(release(&mut ledger, 305, 1, 0x5000), Some((Block::Number(0), 8)));
-        assert_eq!(release(&mut ledger, 305, 2, 0x5000), Some((Block::Number(1), 64)));
+        assert_eq!(release(&mut ledger, 305, 1, 0x5000), Some((Block::Number(BlockNo(0)), 8)));
+        assert_eq!(release(&mut ledger, 305, 2, 0x5000), Some((Block::Number(BlockNo(1)), 64)));
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         acquire(&mut ledger, 3, 2, 0x5000, 8);
         let kept = ledger.live.remove(0x5000);
         let released = ledger.release_of(&mut early.event, kept);
-        assert_eq!((early.event.block, released.size()), (Block::Number(1), Bytes(8)));
+        assert_eq!((early.event.block, released.size()), (Block::Number(BlockNo(1)), Bytes(8)));
         assert!(ledger.awaited(0x5000, number(2)).is_none(), "it is done");
     }
 }

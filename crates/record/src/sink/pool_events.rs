@@ -7,7 +7,7 @@ use crate::arena::Arena;
 use crate::join;
 use crate::wire::{Blob, PoolBlob, Record, kind};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{NodeId, ThreadNo, Ticks, Units};
+use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::op::{Effect, Op};
 
 /// When, where and by whom something happens.
@@ -65,12 +65,12 @@ impl Sink {
         let (place, gone) = self.ledger.pools.place(address, size, heap);
         self.drop_blocks(arena, at, gone);
         if let Some(lender) = place.lender {
-            let event = at.event(Op::LEND, 0, Block::Number(lender.kept.number.0), 0, 0);
+            let event = at.event(Op::LEND, 0, Block::Number(lender.kept.number), 0, 0);
             self.ledger.tally.lend(&event, Some(lender.kept.block));
             self.push(arena, &event, Effect::Lend);
         }
         let number = self.ledger.number();
-        let event = at.event(op, address, Block::Number(number.0), size, place.name);
+        let event = at.event(op, address, Block::Number(number), size, place.name);
         if let Some(block) = self.ledger.tally.acquire_pooled(&event) {
             self.ledger.pools.insert(address, Kept { number, block }, place.name, at.node);
         }
@@ -106,7 +106,7 @@ impl Sink {
     }
 
     fn release_pooled(&mut self, arena: &Arena, op: Op, at: At, handed: &Handed) {
-        let event = at.event(op, handed.address, Block::Number(handed.kept.number.0), 0, 0);
+        let event = at.event(op, handed.address, Block::Number(handed.kept.number), 0, 0);
         self.keep_if_inherited(handed.address, &handed.kept, at.time, true);
         self.ledger.tally.release_pooled(&event, Some(handed.kept.block));
         self.push(arena, &event, Effect::Release);
@@ -122,7 +122,7 @@ impl Sink {
     /// A block of the heap is about to be released, as was told at a time: the pools in it are over.
     #[cold]
     pub(super) fn heap_block_goes(&mut self, arena: &Arena, event: &Event, told: Units) {
-        if let Some(kept) = self.ledger.live.get(event.address).filter(|kept| kept.block.time() <= told.0) {
+        if let Some(kept) = self.ledger.live.get(event.address.0).filter(|kept| kept.block.time() <= told.0) {
             self.pools_in_go(arena, event, &kept);
         }
     }
@@ -130,7 +130,7 @@ impl Sink {
     /// This block is released: the pools in it are over.
     #[cold]
     pub(super) fn pools_in_go(&mut self, arena: &Arena, event: &Event, kept: &Kept) {
-        let gone = self.ledger.pools.memory_goes(event.address, kept.block.size());
+        let gone = self.ledger.pools.memory_goes(event.address.0, kept.block.size());
         self.drop_blocks(arena, At::the_time_of(event), gone);
     }
 
@@ -139,7 +139,7 @@ impl Sink {
     pub(super) fn mapping_goes(&mut self, arena: &Arena, event: &Event) {
         let replaces = matches!(event.op, Op::MMAP | Op::MMAP64 | Op::MUNMAP) || event.op == Op::MREMAP.release_half();
         if replaces {
-            let gone = self.ledger.pools.memory_goes(event.address, event.size);
+            let gone = self.ledger.pools.memory_goes(event.address.0, event.size.0);
             self.drop_blocks(arena, At::the_time_of(event), gone);
         }
     }
@@ -147,11 +147,21 @@ impl Sink {
 
 impl At {
     fn the_time_of(event: &Event) -> At {
-        At { time: Units(event.time), thread: event.thread, node: event.node }
+        At { time: event.time, thread: event.thread, node: event.node }
     }
 
     fn event(self, op: Op, address: u64, block: Block, size: u64, detail: u16) -> Event {
         let At { time, thread, node } = self;
-        Event { time: time.0, duration: 0, size, address, block, node, thread, detail, op }
+        Event {
+            time,
+            duration: Units::ZERO,
+            size: Bytes(size),
+            address: Address(address),
+            block,
+            node,
+            thread,
+            detail,
+            op,
+        }
     }
 }

@@ -391,14 +391,24 @@ mod tests {
     use super::*;
     use memtoll_tally::{Everything, Tally};
     use memtoll_trace::event::{Block, Event};
-    use memtoll_trace::ids::{BlockNo, ThreadNo};
+    use memtoll_trace::ids::{Address, BlockNo, Bytes, ThreadNo, Units};
     use memtoll_trace::op::Op;
 
     /// A block of `size` bytes, number `number`.
     fn kept(number: u64, size: u64) -> Kept {
-        let (op, block) = (Op::POOL_ALLOC, Block::Number(number));
+        let (op, block) = (Op::POOL_ALLOC, Block::Number(BlockNo(number)));
         let (node, thread) = (NodeId::new(9), ThreadNo::FIRST);
-        let event = Event { time: 1, duration: 0, size, address: 16, block, node, thread, detail: 0, op };
+        let event = Event {
+            time: Units(1),
+            duration: Units::ZERO,
+            size: Bytes(size),
+            address: Address(16),
+            block,
+            node,
+            thread,
+            detail: 0,
+            op,
+        };
         Kept {
             number: BlockNo(number),
             block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count"),

@@ -40,9 +40,9 @@ fn add(threads: &mut Vec<Work>, event: &Event, effect: Effect) {
     }
     let work = &mut threads[thread];
     work.calls += u64::from(!event.op.is_pooled());
-    work.time = work.time.wrapping_add(event.duration);
+    work.time = work.time.wrapping_add(event.duration.0);
     if effect == Effect::Acquire {
         work.acquired += 1;
-        work.bytes = work.bytes.wrapping_add(event.size);
+        work.bytes = work.bytes.wrapping_add(event.size.0);
     }
 }

@@ -9,7 +9,7 @@ use crate::join::OwnMapping;
 use crate::proc_files;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{NodeId, ThreadNo, Ticks};
+use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::op::{Effect, Op};
 
 /// A run of pages.
@@ -64,8 +64,8 @@ impl Sink {
     /// A call has mapped or opened memory, and the kernel does not tell what is touched: all of it counts.
     #[cold]
     pub(super) fn takes_all(&mut self, arena: &Arena, call: &Event, at: Ticks) {
-        let bytes = call.size.next_multiple_of(proc_files::page());
-        self.touched(arena, at, call.address, bytes, call.node, call.thread, false);
+        let bytes = call.size.0.next_multiple_of(proc_files::page());
+        self.touched(arena, at, call.address.0, bytes, call.node, call.thread, false);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
@@ -80,10 +80,10 @@ impl Sink {
         about: bool,
     ) {
         let event = Event {
-            time: self.time.next(at).0,
-            duration: 0,
-            size,
-            address,
+            time: self.time.next(at),
+            duration: Units::ZERO,
+            size: Bytes(size),
+            address: Address(address),
             block: Block::None,
             node,
             thread,

@@ -3,16 +3,30 @@
 use super::*;
 use crate::Charge;
 use memtoll_trace::costs::{CostKind, Place};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Address, BlockNo, Bytes, ThreadNo, Units};
 use memtoll_trace::op::Op;
 use proptest::prelude::*;
 
 const MALLOC: Op = Op::MALLOC;
 const FREE: Op = Op::FREE;
 
+fn number(of: u64) -> Block {
+    Block::Number(BlockNo(of))
+}
+
 fn event(op: Op, time: u64, thread: u32, node: u32, block: Block, size: u64) -> Event {
     let (node, thread) = (NodeId::new(node), ThreadNo::new(thread).unwrap());
-    Event { time, duration: 1, size, address: 16, block, node, thread, detail: 0, op }
+    Event {
+        time: Units(time),
+        duration: Units(1),
+        size: Bytes(size),
+        address: Address(16),
+        block,
+        node,
+        thread,
+        detail: 0,
+        op,
+    }
 }
 
 fn sum(events: &[Event], selection: Selection) -> Vec<(Option<NodeId>, Metrics)> {
@@ -29,14 +43,13 @@ fn of(sites: &[(Option<NodeId>, Metrics)], node: u32) -> Metrics {
 
 #[test]
 fn temporary_means_freed_before_the_threads_next_allocation() {
-    use Block::Number;
     let sites = sum(
         &[
-            event(MALLOC, 1, 1, 10, Number(0), 8),
-            event(MALLOC, 2, 2, 11, Number(1), 8), // another thread's does not matter
-            event(FREE, 3, 2, 12, Number(0), 0),   // whoever frees
-            event(MALLOC, 4, 2, 13, Number(2), 8),
-            event(FREE, 5, 2, 12, Number(1), 0),
+            event(MALLOC, 1, 1, 10, number(0), 8),
+            event(MALLOC, 2, 2, 11, number(1), 8), // another thread's does not matter
+            event(FREE, 3, 2, 12, number(0), 0),   // whoever frees
+            event(MALLOC, 4, 2, 13, number(2), 8),
+            event(FREE, 5, 2, 12, number(1), 0),
             event(FREE, 6, 2, 12, Block::Null, 0),
         ],
         Selection::default(),
@@ -51,15 +64,14 @@ fn temporary_means_freed_before_the_threads_next_allocation() {
 
 #[test]
 fn a_reallocation_counts_once() {
-    use Block::Number;
     let half = Op::REALLOC.release_half();
     let sites = sum(
         &[
-            event(Op::REALLOC, 1, 1, 10, Number(0), 8), // of a null pointer
-            event(half, 2, 1, 11, Number(0), 0),
-            event(MALLOC, 3, 2, 12, Number(1), 1), // between the halves
-            event(Op::REALLOC, 4, 1, 11, Number(2), 100),
-            event(half, 5, 1, 11, Number(2), 0),
+            event(Op::REALLOC, 1, 1, 10, number(0), 8), // of a null pointer
+            event(half, 2, 1, 11, number(0), 0),
+            event(MALLOC, 3, 2, 12, number(1), 1), // between the halves
+            event(Op::REALLOC, 4, 1, 11, number(2), 100),
+            event(half, 5, 1, 11, number(2), 0),
             event(Op::REALLOC, 6, 1, 11, Block::Null, 0), // to nothing
         ],
         Selection::default(),
@@ -73,12 +85,11 @@ fn a_reallocation_counts_once() {
 
 #[test]
 fn a_window_knows_what_was_live_before() {
-    use Block::Number;
     let events = [
-        event(MALLOC, 1, 1, 10, Number(0), 8),
-        event(MALLOC, 5, 1, 11, Number(1), 16),
-        event(FREE, 6, 1, 12, Number(0), 0),
-        event(FREE, 9, 1, 12, Number(1), 0),
+        event(MALLOC, 1, 1, 10, number(0), 8),
+        event(MALLOC, 5, 1, 11, number(1), 16),
+        event(FREE, 6, 1, 12, number(0), 0),
+        event(FREE, 9, 1, 12, number(1), 0),
     ];
     let sites = sum(&events, Selection { from: 5, to: 6, ..Selection::default() });
     assert_eq!((of(&sites, 10).new_blocks, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
@@ -93,13 +104,12 @@ fn a_window_knows_what_was_live_before() {
 
 #[test]
 fn of_some_threads_and_sizes_the_peak_is_their_share() {
-    use Block::Number;
     let events = [
-        event(MALLOC, 1, 1, 10, Number(0), 8),
-        event(MALLOC, 2, 2, 11, Number(1), 100),
-        event(MALLOC, 3, 1, 12, Number(2), 200), // the peak
-        event(FREE, 4, 1, 13, Number(1), 0),
-        event(MALLOC, 5, 1, 10, Number(3), 16),
+        event(MALLOC, 1, 1, 10, number(0), 8),
+        event(MALLOC, 2, 2, 11, number(1), 100),
+        event(MALLOC, 3, 1, 12, number(2), 200), // the peak
+        event(FREE, 4, 1, 13, number(1), 0),
+        event(MALLOC, 5, 1, 10, number(3), 16),
         event(FREE, 6, 1, 13, Block::Null, 0),
     ];
     let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
@@ -114,12 +124,11 @@ fn of_some_threads_and_sizes_the_peak_is_their_share() {
 
 #[test]
 fn pools_of_threads_that_do_not_count() {
-    use Block::Number;
     let events = [
-        event(MALLOC, 1, 1, 10, Number(0), 1000),
-        event(Op::LEND, 2, 2, 30, Number(0), 0),
-        event(Op::POOL_ALLOC, 2, 2, 30, Number(1), 300),
-        event(Op::POOL_FREE, 3, 1, 40, Number(1), 0),
+        event(MALLOC, 1, 1, 10, number(0), 1000),
+        event(Op::LEND, 2, 2, 30, number(0), 0),
+        event(Op::POOL_ALLOC, 2, 2, 30, number(1), 300),
+        event(Op::POOL_FREE, 3, 1, 40, number(1), 0),
     ];
     for (until, threads, expected) in [
         (3, 1, &[(10, 700, 0)][..]),
@@ -137,21 +146,20 @@ fn pools_of_threads_that_do_not_count() {
 
 #[test]
 fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
-    use Block::Number;
-    let lend = |time, of| event(Op::LEND, time, 1, 30, Number(of), 0);
-    let hand_out = |time, node, number, size| event(Op::POOL_ALLOC, time, 1, node, Number(number), size);
+    let lend = |time, of| event(Op::LEND, time, 1, 30, number(of), 0);
+    let hand_out = |time, node, block, size| event(Op::POOL_ALLOC, time, 1, node, number(block), size);
     let events = [
-        event(MALLOC, 1, 1, 10, Number(0), 1000), // the chunk: the peak
+        event(MALLOC, 1, 1, 10, number(0), 1000), // the chunk: the peak
         lend(2, 0),
         hand_out(2, 30, 1, 300),
         lend(3, 0),
         hand_out(3, 31, 2, 500), // as much is live, but more of it handed out
-        event(Op::POOL_FREE, 4, 1, 40, Number(1), 0),
-        event(MALLOC, 5, 1, 11, Number(3), 7), // more is live
+        event(Op::POOL_FREE, 4, 1, 40, number(1), 0),
+        event(MALLOC, 5, 1, 11, number(3), 7), // more is live
         lend(6, 0),
-        event(Op::POOL_REALLOC.release_half(), 6, 1, 31, Number(2), 0),
-        event(Op::POOL_REALLOC, 6, 1, 31, Number(4), 600),
-        event(FREE, 7, 1, 12, Number(3), 0),
+        event(Op::POOL_REALLOC.release_half(), 6, 1, 31, number(2), 0),
+        event(Op::POOL_REALLOC, 6, 1, 31, number(4), 600),
+        event(FREE, 7, 1, 12, number(3), 0),
         hand_out(8, 32, 5, 50), // of memory that nobody lends
     ];
     let until = |count: usize| sum(&events[..count], Selection::default());
@@ -178,15 +186,14 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
 
 #[test]
 fn the_allocating_site_is_charged_for_releases_and_faults() {
-    use Block::Number;
     let half = Op::REALLOC.release_half();
     let events = [
-        Event { duration: 10, ..event(MALLOC, 1, 1, 10, Number(0), 8) },
-        Event { duration: 10, ..event(MALLOC, 2, 1, 10, Number(1), 8) },
-        Event { duration: 5, ..event(FREE, 3, 1, 12, Number(0), 0) },
-        event(half, 4, 1, 13, Number(1), 0),
-        Event { duration: 7, ..event(Op::REALLOC, 4, 1, 13, Number(2), 64) },
-        Event { duration: 3, ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
+        Event { duration: Units(10), ..event(MALLOC, 1, 1, 10, number(0), 8) },
+        Event { duration: Units(10), ..event(MALLOC, 2, 1, 10, number(1), 8) },
+        Event { duration: Units(5), ..event(FREE, 3, 1, 12, number(0), 0) },
+        event(half, 4, 1, 13, number(1), 0),
+        Event { duration: Units(7), ..event(Op::REALLOC, 4, 1, 13, number(2), 64) },
+        Event { duration: Units(3), ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
     ];
     let cost = |kind, amount, inside| Cost {
         time: 2,
@@ -236,10 +243,10 @@ proptest! {
         let mut at_peak: Vec<(u64, u32, u64)> = Vec::new();
         for (time, (site, size, pick)) in steps.into_iter().enumerate() {
             if site == 4 && !live.is_empty() {
-                let (number, ..) = live.remove(pick % live.len());
-                events.push(event(FREE, time as u64, 1, 50, Block::Number(number), 0));
+                let (block, ..) = live.remove(pick % live.len());
+                events.push(event(FREE, time as u64, 1, 50, number(block), 0));
             } else {
-                events.push(event(MALLOC, time as u64, 1, 10 + site, Block::Number(next), size));
+                events.push(event(MALLOC, time as u64, 1, 10 + site, number(next), size));
                 live.push((next, 10 + site, size));
                 next += 1;
                 let now: u64 = live.iter().map(|block| block.2).sum();

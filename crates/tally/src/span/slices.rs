@@ -107,7 +107,7 @@ struct Open {
 
 impl Cutter<'_> {
     fn push(&mut self, event: &Event, cuts: &[u64]) {
-        let time = event.time;
+        let time = event.time.0;
         // Most events belong where the one before does: that is seen without a search.
         let goes_on = |open: &Open| open.times.1 == time || open.place == place(cuts, time);
         match &mut self.open {

@@ -6,7 +6,7 @@ use crate::{Everything, Scan, Tally, Threads};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::event::Block;
 use memtoll_trace::histogram::Histogram;
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::scanned::Scanned;
 use memtoll_trace::unreadable::Unreadable;
@@ -102,11 +102,21 @@ impl Program {
     #[allow(clippy::too_many_arguments, reason = "the fields of an event")]
     fn detailed(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64, detail: u16) {
         let (time, node, thread) = (self.time, NodeId::new(node), ThreadNo::new(thread).unwrap());
-        self.events.push(Event { time, duration: size % 7, size, address, block, node, thread, detail, op });
+        self.events.push(Event {
+            time: Units(time),
+            duration: Units(size % 7),
+            size: Bytes(size),
+            address: Address(address),
+            block,
+            node,
+            thread,
+            detail,
+            op,
+        });
     }
 
     fn acquire(&mut self, op: Op, thread: u32, node: u32, size: u64) {
-        let block = Block::Number(self.blocks);
+        let block = Block::Number(BlockNo(self.blocks));
         self.live.push(self.blocks);
         self.blocks += 1;
         self.event(op, thread, node, block, size, 0x1000);
@@ -120,11 +130,11 @@ impl Program {
             (0..=5, _) => self.acquire(MALLOC, thread, node, size),
             (6..=10, Some(live)) => {
                 let number = self.live.swap_remove(live);
-                self.event(FREE, thread, node, Block::Number(number), 0, 0);
+                self.event(FREE, thread, node, Block::Number(BlockNo(number)), 0, 0);
             }
             (11, Some(live)) if self.reallocating.iter().all(|(of, _)| *of != thread) => {
                 let number = self.live.swap_remove(live);
-                self.event(Op::REALLOC.release_half(), thread, node, Block::Number(number), 0, 0);
+                self.event(Op::REALLOC.release_half(), thread, node, Block::Number(BlockNo(number)), 0, 0);
                 self.reallocating.push((thread, node));
             }
             (12, _) if !self.reallocating.is_empty() => {
@@ -176,11 +186,11 @@ fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(Option<NodeId>, M
         for event in &events[begin..end] {
             recorder.push(event);
             if let Block::Number(number) = event.block {
-                blocks = blocks.max(number + 1);
+                blocks = blocks.max(number.0 + 1);
             }
         }
         let part = &events[begin..end];
-        recorded.times.push((part[0].time, part[part.len() - 1].time));
+        recorded.times.push((part[0].time.0, part[part.len() - 1].time.0));
         let ended = recorder.tally.end_chapter(blocks).unwrap();
         recorded.chapters.push(ended.encode());
         // Some chapters have too many.
@@ -201,7 +211,7 @@ fn scan(events: &[Event], fewest: usize) -> Recorded {
     let mut recorded = Recorded::default();
     for Scanned { blocks: count, times, chapter, parts, patterns, .. } in scan.finish() {
         let of_chapter: Vec<Event> = blocks.by_ref().take(count).flatten().copied().collect();
-        assert_eq!(times, (of_chapter[0].time, of_chapter[of_chapter.len() - 1].time));
+        assert_eq!(times, (of_chapter[0].time.0, of_chapter[of_chapter.len() - 1].time.0));
         recorded.times.push(times);
         recorded.events.push(of_chapter);
         recorded.chapters.push(chapter);
@@ -236,10 +246,10 @@ fn released(events: &[Event], selection: Selection) -> BTreeMap<Option<NodeId>, 
             Effect::Acquire => drop(live.insert(number, *event)),
             Effect::Release => {
                 let Some(begin) = live.remove(&number) else { continue };
-                if (selection.from..=selection.to).contains(&event.time) {
+                if (selection.from..=selection.to).contains(&event.time.0) {
                     let (lifetimes, cells) = counted.entry(begin.node).or_default();
-                    lifetimes.count(event.time - begin.time);
-                    cells.count(begin.size, event.time - begin.time);
+                    lifetimes.count((event.time - begin.time).0);
+                    cells.count(begin.size.0, (event.time - begin.time).0);
                 }
             }
             Effect::Lend | Effect::Other => {}

@@ -8,7 +8,7 @@ use super::Tally;
 use crate::Select;
 use memtoll_trace::chapter::{Extents, Mapped};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo};
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::PeakWithMappings;
 use rustc_hash::FxHashMap;
@@ -209,44 +209,44 @@ impl OwnMappings {
     fn changes(&mut self, event: &Event) -> u64 {
         let Event { op, address, size, thread, detail, .. } = *event;
         // What is given back are whole pages. What is asked for may be less: it is shown as it was asked for.
-        let (asked, end) = (address.saturating_add(size), address.saturating_add(whole_pages(size)));
+        let (asked, end) = (address.saturating_add(size), address.saturating_add(Bytes(whole_pages(size.0))));
         if let Some(opens) = op.opens(detail) {
             let turns = [(Closed, Touched), (Reserved, Untouched)];
             let turn = |own: &mut OwnMappings, (closed, open)| match opens {
-                true => own.turn(closed, open, address, end),
+                true => own.turn(closed, open, address.0, end.0),
                 false => {
-                    own.turn(open, closed, address, end);
+                    own.turn(open, closed, address.0, end.0);
                     0
                 }
             };
             return turns.into_iter().map(|kinds| turn(self, kinds)).sum();
         }
         match op.fills(detail) {
-            Some(true) => self.touch(address, end, op == Op::TOUCHED && detail != 0),
+            Some(true) => self.touch(address.0, end.0, op == Op::TOUCHED && detail != 0),
             Some(false) => {
-                self.turn(Touched, Untouched, address, end);
-                self.turn(Closed, Reserved, address, end);
+                self.turn(Touched, Untouched, address.0, end.0);
+                self.turn(Closed, Reserved, address.0, end.0);
             }
             None => {}
         }
         match op {
             _ if op == Op::MREMAP.release_half() => {
                 for kind in &mut self.kinds {
-                    let parts = kind.take(address, end);
+                    let parts = kind.take(address.0, end.0);
                     if !parts.is_empty() {
-                        let part = |(from, to): &(u64, u64)| (from - address, to - from);
+                        let part = |(from, to): &(u64, u64)| (from - address.0, to - from);
                         kind.moving.insert(thread, parts.iter().map(part).collect());
                     }
                 }
             }
             // A file, or memory that was not seen before, stays what it is when it moves, and so does what is reserved.
-            Op::MREMAP => self.moves(thread, address, asked, end),
+            Op::MREMAP => self.moves(thread, address.0, asked.0, end.0),
             Op::MMAP | Op::MMAP64 | Op::MUNMAP => {
-                self.kinds.iter_mut().for_each(|kind| _ = kind.take(address, end));
+                self.kinds.iter_mut().for_each(|kind| _ = kind.take(address.0, end.0));
                 match op {
-                    _ if op.populates(detail) => self.of(Touched).put(address, asked),
-                    _ if op.maps_memory(detail) => self.of(Untouched).put(address, asked),
-                    _ if op.reserves(detail) => self.of(Reserved).put(address, end),
+                    _ if op.populates(detail) => self.of(Touched).put(address.0, asked.0),
+                    _ if op.maps_memory(detail) => self.of(Untouched).put(address.0, asked.0),
+                    _ if op.reserves(detail) => self.of(Reserved).put(address.0, end.0),
                     _ => {}
                 }
             }
@@ -336,27 +336,27 @@ impl<S: Select> Tally<S> {
         }
         let peak = self.peak_with_mappings();
         let opened = self.own.get_or_insert_with(|| Box::new(OwnMappings::new(peak))).changes(event);
-        self.looks_at_mappings(event.time);
+        self.looks_at_mappings(event.time.0);
         opened
     }
 
     /// A pool hands out a block that does not lie in a block of the heap.
     pub(super) fn handed_out(&mut self, event: &Event) {
         let (Some(own), Block::Number(number)) = (&mut self.own, event.block) else { return };
-        let bytes = own.lends(event.address, event.address.saturating_add(event.size));
+        let bytes = own.lends(event.address.0, event.address.saturating_add(event.size).0);
         if bytes > 0 {
-            own.handed_out.insert(number, bytes);
+            own.handed_out.insert(number.0, bytes);
             own.handed_out_bytes += bytes;
-            self.looks_at_mappings(event.time);
+            self.looks_at_mappings(event.time.0);
         }
     }
 
     /// A block of a pool is no longer live.
     pub(super) fn handed_back(&mut self, event: &Event) {
         let (Some(own), Block::Number(number)) = (&mut self.own, event.block) else { return };
-        if let Some(bytes) = own.handed_out.remove(&number) {
+        if let Some(bytes) = own.handed_out.remove(&number.0) {
             own.handed_out_bytes -= bytes;
-            self.looks_at_mappings(event.time);
+            self.looks_at_mappings(event.time.0);
         }
     }
 
@@ -385,7 +385,7 @@ impl<S: Select> Tally<S> {
 mod tests {
     use super::*;
     use crate::{Aggregator, Selection};
-    use memtoll_trace::ids::NodeId;
+    use memtoll_trace::ids::{Address, BlockNo, NodeId, Units};
     use proptest::prelude::*;
 
     const MALLOC: Op = Op::MALLOC;
@@ -405,7 +405,17 @@ mod tests {
     }
 
     fn event(op: Op, time: u64, block: Block, address: u64, size: u64, detail: u16) -> Event {
-        Event { time, duration: 1, size, address, block, node: NodeId::new(10), thread: ThreadNo::FIRST, detail, op }
+        Event {
+            time: Units(time),
+            duration: Units(1),
+            size: Bytes(size),
+            address: Address(address),
+            block,
+            node: NodeId::new(10),
+            thread: ThreadNo::FIRST,
+            detail,
+            op,
+        }
     }
 
     fn sum(events: &[Event], selection: Selection) -> Aggregator {
@@ -469,7 +479,7 @@ mod tests {
         let events = [
             event(Op::MMAP, 1, Block::None, 0x10000, 0x1800, POPULATED),
             event(Op::MUNMAP, 2, Block::None, 0x10000, 0x1001, 0),
-            event(MALLOC, 3, Block::Number(0), 0x900000, 0x1700, 0),
+            event(MALLOC, 3, Block::Number(BlockNo(0)), 0x900000, 0x1700, 0),
         ];
         assert_eq!(peak(&events, 0), (0, 0x1800, 1));
         assert_eq!(peak(&events, 3), (0x1700, 0, 3));
@@ -548,11 +558,11 @@ mod tests {
                     }
                     5 if !blocks.is_empty() => {
                         let (number, _) = blocks.remove(page % blocks.len());
-                        events.push(event(FREE, time, Block::Number(number), 0, 0, 0));
+                        events.push(event(FREE, time, Block::Number(BlockNo(number)), 0, 0, 0));
                     }
                     _ => {
                         let size = size / 3 + to as u64;
-                        events.push(event(MALLOC, time, Block::Number(time), 0x900000, size, 0));
+                        events.push(event(MALLOC, time, Block::Number(BlockNo(time)), 0x900000, size, 0));
                         blocks.push((time, size));
                     }
                 }

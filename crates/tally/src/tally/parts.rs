@@ -7,7 +7,7 @@ use crate::Select;
 use crate::usual_call::Usual;
 use crate::zeroed_memory::Zeroed;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use rustc_hash::FxHashMap;
@@ -280,21 +280,21 @@ impl<S: Select> Tally<S> {
         counts.events += 1;
         match call {
             Call::Acquired { reallocates } => {
-                counts.allocator_time += event.duration;
+                counts.allocator_time += event.duration.0;
                 counts.new_blocks += u32::from(!reallocates);
                 counts.reallocations += u32::from(reallocates);
             }
             Call::Released { is_charged: false } => {
                 counts.frees += 1;
-                counts.release_balance = counts.release_balance.wrapping_add(event.duration);
+                counts.release_balance = counts.release_balance.wrapping_add(event.duration.0);
             }
             Call::Released { is_charged: true } => {
-                counts.allocator_time += event.duration;
+                counts.allocator_time += event.duration.0;
                 counts.frees += u32::from(event.block != Block::Null);
                 self.called_rarely(key, event.block, call);
             }
             Call::Nothing { .. } => {
-                counts.allocator_time += event.duration;
+                counts.allocator_time += event.duration.0;
                 self.called_rarely(key, event.block, call);
             }
             Call::Other { .. } => {}
@@ -321,13 +321,13 @@ impl<S: Select> Tally<S> {
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
-        counts.lifetime += event.time.saturating_sub(block.time);
+        counts.lifetime += event.time.saturating_sub(Units(block.time)).0;
         counts.temporary += u32::from(is_temporary);
         match is_half {
             true => counts.resized += 1,
             false => {
-                counts.allocator_time += event.duration;
-                counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
+                counts.allocator_time += event.duration.0;
+                counts.release_balance = counts.release_balance.wrapping_sub(event.duration.0);
             }
         }
     }

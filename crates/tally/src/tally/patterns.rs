@@ -19,7 +19,7 @@ use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::histogram::{Histogram, bucket};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, NodeId, ThreadNo, Units};
 use memtoll_trace::pattern::{Growth, Packer, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 
@@ -255,9 +255,9 @@ impl Patterns {
         self.sites.reach(site + 1);
         let site = &mut self.sites[site];
         if site.sizes.length == 0 {
-            site.first = event.time;
+            site.first = event.time.0;
         }
-        site.last = event.time;
+        site.last = event.time.0;
         site.acquiring.insert(event.thread);
         self.counts.count(&mut site.sizes, size);
     }
@@ -269,7 +269,7 @@ impl Patterns {
         let site = &mut self.sites[index];
         site.releasing.insert(event.thread);
         site.released_elsewhere += u64::from(event.thread != block.thread);
-        let lifetime = event.time.saturating_sub(block.time);
+        let lifetime = event.time.saturating_sub(Units(block.time));
         let size = power(block.size());
         if site.released != u32::from(size) + 1 {
             if site.released < FIRST_TABLE {
@@ -277,10 +277,10 @@ impl Patterns {
             }
             let table = (self.sites[index].released).wrapping_sub(FIRST_TABLE) as usize;
             if let Some(table) = self.tables.get_mut(table) {
-                self.counts.count_cell(table, size, power(lifetime));
+                self.counts.count_cell(table, size, power(lifetime.0));
             }
         }
-        self.counts.count(&mut self.sites[index].lifetimes, lifetime);
+        self.counts.count(&mut self.sites[index].lifetimes, lifetime.0);
     }
 
     /// A site releases a block whose size is of another power than those before, or its first one.
@@ -469,7 +469,7 @@ impl<S: Select> Tally<S> {
         if last.block < self.carried_below {
             self.carry_replacement(event.thread, last, site);
         }
-        let is_about_another = event.block != Block::Number(last.block);
+        let is_about_another = event.block != Block::Number(BlockNo(last.block));
         is_about_another.then_some(Replaced { number: last.block, address: last.address, steps })
     }
 }

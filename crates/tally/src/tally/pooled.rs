@@ -4,7 +4,7 @@
 use super::{LiveBlock, MAX_SIZE, OF_OTHERS, SiteIndex, Tally};
 use crate::Select;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo};
 use rustc_hash::FxHashMap;
 
 /// What is known of lending.
@@ -85,22 +85,22 @@ impl<S: Select> Tally<S> {
     pub fn acquire_pooled(&mut self, event: &Event) -> Option<LiveBlock> {
         self.lending.keep_peak(self.peak);
         let lender = self.lending.next.remove(&event.thread);
-        let size = event.size.min(MAX_SIZE);
+        let size = event.size.min(Bytes(MAX_SIZE));
         let loan = match (lender, event.block) {
-            (Some(site), Block::Number(number)) => Some((number, Loan { site, bytes: size })),
+            (Some(site), Block::Number(number)) => Some((number, Loan { site, bytes: size.0 })),
             _ => None,
         };
         if let Some((number, loan)) = loan {
-            self.lending.lenders.insert(number, loan);
+            self.lending.lenders.insert(number.0, loan);
             self.lending.at(loan.site, self.peak).bytes += loan.bytes;
             self.lending.bytes += loan.bytes;
-            self.changes(event.time, self.live_bytes.wrapping_sub(loan.bytes));
+            self.changes(event.time.0, self.live_bytes.wrapping_sub(loan.bytes));
         } else {
             self.handed_out(event);
         }
         let block = self.acquire(event);
-        if self.selection.admits_part(event.thread, size) {
-            let site = block.map_or_else(|| self.site(event, size), |block| block.site.index());
+        if self.selection.admits_part(event.thread, size.0) {
+            let site = block.map_or_else(|| self.site(event, size.0), |block| block.site.index());
             let rare = self.rare(site);
             rare.untimed_charged += 1;
             rare.untimed_made += 1;
@@ -108,7 +108,7 @@ impl<S: Select> Tally<S> {
         // Of all instants with the same live bytes, the one counts at which the most of it is handed out.
         if self.live_bytes == self.peak_bytes && self.lending.bytes > self.lending.bytes_at_peak && self.in_window() {
             self.peak += 1;
-            self.peak_time = event.time;
+            self.peak_time = event.time.0;
             self.lending.keep_peak(self.peak);
         }
         block
@@ -122,11 +122,11 @@ impl<S: Select> Tally<S> {
         let _ = self.release(event, block);
         self.handed_back(event);
         if let Block::Number(number) = event.block
-            && let Some(loan) = self.lending.lenders.remove(&number)
+            && let Some(loan) = self.lending.lenders.remove(&number.0)
         {
             self.lending.at(loan.site, self.peak).bytes -= loan.bytes;
             self.lending.bytes -= loan.bytes;
-            self.changes(event.time, self.live_bytes.wrapping_add(loan.bytes));
+            self.changes(event.time.0, self.live_bytes.wrapping_add(loan.bytes));
         }
         if event.op.is_release_half() || (block.is_none() && matches!(event.block, Block::Number(_))) {
             return;

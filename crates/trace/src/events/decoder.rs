@@ -7,14 +7,14 @@ use super::{EXCESS, EventsHeader, flag, header, reference, thread};
 use crate::Damage;
 use crate::bytes::{Bytes, unzigzag};
 use crate::event::{Block, Event};
-use crate::ids::NodeId;
+use crate::ids::{self, Address, BlockNo, NodeId, Units};
 use crate::op::{Effect, Op};
 
 /// Turns payloads back into events.
 pub struct Decoder {
     guesses: Guesses,
     columns: Unpacked,
-    addresses: Vec<u64>, // of the blocks acquired in this events block
+    addresses: Vec<Address>, // of the blocks acquired in this events block
 }
 
 impl Decoder {
@@ -49,7 +49,7 @@ impl Decoder {
             first_block: header.first_block,
             time: header.first_time,
             last_node: None,
-            last_address: 0,
+            last_address: Address::NULL,
         };
         events.reserve(header.count);
         for _ in 0..header.count {
@@ -68,7 +68,7 @@ impl Default for Decoder {
 /// Where the decoder stands in each column.
 struct Replay<'a> {
     guesses: &'a mut Guesses,
-    addresses: &'a mut Vec<u64>,
+    addresses: &'a mut Vec<Address>,
     flags: Bytes<'a>,
     times: Bytes<'a>,
     durations: Bytes<'a>,
@@ -83,7 +83,7 @@ struct Replay<'a> {
     first_block: u64,
     time: u64,
     last_node: Option<NodeId>,
-    last_address: u64,
+    last_address: Address,
 }
 
 impl Replay<'_> {
@@ -95,12 +95,12 @@ impl Replay<'_> {
         }
         let elapsed = short(&mut self.times, &mut self.excess)?;
         self.time = self.time.checked_add(elapsed).ok_or(Damage::Value("a time beyond all times"))?;
-        let duration = short(&mut self.durations, &mut self.excess)?;
+        let duration = Units(short(&mut self.durations, &mut self.excess)?);
         if flags & flag::RELEASE != 0 { self.release(flags, duration) } else { self.acquire(flags, duration) }
     }
 
     #[inline(always)]
-    fn release(&mut self, flags: u8, duration: u64) -> Result<Event, Damage> {
+    fn release(&mut self, flags: u8, duration: Units) -> Result<Event, Damage> {
         let mut index = u64::MAX; // the block's number, counted from the beginning of this events block
         let block = match self.references.varint()? {
             reference::NULL => Block::Null,
@@ -111,7 +111,7 @@ impl Replay<'_> {
                     .checked_sub(distance - reference::DISTANCE + 1)
                     .ok_or(Damage::Value("a block that never was"))?;
                 index = number.wrapping_sub(self.first_block);
-                Block::Number(number)
+                Block::Number(BlockNo(number))
             }
         };
         let recent = self.guesses.recent(index);
@@ -120,9 +120,9 @@ impl Replay<'_> {
         if !matches!(effect, Effect::Release | Effect::Lend) {
             return Err(Damage::Value("a release that is none"));
         }
-        let mut address = 0;
+        let mut address = Address::NULL;
         if recent.is_some() {
-            address = self.addresses.get(index as usize).copied().unwrap_or(0);
+            address = self.addresses.get(index as usize).copied().unwrap_or(Address::NULL);
         }
         match recent {
             Some(recent) if effect == Effect::Release => self.guesses.note_released(recent, address, number),
@@ -133,11 +133,11 @@ impl Replay<'_> {
                 }
             }
         }
-        Ok(self.make(&site, duration, 0, address, block))
+        Ok(self.make(&site, duration, ids::Bytes::ZERO, address, block))
     }
 
     #[inline(always)]
-    fn acquire(&mut self, flags: u8, duration: u64) -> Result<Event, Damage> {
+    fn acquire(&mut self, flags: u8, duration: Units) -> Result<Event, Damage> {
         let (number, site) = self.site(flags, self.guesses.acquiring_site())?;
         self.guesses.note_acquiring_site(number);
         let effect = site.op().effect();
@@ -146,12 +146,12 @@ impl Replay<'_> {
         }
         let mut size = site.size;
         if flags & flag::SIZE_GUESSED == 0 {
-            size = self.sizes.varint()?;
+            size = ids::Bytes(self.sizes.varint()?);
             self.guesses.sites[number as usize].size = size;
         }
         if flags & flag::NO_ADDRESS != 0 {
             let block = if effect == Effect::Acquire { Block::Null } else { Block::None };
-            return Ok(self.make(&site, duration, size, 0, block));
+            return Ok(self.make(&site, duration, size, Address::NULL, block));
         }
         let guessed = flags & flag::ADDRESS_GUESSED != 0;
         let address = if guessed {
@@ -163,16 +163,16 @@ impl Replay<'_> {
         if effect == Effect::Acquire {
             self.guesses.note_acquired(number, size, guessed);
             self.last_address = address;
-            block = Block::Number(self.first_block + self.addresses.len() as u64);
+            block = Block::Number(BlockNo(self.first_block + self.addresses.len() as u64));
             self.addresses.push(address);
         }
         Ok(self.make(&site, duration, size, address, block))
     }
 
     #[inline(always)]
-    fn make(&self, site: &Site, duration: u64, size: u64, address: u64, block: Block) -> Event {
+    fn make(&self, site: &Site, duration: Units, size: ids::Bytes, address: Address, block: Block) -> Event {
         Event {
-            time: self.time,
+            time: Units(self.time),
             duration,
             size,
             address,
@@ -209,13 +209,13 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn address(&mut self) -> Result<u64, Damage> {
+    fn address(&mut self) -> Result<Address, Damage> {
         let code = self.distances.varint()?;
         let mut distance = unzigzag(code >> 1) << 4;
         if code & 1 != 0 {
             distance |= i64::from(self.distances.byte()? & 15);
         }
-        self.last_address = self.last_address.wrapping_add(distance as u64);
+        self.last_address = Address(self.last_address.0.wrapping_add(distance as u64));
         Ok(self.last_address)
     }
 }

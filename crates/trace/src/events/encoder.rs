@@ -7,7 +7,7 @@ use super::site_index::SiteIndex;
 use super::{MAX_EVENTS, flag, reference};
 use crate::bytes::{put_varint, zigzag};
 use crate::event::{Block, Event};
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{Address, BlockNo, NodeId, ThreadNo, Units};
 use crate::op::Effect;
 
 /// Collects events until there is a block full of them.
@@ -15,13 +15,13 @@ pub struct Encoder {
     guesses: Guesses,
     index: SiteIndex,
     columns: Columns,
-    first_time: u64,
-    last_time: u64,
+    first_time: Units,
+    last_time: Units,
     first_thread: ThreadNo,
     first_block: u64,
     blocks: u64,
     last_node: Option<NodeId>,
-    last_address: u64,
+    last_address: Address,
 }
 
 impl Encoder {
@@ -31,13 +31,13 @@ impl Encoder {
             guesses: Guesses::new(),
             index: SiteIndex::new(),
             columns: Columns::new(),
-            first_time: 0,
-            last_time: 0,
+            first_time: Units::ZERO,
+            last_time: Units::ZERO,
             first_thread: ThreadNo::FIRST,
             first_block: 0,
             blocks: 0,
             last_node: None,
-            last_address: 0,
+            last_address: Address::NULL,
         }
     }
 
@@ -75,7 +75,7 @@ impl Encoder {
         self.first_thread = event.thread;
         self.first_block = self.blocks;
         self.last_node = None;
-        self.last_address = 0;
+        self.last_address = Address::NULL;
     }
 
     /// Adds one event. Times must not decrease, block numbers must be those of the order of acquisitions, and the encoder
@@ -99,9 +99,9 @@ impl Encoder {
             put_varint(self.columns.integers(Column::Thread), u64::from(event.thread.get()));
             self.guesses.switch_thread(event.thread);
         }
-        self.columns.put_short(Column::Time, event.time - self.last_time);
+        self.columns.put_short(Column::Time, (event.time - self.last_time).0);
         self.last_time = event.time;
-        self.columns.put_short(Column::Duration, event.duration);
+        self.columns.put_short(Column::Duration, event.duration.0);
         flags |= match effect {
             Effect::Release | Effect::Lend => self.release(event, effect),
             Effect::Acquire | Effect::Other => self.acquire(event, effect),
@@ -113,7 +113,7 @@ impl Encoder {
     fn release(&mut self, event: &Event, effect: Effect) -> u8 {
         let mut recent = None;
         let refers_to = match event.block {
-            Block::Number(number) => {
+            Block::Number(BlockNo(number)) => {
                 recent = self.guesses.recent(number.wrapping_sub(self.first_block));
                 self.blocks.wrapping_sub(number + 1) + reference::DISTANCE
             }
@@ -144,9 +144,9 @@ impl Encoder {
             flags |= flag::SIZE_GUESSED;
         } else {
             *last_size = event.size;
-            put_varint(self.columns.integers(Column::Size), event.size);
+            put_varint(self.columns.integers(Column::Size), event.size.0);
         }
-        if event.address == 0 {
+        if event.address.is_null() {
             return flags | flag::NO_ADDRESS;
         }
         let guessed = self.guesses.address(event.size) == Some(event.address);
@@ -196,9 +196,9 @@ impl Encoder {
 
     /// The distance from the last address, in units of 16 bytes; bit 0 says that a byte with the rest follows.
     #[inline(never)]
-    fn put_address(&mut self, address: u64) {
+    fn put_address(&mut self, address: Address) {
         let column = self.columns.integers(Column::Address);
-        let distance = address.wrapping_sub(self.last_address) as i64;
+        let distance = address.0.wrapping_sub(self.last_address.0) as i64;
         let sixteenths = zigzag(distance >> 4) << 1;
         if distance & 15 == 0 {
             put_varint(column, sixteenths);
@@ -212,8 +212,8 @@ impl Encoder {
     /// The waiting events as a payload, appended to `out`. The encoder is then empty.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         put_varint(out, self.len() as u64);
-        put_varint(out, self.first_time);
-        put_varint(out, self.last_time - self.first_time);
+        put_varint(out, self.first_time.0);
+        put_varint(out, (self.last_time - self.first_time).0);
         put_varint(out, self.first_block);
         put_varint(out, u64::from(self.first_thread.get()));
         self.columns.pack(out);

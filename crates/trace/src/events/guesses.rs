@@ -1,6 +1,6 @@
 //! What the next event probably says, from the events before it. Writer and reader do the same steps in the same order.
 
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{Address, Bytes, NodeId, ThreadNo};
 use crate::op::Op;
 
 /// No site: nothing is guessed.
@@ -11,8 +11,8 @@ pub(super) const NO_SITE: u32 = u32::MAX;
 pub(super) struct Site {
     /// See [`site_key`].
     pub key: u64,
-    /// Size in the last event from here, bytes.
-    pub size: u64,
+    /// Size in the last event from here.
+    pub size: Bytes,
     /// Site of the acquisition that followed one from here (of the release, for sites that release).
     next: u32,
     /// Site that released the last block from here.
@@ -28,7 +28,7 @@ pub(super) fn site_key(node: Option<NodeId>, detail: u16, op: Op) -> u64 {
 impl Site {
     /// A site that was not seen before.
     pub fn new(key: u64) -> Site {
-        Site { key, size: 0, next: NO_SITE, release: NO_SITE }
+        Site { key, size: Bytes::ZERO, next: NO_SITE, release: NO_SITE }
     }
 
     /// The stack's node.
@@ -63,7 +63,7 @@ const FREED_DEPTH: usize = 8;
 #[derive(Clone, Copy)]
 struct Freed {
     top: u64,
-    addresses: [u64; FREED_DEPTH],
+    addresses: [Address; FREED_DEPTH],
 }
 
 /// The last sites of a thread.
@@ -94,7 +94,7 @@ impl Guesses {
             last: NOTHING,
             others: Vec::new(),
             recent: Vec::new(),
-            freed: Box::new([Freed { top: 0, addresses: [0; FREED_DEPTH] }; SIZE_CLASSES]),
+            freed: Box::new([Freed { top: 0, addresses: [Address::NULL; FREED_DEPTH] }; SIZE_CLASSES]),
         }
     }
 
@@ -123,8 +123,8 @@ impl Guesses {
 
     /// As allocators round sizes up; glibc's classes. Others' are coarser, which costs guesses but nothing else.
     #[inline(always)]
-    fn class(size: u64) -> usize {
-        (size.wrapping_add(23) / 16) as usize % SIZE_CLASSES
+    fn class(size: Bytes) -> usize {
+        (size.0.wrapping_add(23) / 16) as usize % SIZE_CLASSES
     }
 
     /// What is known of the block that was acquired as number `index` of this events block.
@@ -150,7 +150,7 @@ impl Guesses {
 
     /// The address of a block of this size.
     #[inline(always)]
-    pub fn address(&self, size: u64) -> Option<u64> {
+    pub fn address(&self, size: Bytes) -> Option<Address> {
         let freed = &self.freed[Self::class(size)];
         (freed.top > 0).then(|| freed.addresses[(freed.top - 1) as usize % FREED_DEPTH])
     }
@@ -166,7 +166,7 @@ impl Guesses {
 
     /// A block is acquired.
     #[inline(always)]
-    pub fn note_acquired(&mut self, site: u32, size: u64, address_was_guessed: bool) {
+    pub fn note_acquired(&mut self, site: u32, size: Bytes, address_was_guessed: bool) {
         let class = Self::class(size);
         self.freed[class].top -= address_was_guessed as u64;
         // Both fit: there are at most MAX_EVENTS sites and SIZE_CLASSES classes.
@@ -175,7 +175,7 @@ impl Guesses {
 
     /// A block from this events block is released.
     #[inline(always)]
-    pub fn note_released(&mut self, recent: Recent, address: u64, site: u32) {
+    pub fn note_released(&mut self, recent: Recent, address: Address, site: u32) {
         if let Some(origin) = self.sites.get_mut(recent.site as usize) {
             origin.release = site;
         }

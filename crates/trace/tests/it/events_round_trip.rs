@@ -2,7 +2,7 @@
 
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder, MAX_EVENTS, MAX_THREADS};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use proptest::prelude::*;
 
@@ -106,6 +106,7 @@ fn run(steps: Vec<(Step, Circumstances)>) -> Vec<Vec<Event>> {
         time += elapsed;
         let events = blocks.last_mut().unwrap();
         let mut push = |op, size, address, block, detail| {
+            let (time, duration, size, address) = (Units(time), Units(duration), Bytes(size), Address(address));
             events.push(Event { time, duration, size, address, block, node, thread, detail, op });
         };
         let pick = |which: usize, live: &mut Vec<(u64, u64)>| match live.len() {
@@ -118,7 +119,7 @@ fn run(steps: Vec<(Step, Circumstances)>) -> Vec<Vec<Event>> {
         match step {
             Step::Acquire { op, size, again, address, detail } => {
                 let address = if again { freed.pop().unwrap_or(address) } else { address };
-                push(op, size, address, Block::Number(next), detail);
+                push(op, size, address, Block::Number(BlockNo(next)), detail);
                 live.push((next, address));
                 next += 1;
             }
@@ -128,25 +129,25 @@ fn run(steps: Vec<(Step, Circumstances)>) -> Vec<Vec<Event>> {
             Step::Map { op, size, address, detail } => push(op, size, address, Block::None, detail),
             Step::Release { which } => {
                 if let Some((number, address)) = pick(which, &mut live) {
-                    push(FREE, 0, if number >= first { address } else { 0 }, Block::Number(number), 0);
+                    push(FREE, 0, if number >= first { address } else { 0 }, Block::Number(BlockNo(number)), 0);
                     freed.push(address);
                 }
             }
             Step::Reallocate { which, size, moves } => {
                 if let Some((number, address)) = pick(which, &mut live) {
                     let known = if number >= first { address } else { 0 };
-                    push(Op::REALLOC.release_half(), 0, known, Block::Number(number), 0);
+                    push(Op::REALLOC.release_half(), 0, known, Block::Number(BlockNo(number)), 0);
                     let address = if moves { address ^ 0x7000 | 16 } else { address };
-                    push(Op::REALLOC, size, address, Block::Number(next), 0);
+                    push(Op::REALLOC, size, address, Block::Number(BlockNo(next)), 0);
                     live.push((next, address));
                     next += 1;
                 }
             }
             Step::HandOut { which, size, address, detail } => {
                 if let Some(&(number, lender)) = live.get(which % live.len().max(1)) {
-                    push(Op::LEND, 0, if number >= first { lender } else { 0 }, Block::Number(number), 0);
+                    push(Op::LEND, 0, if number >= first { lender } else { 0 }, Block::Number(BlockNo(number)), 0);
                 }
-                push(Op::POOL_ALLOC, size, address, Block::Number(next), detail);
+                push(Op::POOL_ALLOC, size, address, Block::Number(BlockNo(next)), detail);
                 live.push((next, address));
                 next += 1;
             }
@@ -184,7 +185,7 @@ fn round_trip(blocks: &[Vec<Event>]) {
         let header = decoder.decode(payload, &mut decoded).unwrap();
         assert_eq!(&decoded, events);
         assert_eq!(header.count, events.len());
-        assert_eq!((header.first_time, header.last_time), (events[0].time, events[events.len() - 1].time));
+        assert_eq!((header.first_time, header.last_time), (events[0].time.0, events[events.len() - 1].time.0));
         assert_eq!(header, memtoll_trace::events::read_header(payload).unwrap());
     }
 }
@@ -213,7 +214,7 @@ proptest! {
             });
             for event in &events {
                 let block = match (event.block, first) {
-                    (Block::Number(number), Some(first)) if number >= first => Block::Number(number - first),
+                    (Block::Number(number), Some(first)) if number >= first => Block::Number(BlockNo(number.0 - first.0)),
                     (Block::Number(_), _) => Block::Unknown,
                     (other, _) => other,
                 };
@@ -235,11 +236,11 @@ proptest! {
 #[test]
 fn a_full_block_of_strangers_comes_back() {
     let event = |i: u64| Event {
-        time: i * 1000,
-        duration: i,
-        size: i * 8,
-        address: 0x1000 + i * 4096 + i % 16,
-        block: Block::Number(i),
+        time: Units(i * 1000),
+        duration: Units(i),
+        size: Bytes(i * 8),
+        address: Address(0x1000 + i * 4096 + i % 16),
+        block: Block::Number(BlockNo(i)),
         node: NodeId::new((i as u32).wrapping_mul(0x9e37_79b9)),
         thread: thread_of(i as u32 % 300 + 1),
         detail: i as u16,
@@ -257,7 +258,17 @@ fn a_thread_beyond_all_numbers_is_damage() {
         let mut encoder = Encoder::new();
         for thread in threads {
             let (block, op, node, thread) = (Block::Unknown, FREE, NodeId::new(8), thread_of(thread));
-            let event = Event { time: 1, duration: 0, size: 0, address: 0, block, node, thread, detail: 0, op };
+            let event = Event {
+                time: Units(1),
+                duration: Units::ZERO,
+                size: Bytes::ZERO,
+                address: Address::NULL,
+                block,
+                node,
+                thread,
+                detail: 0,
+                op,
+            };
             encoder.push(&event);
         }
         let mut payload = Vec::new();

@@ -4,7 +4,7 @@ use memtoll_trace::costs::{self, Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder};
 use memtoll_trace::frame::{BlockKind, Header, MAJOR, MINOR, SIGNATURE_BYTES, signature};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::nodes::{self, Node};
 use memtoll_trace::op::Op;
 use memtoll_trace::writer::Writer;
@@ -85,22 +85,19 @@ fn the_version() {
 #[test]
 fn three_events() {
     let event = |op, time, duration, size, address, block| Event {
-        time,
-        duration,
-        size,
-        address,
-        block,
+        time: Units(time),
+        duration: Units(duration),
+        size: Bytes(size),
+        address: Address(address),
+        block: Block::Number(BlockNo(block)),
         node: NodeId::new(8),
         thread: ThreadNo::FIRST,
         detail: 0,
         op,
     };
     let (malloc, free) = (Op::MALLOC, Op::FREE);
-    let events = [
-        event(malloc, 100, 3, 32, 0x5000, Block::Number(0)),
-        event(free, 300, 2, 0, 0x5000, Block::Number(0)),
-        event(malloc, 700, 1, 32, 0x5000, Block::Number(1)),
-    ];
+    let events =
+        [event(malloc, 100, 3, 32, 0x5000, 0), event(free, 300, 2, 0, 0x5000, 0), event(malloc, 700, 1, 32, 0x5000, 1)];
     let mut encoder = Encoder::new();
     events.iter().for_each(|event| encoder.push(event));
     let mut payload = Vec::new();

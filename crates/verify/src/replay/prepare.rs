@@ -7,7 +7,7 @@ use super::script::{Do, Script, Step};
 use super::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -188,14 +188,14 @@ impl Preparing<'_> {
             let Block::Number(block) = event.block else { return Ok(()) };
             if event.op.effect() == Effect::Acquire {
                 changes.of(nodes.node(event.node));
-                blocks.insert(block, (thread, event.size));
-                touched.acquire(event.node, event.address, event.size);
-                live = live.saturating_add(event.size);
+                blocks.insert(block.0, (thread, event.size.0));
+                touched.acquire(event.node, event.address.0, event.size.0);
+                live = live.saturating_add(event.size.0);
                 *peak = live.max(*peak);
-            } else if let Some((by, size)) = blocks.remove(&block) {
+            } else if let Some((by, size)) = blocks.remove(&block.0) {
                 live = live.saturating_sub(size);
                 if by != thread {
-                    shared.insert(block);
+                    shared.insert(block.0);
                 }
             }
             Ok(())
@@ -279,8 +279,9 @@ impl<'a, W: Write> Writing<'a, W> {
             let window = self.window_of(event);
             self.enter(thread, window)?;
             if let Some(pace) = self.of.plan.pace {
-                let from = event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { 0 });
-                let at = clock.seconds(from.saturating_sub(began)) * 1e9 * pace;
+                let from =
+                    event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { Units::ZERO });
+                let at = clock.seconds(from.saturating_sub(Units(began)).0) * 1e9 * pace;
                 self.pause(thread, at)?;
                 self.busy[thread as usize] = at;
             }
@@ -315,7 +316,7 @@ impl<'a, W: Write> Writing<'a, W> {
         if calls >= WINDOW || bytes > self.of.peak / PART_OF_PEAK {
             (window, calls, bytes) = (window + 1, 0, 0);
         }
-        self.window = (window, calls + 1, bytes.saturating_add(event.size));
+        self.window = (window, calls + 1, bytes.saturating_add(event.size.0));
         window
     }
 
@@ -371,9 +372,9 @@ impl<'a, W: Write> Writing<'a, W> {
             };
         };
         let node = self.of.recording.images[self.of.image].node(event.node);
-        let (change, is_shared) = (self.of.changes.of(node), self.of.shared.contains(number));
-        let mut known = Known { is_shared, change, slot: 0, size: event.size, thread };
-        let touched = self.of.touched.share(event.node, event.size);
+        let (change, is_shared) = (self.of.changes.of(node), self.of.shared.contains(number.0));
+        let mut known = Known { is_shared, change, slot: 0, size: event.size.0, thread };
+        let touched = self.of.touched.share(event.node, event.size.0);
         let treatment = self.treatment(&known);
         let old_treatment = old.as_ref().and_then(|old| self.treatment(old));
         self.live += known.size;
@@ -386,7 +387,7 @@ impl<'a, W: Write> Writing<'a, W> {
             self.forget(thread, &old);
         }
         known.slot = self.slot(thread, &known, treatment);
-        let mut step = Step::sized(Do::Malloc, known.slot, event.size, touched);
+        let mut step = Step::sized(Do::Malloc, known.slot, event.size.0, touched);
         match treatment {
             Some(Treatment::LeftOut) => self.counts.left_out += 1,
             Some(pooled) => {
@@ -396,7 +397,7 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.push(thread, step)?;
             }
             None => {
-                self.counts.bytes += event.size;
+                self.counts.bytes += event.size.0;
                 step.what = match () {
                     () if in_place.is_some() => Do::Realloc,
                     () if event.op == Op::CALLOC => Do::Calloc,
@@ -413,7 +414,7 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.push(thread, step)?;
             }
         }
-        self.blocks.insert(number, known);
+        self.blocks.insert(number.0, known);
         if in_place.is_none()
             && let Some(old) = old
         {
@@ -429,7 +430,7 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.counts.null_frees += 1;
                 return self.push(thread, Step::on(Do::FreeNull, 0));
             }
-            Block::Number(number) => self.blocks.remove(&number),
+            Block::Number(number) => self.blocks.remove(&number.0),
             _ => None,
         };
         match known {
