@@ -232,7 +232,7 @@ impl Reader<'_> {
         limit: &Spanned<DeValue>,
     ) -> Result<(), Wrong> {
         let parsed = Limit::parse(limit.get_ref(), memtoll_text::format::Unit::Count)
-            .map_err(|expected| self.wrong(limit.span(), format!("expected {expected}; found {}", found(limit))))?;
+            .map_err(|expected| self.wrong(limit.span(), format!("{expected}; found {}", found(limit))))?;
         let line = (self.line)(key);
         self.budget.entries.push(Entry { scope, what: What::Findings, rule, limit: parsed, line });
         Ok(())
@@ -269,9 +269,8 @@ impl Reader<'_> {
                 known.extend((kind == Kind::Run).then_some(FINDINGS));
                 return Err(self.wrong(key.span(), unknown(&format!("a limit of a {}", kind.key()), name, &known)));
             };
-            let limit = Limit::parse(value.get_ref(), metric.unit()).map_err(|expected| {
-                self.wrong(value.span(), format!("{name}: expected {expected}; found {}", found(value)))
-            })?;
+            let limit = Limit::parse(value.get_ref(), metric.unit())
+                .map_err(|expected| self.wrong(value.span(), format!("{name}: {expected}; found {}", found(value))))?;
             let (scope, line) = (scope.clone(), (self.line)(key.span()));
             self.budget.entries.push(Entry { scope, what: What::Metric(metric), rule: None, limit, line });
         }

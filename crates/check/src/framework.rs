@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Who runs tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,49 @@ pub struct Test {
     pub skip_code: Option<i32>,
 }
 
+/// Why tests cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotListed {
+    /// There are no words.
+    #[error("there is no test program")]
+    Nothing,
+    /// The program cannot be read.
+    #[error("{}: {error}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The program has no framework that is known.
+    #[error("{} is no program of GoogleTest, Catch2 or Rust's test harness, and neither cargo nor ctest", .0.display())]
+    Framework(PathBuf),
+    /// The program cannot be run.
+    #[error("cannot run \"{command}\": {error}")]
+    Run {
+        /// Its words.
+        command: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The program ends badly instead.
+    #[error("\"{command}\" does not list tests: {status}: {said}")]
+    Failed {
+        /// Its words.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last line of its standard error.
+        said: String,
+    },
+    /// ctest prints something else.
+    #[error("expected what ctest --show-only=json-v1 prints, found: {0}")]
+    CTest(#[from] serde_json::Error),
+    /// A test of ctest has no command.
+    #[error("the test {0} has no program: is it built?")]
+    Unbuilt(String),
+}
+
 /// Parts of programs' files that only programs with that framework have: those that are least likely to mean something else
 /// first.
 const MARKS: [(&str, Framework); 5] = [
@@ -54,29 +98,24 @@ const MARKS: [(&str, Framework); 5] = [
 /// listing its tests might run them all.
 ///
 /// # Errors
-/// The program cannot be read, or has no framework that is known: a statement for the user.
-pub fn framework(program: &Path) -> Result<Framework, String> {
+/// The program cannot be read, or has no framework that is known.
+pub fn framework(program: &Path) -> Result<Framework, NotListed> {
     match program.file_name().and_then(OsStr::to_str) {
         Some("ctest" | "ctest3") => return Ok(Framework::CTest),
         Some("cargo") => return Ok(Framework::Cargo),
         _ => {}
     }
-    let bytes = std::fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
+    let bytes = std::fs::read(program).map_err(|error| NotListed::Program { program: program.to_owned(), error })?;
     let found = MARKS.iter().find(|(mark, _)| memchr::memmem::find(&bytes, mark.as_bytes()).is_some());
-    found.map(|(_, framework)| *framework).ok_or_else(|| {
-        format!(
-            "{} is no program of GoogleTest, Catch2 or Rust's test harness, and neither cargo nor ctest",
-            program.display()
-        )
-    })
+    found.map(|(_, framework)| *framework).ok_or_else(|| NotListed::Framework(program.to_owned()))
 }
 
 /// The tests of a command, which says what a user would to run all of them.
 ///
 /// # Errors
-/// They cannot be listed: a statement for the user.
-pub fn list(words: &[OsString]) -> Result<Vec<Test>, String> {
-    let program = words.first().map(PathBuf::from).ok_or("there is no test program")?;
+/// They cannot be listed.
+pub fn list(words: &[OsString]) -> Result<Vec<Test>, NotListed> {
+    let program = words.first().map(PathBuf::from).ok_or(NotListed::Nothing)?;
     match framework(&program)? {
         Framework::GoogleTest => {
             let names = google_test(&ask(words, &["--gtest_list_tests"], Ends::Well)?);
@@ -114,18 +153,18 @@ enum Ends {
 }
 
 /// What a command prints with some more arguments.
-fn ask(words: &[OsString], more: &[&str], ends: Ends) -> Result<String, String> {
+fn ask(words: &[OsString], more: &[&str], ends: Ends) -> Result<String, NotListed> {
     let shown = || {
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         words.chain(more.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>().join(" ")
     };
-    let (program, arguments) = words.split_first().ok_or("there is no test program")?;
+    let (program, arguments) = words.split_first().ok_or(NotListed::Nothing)?;
     let output = Command::new(program).args(arguments).args(more).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("cannot run \"{}\": {error}", shown()))?;
+    let output = output.map_err(|error| NotListed::Run { command: shown(), error })?;
     if !output.status.success() && ends == Ends::Well {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().last().unwrap_or_default();
-        return Err(format!("\"{}\" does not list tests: {}: {said}", shown(), output.status));
+        let said = said.lines().last().unwrap_or_default().to_owned();
+        return Err(NotListed::Failed { command: shown(), status: output.status, said });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -167,8 +206,8 @@ fn catch_escaped(name: &str) -> String {
     text
 }
 
-fn libtest(words: &[OsString]) -> Result<Vec<Test>, String> {
-    let list = |more: &[&str]| -> Result<Vec<String>, String> {
+fn libtest(words: &[OsString]) -> Result<Vec<Test>, NotListed> {
+    let list = |more: &[&str]| -> Result<Vec<String>, NotListed> {
         let listed = ask(words, &[&["--list", "--format", "terse"], more].concat(), Ends::Well)?;
         Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     };
@@ -208,7 +247,7 @@ struct Profile {
 }
 
 /// Builds what `cargo test` runs, and lists the tests of each program.
-fn cargo(words: &[OsString]) -> Result<Vec<Test>, String> {
+fn cargo(words: &[OsString]) -> Result<Vec<Test>, NotListed> {
     let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (build, filters) = words.split_at(at);
     let built = ask(build, &["--no-run", "--message-format=json"], Ends::Well)?;
@@ -260,9 +299,8 @@ fn exit_code(value: &serde_json::Value) -> Option<i32> {
 }
 
 /// What `ctest --show-only=json-v1` prints.
-fn ctest(listed: &str) -> Result<Vec<Test>, String> {
-    let listed: Listed = serde_json::from_str(listed)
-        .map_err(|error| format!("expected what ctest --show-only=json-v1 prints, found: {error}"))?;
+fn ctest(listed: &str) -> Result<Vec<Test>, NotListed> {
+    let listed: Listed = serde_json::from_str(listed)?;
     let mut tests = Vec::new();
     for Listing { name, command, properties } in listed.tests {
         let value = |key: &str| properties.iter().find(|property| property.name == key).map(|property| &property.value);
@@ -271,7 +309,7 @@ fn ctest(listed: &str) -> Result<Vec<Test>, String> {
             continue;
         }
         if command.is_empty() {
-            return Err(format!("the test {name} has no program: is it built?"));
+            return Err(NotListed::Unbuilt(name));
         }
         let variables = value("ENVIRONMENT").and_then(|value| value.as_array()).into_iter().flatten();
         let pair = |text: &str| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -311,8 +349,8 @@ mod tests {
         assert_eq!((tests[0].name.as_str(), tests[0].directory.as_deref()), ("one", Some(Path::new("/w"))));
         assert_eq!(tests[0].environment, [("A".to_owned(), "1=2".to_owned())]);
         assert_eq!(tests[0].command, ["/t", "x"]);
-        assert!(ctest(r#"{"tests": [{"name": "two"}]}"#).unwrap_err().contains("is it built?"));
-        assert!(ctest("no").is_err());
+        assert!(matches!(ctest(r#"{"tests": [{"name": "two"}]}"#), Err(NotListed::Unbuilt(name)) if name == "two"));
+        assert!(matches!(ctest("no"), Err(NotListed::CTest(_))));
         let listed = r#"{"tests": [{"name": "off", "properties": [{"name": "DISABLED", "value": true}]},
             {"name": "bad", "command": ["/t"], "properties": [{"name": "WILL_FAIL", "value": true}]},
             {"name": "may", "command": ["/t"], "properties": [{"name": "SKIP_RETURN_CODE", "value": 77}]}]}"#;
@@ -323,6 +361,6 @@ mod tests {
 
     #[test]
     fn this_program_is_one_of_rust_though_it_names_the_others() {
-        assert_eq!(framework(&std::env::current_exe().unwrap()), Ok(Framework::Libtest));
+        assert_eq!(framework(&std::env::current_exe().unwrap()).unwrap(), Framework::Libtest);
     }
 }

@@ -24,4 +24,5 @@ pub mod nearest;
 pub mod sarif;
 pub mod suite;
 pub mod text;
+pub mod unknown;
 pub mod verdict;

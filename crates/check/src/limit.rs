@@ -54,6 +54,11 @@ fn parse_value(unit: Unit, text: &str) -> Option<f64> {
     with_unit.or_else(plain).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
+/// What stands where no limit in this unit does: says what would be one.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("expected {}, or more than the baseline such as \"+5 %\"", examples(*.0))]
+pub struct Expected(Unit);
+
 /// A limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
@@ -86,8 +91,8 @@ impl Limit {
     }
 
     /// From a value of a budget file; else what was expected.
-    pub fn parse(value: &DeValue, unit: Unit) -> Result<Limit, String> {
-        let wrong = || format!("{}, or more than the baseline such as \"+5 %\"", examples(unit));
+    pub fn parse(value: &DeValue, unit: Unit) -> Result<Limit, Expected> {
+        let wrong = || Expected(unit);
         match value {
             DeValue::Integer(number) => {
                 let value = i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| wrong())?;
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
     use toml::de::DeTable;
 
-    fn parse(value: &str, unit: Unit) -> Result<Limit, String> {
+    fn parse(value: &str, unit: Unit) -> Result<Limit, Expected> {
         let text = format!("x = {value}");
         let table = DeTable::parse(&text).unwrap();
         let (_, value) = table.get_ref().iter().next().unwrap();
@@ -154,7 +159,7 @@ mod tests {
             ("\"+x\"", Unit::Count),
             ("[1]", Unit::Bytes),
         ] {
-            let why = parse(text, unit).unwrap_err();
+            let why = parse(text, unit).unwrap_err().to_string();
             assert!(why.contains("such as"), "{text}: {why}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Kind, Metric};
 use crate::nearest;
+use crate::unknown::Unknown;
 use memtoll_advise::{Finding, Wish, advise};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -125,8 +126,8 @@ impl Measured {
     /// How much the recording has of what an entry limits; else why that is unknown.
     ///
     /// # Errors
-    /// It is not in the recording: a statement for the user.
-    pub fn value(&self, entry: &Entry) -> Result<Value, String> {
+    /// It is not in the recording.
+    pub fn value(&self, entry: &Entry) -> Result<Value, Unknown> {
         let metric = match entry.what {
             What::Findings => {
                 let number = self.findings().iter().filter(|finding| entry.is_about(finding.rule)).count();
@@ -163,7 +164,7 @@ impl Measured {
         }
     }
 
-    fn of(&self, metric: Metric, metrics: &Priced, processor: Option<Estimate>) -> Result<Value, String> {
+    fn of(&self, metric: Metric, metrics: &Priced, processor: Option<Estimate>) -> Result<Value, Unknown> {
         evaluate(metric, &Facts::of_sites(metrics, &self.tariff, processor))
     }
 
@@ -180,14 +181,13 @@ impl Measured {
 
     /// That no call site is one of a function or type. Where it may allocate, that is an error: a name that changed would
     /// keep any limit.
-    fn no_match(&self, entry: &Entry) -> Result<String, String> {
+    fn no_match(&self, entry: &Entry) -> Result<String, Unknown> {
         let scope = &entry.scope;
         let frames = &self.recording.frames;
         let functions = || frames.ids().map(|id| qualified_name(Texts::of(frames, id).function));
-        let why = format!("no call site of a {}", scope.shown());
         let is_there = scope.kind == Kind::Function && functions().any(|function| fits_function(&scope.name, function));
         if is_there || entry.limit.is_nothing() {
-            return Ok(why);
+            return Ok(format!("no call site of a {}", scope.shown()));
         }
         let nearest = match scope.kind {
             Kind::Function => nearest::hint(&scope.name, functions()),
@@ -196,7 +196,7 @@ impl Measured {
                 nearest::hint(&scope.name, types.iter().map(String::as_str))
             }
         };
-        Err(format!("{why}{nearest}; correct the name, or allow it nothing (0)"))
+        Err(Unknown::NoMatch { of: scope.shown(), nearest })
     }
 
     /// Calls `take` with each stack of a scope, which is a function or a type, and its sums.
@@ -218,18 +218,18 @@ impl Measured {
         }
     }
 
-    fn between(&self, scope: &Scope) -> Result<Sums, String> {
+    fn between(&self, scope: &Scope) -> Result<Sums, Unknown> {
         let (from, to) = scope.name.split_once("..").unwrap_or((&scope.name, &scope.name));
         let when = When::Marks { from: from.to_owned(), to: to.to_owned() };
-        self.ask(Query { when, ..Query::default() }).map_err(|why| why.to_string())
+        Ok(self.ask(Query { when, ..Query::default() })?)
     }
 
-    fn process(&self, scope: &Scope) -> Result<Sums, String> {
+    fn process(&self, scope: &Scope) -> Result<Sums, Unknown> {
         self.ask(Query { processes: vec![scope.name.clone()], ..Query::default() }).map_err(|_| {
             let programs = self.recording.images.iter().map(memtoll_analysis::names::program);
             let programs: FxHashSet<String> = programs.map(|name| name.to_string()).collect();
             let nearest = nearest::hint(&scope.name, programs.iter().map(String::as_str));
-            format!("the recording has no process \"{}\"{nearest}", scope.name)
+            Unknown::NoProcess { name: scope.name.clone(), nearest }
         })
     }
 
@@ -239,13 +239,13 @@ impl Measured {
     }
 
     /// The run of a region that has most of a metric, and its number, from 1.
-    fn worst_run(&self, scope: &Scope, metric: Metric) -> Result<(usize, &RegionRun), String> {
-        let known = || match self.regions() {
+    fn worst_run(&self, scope: &Scope, metric: Metric) -> Result<(usize, &RegionRun), Unknown> {
+        let there = || match self.regions() {
             [] => "it has none; set them with memtoll.h".to_owned(),
             all => format!("it has: {}", all.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")),
         };
         let region = self.regions().iter().find(|region| region.name == scope.name);
-        let region = region.ok_or_else(|| format!("the recording has no region \"{}\"; {}", scope.name, known()))?;
+        let region = region.ok_or_else(|| Unknown::NoRegion { name: scope.name.clone(), there: there() })?;
         let value = |run: &RegionRun| {
             let value = self.of(metric, &run.metrics, None);
             value.map_or(f64::MIN, |value| value.estimate.value)
@@ -255,7 +255,7 @@ impl Measured {
         let worst = runs.rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
         let (index, run) = worst.ok_or_else(|| {
             let often = memtoll_text::format::often(region.runs.len() as u64);
-            format!("region {} ran {often}; {} do not count", scope.name, scope.after)
+            Unknown::TooFewRuns { name: scope.name.clone(), often, after: scope.after }
         })?;
         Ok((index + 1, run))
     }
@@ -299,8 +299,8 @@ impl Measured {
     }
 }
 
-fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, String> {
-    let estimate = metric.value(facts).map_err(str::to_owned)?;
+fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, Unknown> {
+    let estimate = metric.value(facts).map_err(Unknown::Metric)?;
     Ok(Value { estimate, note: None })
 }
 

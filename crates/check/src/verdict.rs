@@ -9,6 +9,7 @@ use crate::budget::{Budget, Entry, What};
 use crate::limit::Limit;
 use crate::measured::Measured;
 use crate::metric::Steadiness;
+use crate::unknown::Unknown;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::student_t;
@@ -115,7 +116,7 @@ fn judge_one(entry: &Entry, measured: &[Measured], baseline: &[Measured]) -> Jud
     let mut judged = Judged::unknown(entry);
     if let Err(why) = compare(&mut judged, measured, baseline) {
         judged.verdict = Verdict::Unknown;
-        judged.note = Some(why);
+        judged.note = Some(why.to_string());
     }
     if judged.verdict == Verdict::Broken {
         judged.lines = blame(entry, measured, baseline);
@@ -123,14 +124,14 @@ fn judge_one(entry: &Entry, measured: &[Measured], baseline: &[Measured]) -> Jud
     judged
 }
 
-fn compare(judged: &mut Judged, measured: &[Measured], baseline: &[Measured]) -> Result<(), String> {
+fn compare(judged: &mut Judged, measured: &[Measured], baseline: &[Measured]) -> Result<(), Unknown> {
     let entry = judged.entry.clone();
     let (now, note) = of_runs(&entry, measured)?;
     (judged.measured, judged.note) = (Some(now), note);
     if !baseline.is_empty() {
         match of_runs(&entry, baseline) {
             Ok((before, _)) => judged.baseline = Some(before),
-            Err(why) if entry.limit.is_relative() => return Err(format!("in the baseline: {why}")),
+            Err(why) if entry.limit.is_relative() => return Err(Unknown::Baseline(Box::new(why))),
             Err(_) => {}
         }
     }
@@ -138,14 +139,14 @@ fn compare(judged: &mut Judged, measured: &[Measured], baseline: &[Measured]) ->
     // What is missing may be anything; what is there and too much stays too much.
     let damaged = measured.iter().chain(baseline).find_map(Measured::damage);
     match damaged {
-        Some(what) if judged.verdict != Verdict::Broken => Err(what.clone()),
+        Some(what) if judged.verdict != Verdict::Broken => Err(Unknown::Damaged(what.clone())),
         _ => Ok(()),
     }
 }
 
 /// Sets what is allowed, and whether `now` keeps to it.
-fn decide(judged: &mut Judged, now: Estimate) -> Result<(), String> {
-    let before = || judged.baseline.ok_or("the limit is relative, and there is no baseline: give one with --baseline");
+fn decide(judged: &mut Judged, now: Estimate) -> Result<(), Unknown> {
+    let before = || judged.baseline.ok_or(Unknown::NoBaseline);
     let allowed = match judged.entry.limit {
         Limit::AtMost(value) => Estimate::exact(value),
         Limit::ShareMore(share) => before()?.scaled(1.0 + share),
@@ -164,21 +165,21 @@ fn decide(judged: &mut Judged, now: Estimate) -> Result<(), String> {
 /// Holds values against a limit that were added up elsewhere.
 pub fn judge_values(
     entry: &Entry,
-    now: Result<Estimate, String>,
-    baseline: Option<Result<Estimate, String>>,
+    now: Result<Estimate, Unknown>,
+    baseline: Option<Result<Estimate, Unknown>>,
 ) -> Judged {
     let mut judged = Judged::unknown(entry);
     let decided = now.and_then(|now| {
         judged.measured = Some(now);
         match baseline {
             Some(Ok(before)) => judged.baseline = Some(before),
-            Some(Err(why)) if entry.limit.is_relative() => return Err(format!("in the baseline: {why}")),
+            Some(Err(why)) if entry.limit.is_relative() => return Err(Unknown::Baseline(Box::new(why))),
             _ => {}
         }
         decide(&mut judged, now)
     });
     if let Err(why) = decided {
-        (judged.verdict, judged.note) = (Verdict::Unknown, Some(why));
+        (judged.verdict, judged.note) = (Verdict::Unknown, Some(why.to_string()));
     }
     judged
 }
@@ -189,12 +190,14 @@ pub fn of_one_run(entry: &Entry, value: f64) -> Estimate {
 }
 
 /// The value in some runs of the same program, with the interval in which its mean lies.
-fn of_runs(entry: &Entry, runs: &[Measured]) -> Result<(Estimate, Option<String>), String> {
+fn of_runs(entry: &Entry, runs: &[Measured]) -> Result<(Estimate, Option<String>), Unknown> {
     let mut values = Vec::with_capacity(runs.len());
     let mut note = None;
     for run in runs {
-        let value =
-            run.value(entry).map_err(|why| if runs.len() > 1 { format!("{}: {why}", run.name) } else { why })?;
+        let value = run.value(entry).map_err(|why| match runs {
+            [_] => why,
+            _ => Unknown::OfRun { run: run.name.clone(), why: Box::new(why) },
+        })?;
         note = value.note.or(note);
         values.push(value.estimate);
     }

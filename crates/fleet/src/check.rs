@@ -19,7 +19,27 @@ use memtoll_check::budget::{Budget, Entry, What};
 use memtoll_check::measured::{Value, fits_function};
 use memtoll_check::metric::{Kind, Metric as Limited};
 use memtoll_check::nearest;
+use memtoll_check::unknown::Unknown;
 use memtoll_check::verdict::{Judged, judge_values, of_one_run};
+
+/// Why a store does not know what an entry limits.
+#[derive(Debug, thiserror::Error)]
+enum NotKnown {
+    #[error("no run of {runs} knows {title}")]
+    Metric { runs: String, title: &'static str },
+    #[error("no run of {runs} has costs of a program \"{name}\"")]
+    Program { runs: String, name: String },
+    #[error("a store has no such metric; it has {there}. memtoll check reads it from recordings")]
+    NoColumn { there: String },
+    #[error("a store knows nothing of a {0}; memtoll check reads it from recordings")]
+    NoScope(&'static str),
+}
+
+impl From<NotKnown> for Unknown {
+    fn from(why: NotKnown) -> Unknown {
+        Unknown::Elsewhere(Box::new(why))
+    }
+}
 
 /// Holds the runs of `selection` against a budget; `baseline`: the runs that relative limits are compared with.
 ///
@@ -36,7 +56,7 @@ pub fn check(
         let now = value(store, entry, selection)?;
         let before = baseline.map(|baseline| value(store, entry, baseline)).transpose()?;
         let note = now.as_ref().ok().and_then(|value| value.note.clone());
-        let estimate = |value: Result<Value, String>| value.map(|value| value.estimate);
+        let estimate = |value: Result<Value, Unknown>| value.map(|value| value.estimate);
         let one = judge_values(entry, estimate(now), before.map(estimate));
         judged.push(Judged { note: one.note.or(note), ..one });
     }
@@ -44,17 +64,17 @@ pub fn check(
 }
 
 /// What runs have of what an entry limits, or why that is unknown.
-fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, String>, Error> {
+fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, Unknown>, Error> {
     if let Some(figure) = figure(entry) {
         let known = Mean::of(store, selection, figure)?;
         return Ok(known.map_or_else(
-            || Err(format!("no run of {} knows {}", selection.shown(), figure.about().title)),
+            || Err(NotKnown::Metric { runs: selection.shown(), title: figure.about().title }.into()),
             |mean| Ok(Value { estimate: of_runs(entry, mean.runs as f64, mean.value), note: None }),
         ));
     }
     let metric = match metric(entry) {
         Ok(metric) => metric,
-        Err(why) => return Ok(Err(why)),
+        Err(why) => return Ok(Err(why.into())),
     };
     let name = &entry.scope.name;
     let functions = match entry.scope.kind {
@@ -71,7 +91,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     let runs = Runs { selection: &selection, metric, per: &Per::Run, buckets: None };
     let base = bases(store, &runs)?.into_values().next().unwrap_or_default().base;
     if base == Base::default() {
-        return Ok(Err(format!("no run of {} knows {}", selection.shown(), metric.about().title)));
+        return Ok(Err(NotKnown::Metric { runs: selection.shown(), title: metric.about().title }.into()));
     }
     let (stacks, own) = match (functions.as_deref(), entry.scope.with_callees) {
         (Some(keys), true) => (Some(keys), None),
@@ -80,7 +100,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, metrics: &[metric], by: By::All };
     let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
     if rows.is_empty() && entry.scope.kind == Kind::Process {
-        return Ok(Err(format!("no run of {} has costs of a program \"{name}\"", selection.shown())));
+        return Ok(Err(NotKnown::Program { runs: selection.shown(), name: name.clone() }.into()));
     }
     let values = rows.first().map_or(Values::default(), |row| Values {
         sum: row[4].number(),
@@ -90,11 +110,11 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     let estimate = of_runs(entry, base.runs, base.rate(values));
     let is_nobody = functions.is_some_and(|functions| functions.is_empty());
     let note = is_nobody.then(|| format!("no call site of a {}", entry.scope.shown()));
-    if let Some(why) = note.as_ref().filter(|_| !entry.limit.is_nothing()) {
+    if is_nobody && !entry.limit.is_nothing() {
         let known = store.ask(&statement::functions(store.dialect()))?;
         let known: Vec<String> = known.iter().map(|row| row[1].text()).collect();
         let nearest = nearest::hint(name, known.iter().map(|function| qualified_name(function)));
-        return Ok(Err(format!("{why}{nearest}; correct the name, or allow it nothing (0)")));
+        return Ok(Err(Unknown::NoMatch { of: entry.scope.shown(), nearest }));
     }
     Ok(Ok(Value { estimate, note }))
 }
@@ -113,7 +133,7 @@ fn figure(entry: &Entry) -> Option<Figure> {
 }
 
 /// The metric of a row that an entry limits.
-fn metric(entry: &Entry) -> Result<Metric, String> {
+fn metric(entry: &Entry) -> Result<Metric, NotKnown> {
     let known = || {
         let figures = FIGURES.map(|figure| format!("{} of [run]", figure.about().name));
         METRICS.map(|metric| metric.about().name.to_owned()).into_iter().chain(figures).collect::<Vec<_>>().join(", ")
@@ -124,9 +144,7 @@ fn metric(entry: &Entry) -> Result<Metric, String> {
         {
             Ok(metric)
         }
-        (Kind::Run | Kind::Function | Kind::Process, _) => {
-            Err(format!("a store has no such metric; it has {}. memtoll check reads it from recordings", known()))
-        }
-        (kind, _) => Err(format!("a store knows nothing of a {}; memtoll check reads it from recordings", kind.key())),
+        (Kind::Run | Kind::Function | Kind::Process, _) => Err(NotKnown::NoColumn { there: known() }),
+        (kind, _) => Err(NotKnown::NoScope(kind.key())),
     }
 }

@@ -47,7 +47,7 @@ fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
         true => Budget::read(file, &rules()).map_err(|error| Code::Usage.because(error))?.split().0,
         false => Budget::default(),
     };
-    let tests = list(&arguments.command).map_err(cannot)?;
+    let tests = list(&arguments.command).map_err(|why| cannot(why.to_string()))?;
     if tests.is_empty() {
         return Err(Code::NotKnown.because("the program has no tests"));
     }
