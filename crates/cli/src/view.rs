@@ -8,6 +8,7 @@ use crate::shown_recordings::ShownArguments;
 use clap::{ArgGroup, ValueHint};
 use memtoll_model::Recording;
 use memtoll_record::Live;
+use memtoll_trace::reader::Error;
 use memtoll_view::serve::{self, Listening};
 use memtoll_view::{Compared, Editor, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -95,7 +96,7 @@ fn listen(arguments: &Arguments) -> Result<Listening, Code> {
 pub fn show_until_signal(recording: Recording) -> Result<(), String> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
     let mut signals = signals.map_err(|error| format!("cannot wait for signals: {error}"))?;
-    let listening = Listening::new()?;
+    let listening = Listening::new().map_err(|error| error.to_string())?;
     let url = listening.url();
     exit::say(&url);
     if has_screen() {
@@ -119,8 +120,8 @@ impl serve::Growing for Growing {
         std::fs::metadata(self.live.path()).map_or(0, |data| data.len())
     }
 
-    fn open(&self) -> Result<Recording, String> {
-        Recording::open(self.live.path()).map_err(|error| error.to_string())
+    fn open(&self) -> Result<Recording, Error> {
+        Recording::open(self.live.path())
     }
 
     fn is_over(&self) -> bool {

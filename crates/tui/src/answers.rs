@@ -2,7 +2,7 @@
 
 use crate::question::{Question, Reply, reply};
 use memtoll_model::Recording;
-use memtoll_query::Session;
+use memtoll_query::{Impossible, Session};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 const MOST: usize = 24;
 
 /// A reply, or why there is none.
-pub type Outcome<'r> = Result<Reply<'r>, String>;
+pub type Outcome<'r> = Result<Reply<'r>, Impossible>;
 
 /// What is known.
 #[derive(Default)]

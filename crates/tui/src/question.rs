@@ -2,7 +2,7 @@
 
 use memtoll_advise::{Advice, Root, Wish, advise, read_sources};
 use memtoll_analysis::balance::Balance;
-use memtoll_query::{Answer, Query, Session};
+use memtoll_query::{Answer, Impossible, Query, Session};
 
 /// A question about the recording.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,17 +28,17 @@ pub enum Reply<'r> {
 }
 
 /// The reply, or why there is none.
-pub fn reply<'r>(session: &Session<'r>, question: &Question) -> Result<Reply<'r>, String> {
+pub fn reply<'r>(session: &Session<'r>, question: &Question) -> Result<Reply<'r>, Impossible> {
     let recording = session.recording();
     match question {
         Question::Query(query) => {
-            let mut answer = session.ask(query).map_err(|why| why.to_string())?;
+            let mut answer = session.ask(query)?;
             // Sums are large, and nothing but the balance is made of them here.
             let balance = answer.basis.sums.take().map(|sums| Box::new(Balance::of_all(recording, &sums)));
             Ok(Reply::Answer(Box::new(answer), balance))
         }
         Question::Advice => {
-            let (sums, view) = session.sums(&Query::default()).map_err(|why| why.to_string())?;
+            let (sums, view) = session.sums(&Query::default())?;
             let mut advice = advise(recording, &sums, &mut session.stacks(&view), &Wish::default());
             let root = Root::of(recording, &advice.findings);
             read_sources(recording, &mut advice, &root, |_| true);

@@ -1,6 +1,7 @@
 //! What happens when: live bytes, allocations and page faults in intervals as narrow as a screen shows, and the marks and
 //! regions of that time.
 
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns};
 use crate::recordings::Recordings;
@@ -25,9 +26,9 @@ struct Marked {
 
 impl Recordings<'_> {
     /// What happens in the time that is selected.
-    pub(crate) fn activity(&self, query: &Query) -> Result<Pack, String> {
+    pub(crate) fn activity(&self, query: &Query) -> Result<Pack, NoAnswer> {
         let answer = self.ask(query)?;
-        let Shown::Activity(activity) = &answer.shown else { return Err("the answer is of something else".to_owned()) };
+        let Shown::Activity(activity) = &answer.shown else { return Err(NoAnswer::Lacks("activity")) };
         let selection = answer.basis.selection;
         let marked = self.marks(selection.from, selection.to, &answer.basis.runners);
         let mut pack = Pack::new(&ActivityPack {

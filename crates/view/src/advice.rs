@@ -1,5 +1,6 @@
 //! What to change, as `memtoll advise` has it.
 
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::AdvicePack;
 use crate::recordings::Recordings;
@@ -11,9 +12,9 @@ use std::path::Path;
 impl Recordings<'_> {
     /// What to change, of the whole run: savings are predicted for runs. Where sources may be read, snippets have their
     /// names.
-    pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, String> {
+    pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, NoAnswer> {
         let recording = self.recording();
-        let (sums, view) = self.session().sums(&Query::default()).map_err(|why| why.to_string())?;
+        let (sums, view) = self.session().sums(&Query::default())?;
         let mut advice = advise(recording, &sums, &mut self.stacks(&view), &Wish::default());
         if reads_sources {
             let root = Root::of(recording, &advice.findings);
@@ -25,7 +26,7 @@ impl Recordings<'_> {
             };
             read_sources(recording, &mut advice, &root, may_read);
         }
-        let advice = serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?;
+        let advice = serde_json::to_value(&advice).map_err(|error| NoAnswer::Json { what: "the advice", error })?;
         Ok(Pack::new(&AdvicePack { advice }))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ask::Changes;
 use crate::frame_table::FrameTable;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
 use crate::recordings::Recordings;
@@ -139,14 +140,14 @@ impl Both {
 
 impl Recordings<'_> {
     /// What changed, as one tree of both sides.
-    pub(crate) fn changed_trees(&self, query: &Query, tree: &TreeQuery, changes: &Changes) -> Result<Pack, String> {
+    pub(crate) fn changed_trees(&self, query: &Query, tree: &TreeQuery, changes: &Changes) -> Result<Pack, NoAnswer> {
         let metric = query.metric();
         let compared = self.compared(query, changes, 1)?;
         let answers: Vec<&Answer> = compared.sides().iter().flatten().collect();
         let mut both = Both::new();
         for (side, answer) in answers.iter().enumerate() {
             let recording = answer.basis.recording;
-            let sums = answer.basis.sums.as_ref().ok_or("the answer has no sums")?;
+            let sums = answer.basis.sums.as_ref().ok_or(NoAnswer::Lacks("sums"))?;
             let all = call_tree(&mut Stacks::new(recording, compared.view()), sums, tree.direction);
             both.add(side, &all, recording, &|branch| metric.value(&branch.metrics));
         }
@@ -155,7 +156,7 @@ impl Recordings<'_> {
         for &(side, frame) in &changes.path {
             let frame = recordings.get(side).and_then(|recording| Some((recording, recording.frames.numbered(frame)?)));
             let next = frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, frame))));
-            top = *next.ok_or("There is no such call path in this selection.")?;
+            top = *next.ok_or(NoAnswer::NoCallPath)?;
         }
         let widths = both.widths();
         let nodes = both.pruned(top, &widths, both.least(top, &widths, tree.min_percent / 100.0));

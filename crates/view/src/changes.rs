@@ -1,6 +1,7 @@
 //! Two recordings, or two spans of one, side by side: the same rows as `memtoll diff` has, as columns.
 
 use crate::ask::Changes;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{ChangeColumns, ChangedRow, ChangesPack};
 use crate::recordings::Recordings;
@@ -14,7 +15,7 @@ use memtoll_query::{Query, View};
 
 impl<'a> Recordings<'a> {
     /// Both sides' answers: of the first `most` recordings before and after, as a whole, or of two spans of this one.
-    pub(crate) fn compared(&self, query: &Query, changes: &Changes, most: usize) -> Result<Answers<'a>, String> {
+    pub(crate) fn compared(&self, query: &Query, changes: &Changes, most: usize) -> Result<Answers<'a>, NoAnswer> {
         let [before, after] = self.sides.each_ref().map(|side| side.get(..most).unwrap_or(side));
         let query = Query { view: View::Totals, findings: false, ..query.clone() };
         let sides = match (&changes.before, before.is_empty()) {
@@ -28,13 +29,10 @@ impl<'a> Recordings<'a> {
                 [earlier, query].map(|query| Side { sessions: after.get(..1).unwrap_or(after), query })
             }
             (None, true) => {
-                return Err(
-                    "There is nothing to compare with: expected memtoll view BEFORE AFTER, or a second span of time."
-                        .to_owned(),
-                );
+                return Err(NoAnswer::OneSide);
             }
         };
-        Answers::ask(sides).map_err(|why| why.to_string())
+        Ok(Answers::ask(sides)?)
     }
 
     /// What the two sides are called; nothing: they are spans of one recording.
@@ -48,7 +46,7 @@ impl<'a> Recordings<'a> {
     }
 
     /// What changed, call site by call site, what changed most first, and of more than `limit` the others together.
-    pub(crate) fn changes(&self, query: &Query, limit: Option<usize>, changes: &Changes) -> Result<Pack, String> {
+    pub(crate) fn changes(&self, query: &Query, limit: Option<usize>, changes: &Changes) -> Result<Pack, NoAnswer> {
         let answers = self.compared(query, changes, usize::MAX)?;
         let comparison = Comparison::new(&answers, GroupBy::Site);
         let mut shown: Vec<&Change> = comparison.changes.iter().chain(&comparison.within_noise).collect();

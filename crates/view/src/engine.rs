@@ -3,6 +3,7 @@
 use crate::ask::{Ask, Page};
 use crate::layout::LookedUp;
 use crate::memory_map::LiveBlocks;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::recordings::Recordings;
 use crate::selections::Selections;
@@ -24,7 +25,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The answer, or why there is none.
-    pub fn answer(&mut self, Ask { query, page }: &Ask) -> Result<Pack, String> {
+    pub fn answer(&mut self, Ask { query, page }: &Ask) -> Result<Pack, NoAnswer> {
         let Engine { open, selections, live_blocks, looked_up } = self;
         match (page, &query.view) {
             (Page::About, _) => Ok(open.about()),
@@ -47,7 +48,7 @@ impl<'a> Engine<'a> {
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),
             (Page::Generations { borders }, _) => Ok(open.generations(selections.of(open, query)?, *borders)),
             (Page::Layout { of }, _) => Ok(open.layout(selections.of(open, query)?, looked_up, of.as_deref())),
-            (page, view) => Err(format!("no page {page:?} shows a view {view:?}")),
+            (page, view) => Err(NoAnswer::NoPage { page: page.clone(), view: view.clone() }),
         }
     }
 }

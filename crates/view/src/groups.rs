@@ -1,6 +1,8 @@
 //! What threads or processes have together, as columns.
 
+use crate::ask::Page;
 use crate::bounded_tree::write_values;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::GroupsPack;
 use crate::recordings::Recordings;
@@ -8,12 +10,14 @@ use memtoll_query::{Query, Shown, View};
 
 impl Recordings<'_> {
     /// The rows of a query's table, of more than `most` the largest.
-    pub(crate) fn groups(&self, query: &Query, most: usize) -> Result<Pack, String> {
-        let View::Table { group, .. } = query.view else { return Err("expected a table".to_owned()) };
+    pub(crate) fn groups(&self, query: &Query, most: usize) -> Result<Pack, NoAnswer> {
+        let View::Table { group, .. } = query.view else {
+            return Err(NoAnswer::NoPage { page: Page::Shown, view: query.view.clone() });
+        };
         // No row is written out: which ones are the largest, all metrics say together.
         let answer = self.ask(&Query { view: View::Table { group, limit: Some(0) }, ..query.clone() })?;
-        let Shown::Table(table) = answer.shown else { return Err("the answer is of something else".to_owned()) };
-        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
+        let sums = answer.basis.sums.ok_or(NoAnswer::Lacks("sums"))?;
         let rows = table.rest;
         let sites = self.sites(&rows, most);
         let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();

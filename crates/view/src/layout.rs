@@ -4,6 +4,7 @@ use crate::pack::Pack;
 use crate::packs::{LayoutPack, ListedType};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
+use memtoll_model::layout::LayoutError;
 use memtoll_query::layout::{TypeLayout, element_of, find, is_newer};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -15,7 +16,8 @@ const MOST_TYPES: usize = 500;
 /// A type that was looked up: reading debug information takes long.
 pub(crate) struct LookedUp {
     name: String,
-    layout: Result<TypeLayout, String>,
+    /// `None`: none of the program's files is here.
+    layout: Result<TypeLayout, Option<LayoutError>>,
     /// The file that has it, if it is newer than the recording.
     newer: Option<String>,
 }
@@ -49,7 +51,10 @@ impl Recordings<'_> {
                 layout.count(&selected.rows);
                 LayoutPack { layout: json!(layout), newer: newer.clone(), ..none }
             }
-            Some(LookedUp { layout: Err(why), .. }) => LayoutPack { why: why.clone(), ..none },
+            Some(LookedUp { layout: Err(Some(why)), .. }) => LayoutPack { why: why.to_string(), ..none },
+            Some(LookedUp { layout: Err(None), .. }) => {
+                LayoutPack { why: "The files of the recorded program are not on this machine.".to_owned(), ..none }
+            }
             None => none,
         })
     }
@@ -61,8 +66,7 @@ impl Recordings<'_> {
                 let newer = is_newer(&path, recording).then(|| path.display().to_string());
                 (Ok(TypeLayout::new(layout)), newer)
             }
-            Err(Some(why)) => (Err(why.to_string()), None),
-            Err(None) => (Err("The files of the recorded program are not on this machine.".to_owned()), None),
+            Err(why) => (Err(why), None),
         };
         LookedUp { name: name.to_owned(), layout, newer }
     }

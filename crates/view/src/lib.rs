@@ -19,6 +19,7 @@ mod home_folders;
 mod layout;
 mod memory_map;
 pub mod metrics;
+pub mod no_answer;
 pub mod pack;
 mod packs;
 pub mod page;

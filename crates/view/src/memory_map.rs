@@ -2,6 +2,7 @@
 //! and the blocks of a range of addresses.
 
 use crate::frame_table::FrameTable;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
     AreaColumns, BlockColumns, BlocksPack, CellColumns, FrameColumns, LiveProcess, MapPack, MapSiteColumns,
@@ -57,7 +58,7 @@ impl Recordings<'_> {
         last: &mut Option<LiveBlocks>,
         query: &Query,
         range: Option<(f64, f64)>,
-    ) -> Result<Pack, String> {
+    ) -> Result<Pack, NoAnswer> {
         let selected = selections.of(self, query)?;
         let (at, runners) = (selected.sums.selection.to.min(self.recording().ended()), &selected.sums.runners);
         let processes = self.processes(at, runners);

@@ -8,6 +8,7 @@ use crate::bounded_tree::{Tree, write_values};
 use crate::bundle::Bundle;
 use crate::home_folders::Private;
 use crate::metrics::Values;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{NothingPack, PartColumns, SourceText, SourcesPack};
 use crate::profile::Sites;
@@ -75,14 +76,27 @@ pub struct Options {
     pub sources: bool,
 }
 
-/// The page of a recording and, if there are others, of what changed. `tell` is told what is done. An error
-/// is a statement for the user.
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPage {
+    /// The recording does not say what the page is made of.
+    #[error(transparent)]
+    NoAnswer(#[from] NoAnswer),
+    /// It cannot be packed.
+    #[error("cannot compress the page: {0}")]
+    Compress(#[from] std::io::Error),
+    /// It has this many bytes with the least detail, too.
+    #[error("the page would be {0} bytes, and should be less than {MOST_BYTES}")]
+    Large(usize),
+}
+
+/// The page of a recording and, if there are others, of what changed. `tell` is told what is done.
 pub fn page(
     recording: &Recording,
     compared: Compared,
     options: &Options,
     tell: &dyn Fn(Step),
-) -> Result<String, String> {
+) -> Result<String, NoPage> {
     // The advice reads all events, too: meanwhile.
     std::thread::scope(|scope| {
         let advice = scope.spawn(|| Recordings::new(recording, Compared::default()).advice(options.sources));
@@ -95,9 +109,9 @@ fn page_with(
     recording: &Recording,
     compared: Compared,
     options: &Options,
-    advice: impl FnOnce() -> Result<Pack, String>,
+    advice: impl FnOnce() -> Result<Pack, NoAnswer>,
     tell: &dyn Fn(Step),
-) -> Result<String, String> {
+) -> Result<String, NoPage> {
     let sliced = Sliced::new(time_parts::borders(recording));
     sliced.cut(recording, |share| tell(Step::Reading(share)));
     let open = Recordings::new(recording, compared).with_slices(&sliced);
@@ -145,7 +159,7 @@ fn page_with(
             return Ok(page);
         }
     }
-    Err(format!("the page would be {} bytes, and should be less than {MOST_BYTES}", page.len()))
+    Err(NoPage::Large(page.len()))
 }
 
 /// Bytes of source files in a page at the most.
@@ -177,10 +191,10 @@ fn write_part(pack: &mut Pack, prefix: &str, rows: &[(usize, Values)]) {
     write_values(pack, prefix, &rows.iter().map(|(_, values)| *values).collect::<Vec<Values>>());
 }
 
-fn compressed(bytes: &[u8]) -> Result<String, String> {
+fn compressed(bytes: &[u8]) -> Result<String, std::io::Error> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    packed.map(|packed| BASE64.encode(packed)).map_err(|error| format!("cannot compress the page: {error}"))
+    packed.map(|packed| BASE64.encode(packed))
 }
 
 fn html(data: &[String]) -> String {

@@ -1,5 +1,6 @@
 //! The open recordings: the one that is shown, and those that it is compared with.
 
+use crate::no_answer::NoAnswer;
 use crate::packs::Wrappers;
 use crate::settings::Settings;
 use memtoll_analysis::finer_chapters::Sliced;
@@ -94,8 +95,8 @@ impl<'a> Recordings<'a> {
     }
 
     /// What the one that is shown says to a query, or why it says nothing.
-    pub(crate) fn ask(&self, query: &Query) -> Result<Answer<'a>, String> {
-        self.session().ask(query).map_err(|why| why.to_string())
+    pub(crate) fn ask(&self, query: &Query) -> Result<Answer<'a>, NoAnswer> {
+        Ok(self.session().ask(query)?)
     }
 
     pub(crate) fn stacks(&self, view: &View) -> RefMut<'_, Stacks<'a>> {

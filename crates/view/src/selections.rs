@@ -1,5 +1,6 @@
 //! Selections that were added up: who looks at one from all sides asks for it again and again.
 
+use crate::no_answer::NoAnswer;
 use crate::packs::Wrappers;
 use crate::recordings::Recordings;
 use memtoll_analysis::sites::{GroupBy, Row};
@@ -23,13 +24,13 @@ pub(crate) struct Selected {
 
 impl Selected {
     /// What a query selects, whatever it shows of it.
-    pub(crate) fn of(open: &Recordings, query: &Query) -> Result<Selected, String> {
+    pub(crate) fn of(open: &Recordings, query: &Query) -> Result<Selected, NoAnswer> {
         let answer = open.ask(&selection(query))?;
         // No row is written out: the front end gets columns of all.
-        let Shown::Table(table) = answer.shown else { return Err("the answer is of something else".to_owned()) };
-        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
+        let sums = answer.basis.sums.ok_or(NoAnswer::Lacks("sums"))?;
         let findings =
-            serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
+            serde_json::to_value(&answer.findings).map_err(|error| NoAnswer::Json { what: "findings", error })?;
         let wrappers = open.wrappers(query, &sums);
         Ok(Selected { sums, view: answer.basis.view, rows: table.rest, findings, wrappers })
     }
@@ -52,7 +53,7 @@ pub(crate) struct Selections(Vec<(Query, Selected)>);
 
 impl Selections {
     /// What a query selects. It is added up if it is not remembered.
-    pub(crate) fn of(&mut self, open: &Recordings, query: &Query) -> Result<&Selected, String> {
+    pub(crate) fn of(&mut self, open: &Recordings, query: &Query) -> Result<&Selected, NoAnswer> {
         let key = selection(query);
         let latest = match self.0.iter().position(|(known, _)| *known == key) {
             Some(known) => self.0.remove(known),

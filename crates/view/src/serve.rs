@@ -59,6 +59,20 @@ pub use growing::Growing;
 
 type Reply = Response<std::io::Cursor<Vec<u8>>>;
 
+/// Why no server listens.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotListen {
+    /// What the system says.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    Address(Box<dyn std::error::Error + Send + Sync>),
+    /// The server has no port.
+    #[error("cannot listen on 127.0.0.1: no port")]
+    NoPort,
+    /// The token of the link is a random number.
+    #[error("cannot read /dev/urandom: {0}")]
+    Random(std::io::Error),
+}
+
 /// A server that listens and does not answer yet.
 pub struct Listening {
     server: Server,
@@ -66,14 +80,16 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Takes a port. An error is a statement for the user.
-    pub fn new() -> Result<Listening, String> {
+    /// Takes a port.
+    ///
+    /// # Errors
+    /// There is none to be had, or no random numbers for the link.
+    pub fn new() -> Result<Listening, CannotListen> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let failed = |error: &dyn std::fmt::Display| format!("cannot listen on 127.0.0.1: {error}");
-        let server = Server::http(address).map_err(|error| failed(&error))?;
+        let server = Server::http(address).map_err(CannotListen::Address)?;
         let port = server.server_addr().to_ip().map(|address| address.port());
-        let port = port.ok_or_else(|| failed(&"no port"))?;
-        let guard = Guard::new(port).map_err(|error| format!("cannot read /dev/urandom: {error}"))?;
+        let port = port.ok_or(CannotListen::NoPort)?;
+        let guard = Guard::new(port).map_err(CannotListen::Random)?;
         Ok(Listening { server, guard })
     }
 
@@ -193,7 +209,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     }
     match answer {
         Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),
-        Err(why) => text(422, &why),
+        Err(why) => text(422, &why.to_string()),
     }
 }
 

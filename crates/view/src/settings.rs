@@ -40,11 +40,19 @@ impl fmt::Display for Editor {
     }
 }
 
+/// What stands where a link of an editor should.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "expected a link of an editor with {{file}} and {{line}}, such as \
+     vscode://file{{file}}:{{line}} or idea://open?file={{file}}&line={{line}}, or none"
+)]
+pub struct NoEditor;
+
 impl FromStr for Editor {
-    type Err = String;
+    type Err = NoEditor;
 
     /// `none`, or a link. What a browser itself would run or show is none.
-    fn from_str(text: &str) -> Result<Editor, String> {
+    fn from_str(text: &str) -> Result<Editor, NoEditor> {
         if text == "none" {
             return Ok(Editor(String::new()));
         }
@@ -59,9 +67,7 @@ impl FromStr for Editor {
             && rest.contains("{file}")
         {
             true => Ok(Editor(text.to_owned())),
-            false => Err("expected a link of an editor with {file} and {line}, such as \
-                          vscode://file{file}:{line} or idea://open?file={file}&line={line}, or none"
-                .to_owned()),
+            false => Err(NoEditor),
         }
     }
 }

@@ -25,36 +25,68 @@ pub struct SourceFile {
     pub is_newer: bool,
 }
 
-/// The file with this path, of a recording that began at `recorded`, ns since 1970. An error is a statement for the user.
-pub fn read(path: &str, recorded: u64) -> Result<SourceFile, String> {
+/// Why a source file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRead {
+    /// Nobody asked for texts.
+    #[error("memtoll view --sources shows the text of source files.")]
+    NotAsked,
+    /// Its path is not absolute.
+    #[error("The recording names this file without its folder.")]
+    NoFolder,
+    /// It may be any file.
+    #[error("This file is not called like a source file.")]
+    Name,
+    /// It may lead to any file.
+    #[error("This file is a symbolic link: only files themselves are shown.")]
+    Link,
+    /// It does not exist.
+    #[error("This file is not on this machine.")]
+    Absent,
+    /// A folder, a pipe or the like.
+    #[error("This is not a plain file.")]
+    NoFile,
+    /// Nobody writes such source files.
+    #[error("This file is larger than {} MiB.", LARGEST >> 20)]
+    Large,
+    /// It has a null byte.
+    #[error("This file is no text.")]
+    NoText,
+    /// What the system says.
+    #[error("cannot read this file: {0}")]
+    Io(std::io::Error),
+}
+
+/// The file with this path, of a recording that began at `recorded`, ns since 1970.
+pub fn read(path: &str, recorded: u64) -> Result<SourceFile, NotRead> {
     let file = Path::new(path);
     if !file.is_absolute() {
-        return Err("The recording names this file without its folder.".to_owned());
+        return Err(NotRead::NoFolder);
     }
     let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     if !ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) {
-        return Err("This file is not called like a source file.".to_owned());
+        return Err(NotRead::Name);
     }
     // A link could lead to any file, and a pipe has no end.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
     let failed = |error: std::io::Error| match error.raw_os_error() {
-        Some(libc::ELOOP) => "This file is a symbolic link: only files themselves are shown.".to_owned(),
-        Some(libc::ENOENT) => "This file is not on this machine.".to_owned(),
-        _ => format!("cannot read this file: {error}"),
+        Some(libc::ELOOP) => NotRead::Link,
+        Some(libc::ENOENT) => NotRead::Absent,
+        _ => NotRead::Io(error),
     };
     let mut open = options.open(file).map_err(failed)?;
     let about = open.metadata().map_err(failed)?;
     if !about.is_file() {
-        return Err("This is not a plain file.".to_owned());
+        return Err(NotRead::NoFile);
     }
     let mut bytes = Vec::new();
     open.by_ref().take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(format!("This file is larger than {} MiB.", LARGEST >> 20));
+        return Err(NotRead::Large);
     }
     if bytes.contains(&0) {
-        return Err("This file is no text.".to_owned());
+        return Err(NotRead::NoText);
     }
     let began: SystemTime = UNIX_EPOCH + Duration::from_nanos(recorded);
     let is_newer = about.modified().is_ok_and(|changed| changed > began);
@@ -96,9 +128,9 @@ mod tests {
         ];
         for (name, why) in refused {
             let error = read(&path(name), 0).unwrap_err();
-            assert!(error.contains(why), "{name}: {error}");
+            assert!(error.to_string().contains(why), "{name}: {error}");
         }
-        assert!(read("a.cpp", 0).unwrap_err().contains("without its folder"));
+        assert!(matches!(read("a.cpp", 0), Err(NotRead::NoFolder)));
     }
 
     #[test]
@@ -107,6 +139,6 @@ mod tests {
         let path = folder.path().join("pipe.c");
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
-        assert_eq!(read(path.to_str().unwrap(), 0).unwrap_err(), "This is not a plain file.");
+        assert!(matches!(read(path.to_str().unwrap(), 0), Err(NotRead::NoFile)));
     }
 }

@@ -2,26 +2,27 @@
 
 use crate::bounded_tree::write_values;
 use crate::metrics::{COUNT, Values, values};
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LineColumns, SourcePack};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
-use crate::source_file::{self, SourceFile};
+use crate::source_file::{self, NotRead, SourceFile};
 use memtoll_analysis::names;
 use memtoll_model::FrameId;
 use std::collections::BTreeMap;
 
 impl Recordings<'_> {
     /// A file that the recording names: its text, if that may be shown, and its lines' sums.
-    pub(crate) fn source(&self, selected: &Selected, named: &str) -> Result<Pack, String> {
+    pub(crate) fn source(&self, selected: &Selected, named: &str) -> Result<Pack, NoAnswer> {
         let frames = &self.recording().frames;
         let file_of = |frame: FrameId| frames.frame(frame).file.map(|file| frames.text(file));
         if named.is_empty() || !frames.ids().any(|frame| file_of(frame) == Some(named)) {
-            return Err("The recording names no such file.".to_owned());
+            return Err(NoAnswer::NoFile);
         }
         let read = match self.settings.sources {
             true => source_file::read(named, self.recording().about.started),
-            false => Err("memtoll view --sources shows the text of source files.".to_owned()),
+            false => Err(NotRead::NotAsked),
         };
         let mut own: BTreeMap<u32, Values> = BTreeMap::new();
         let mut through: BTreeMap<u32, Values> = BTreeMap::new();
@@ -60,7 +61,7 @@ impl Recordings<'_> {
         let functions = functions.values().map(|frame| names::function(frames, *frame)).collect();
         let mut pack = Pack::new(&match read {
             Ok(SourceFile { text, is_newer }) => SourcePack { text: Some(text), why: None, is_newer, functions },
-            Err(why) => SourcePack { text: None, why: Some(why), is_newer: false, functions },
+            Err(why) => SourcePack { text: None, why: Some(why.to_string()), is_newer: false, functions },
         });
         for (name, sums) in [("own", own), ("through", through)] {
             pack.columns(name, &LineColumns { line: sums.keys().map(|line| f64::from(*line)).collect() });

@@ -1,5 +1,6 @@
 //! Threads over time, as columns.
 
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LaneColumns, LaneOfThread, LanesPack, WaitColumns};
 use crate::recordings::Recordings;
@@ -11,14 +12,14 @@ use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 impl Recordings<'_> {
-    pub(crate) fn lanes(&self, query: &Query) -> Result<Pack, String> {
+    pub(crate) fn lanes(&self, query: &Query) -> Result<Pack, NoAnswer> {
         /// More threads have no room on a screen.
         const MOST: usize = 2000;
         /// The most single waits that are shown, the longest.
         const MOST_WAITS: usize = 1000;
         let answer = self.ask(query)?;
         let Shown::Lanes(Lanes { found, .. }) = answer.shown else {
-            return Err("the answer is of something else".to_owned());
+            return Err(NoAnswer::Lacks("lanes"));
         };
         let basis = answer.basis;
         let threads = found.lanes.iter().take(MOST).map(|lane| {

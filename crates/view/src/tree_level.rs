@@ -3,6 +3,7 @@
 use crate::ask::Level;
 use crate::frame_table::FrameTable;
 use crate::metrics;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};
 use crate::recordings::Recordings;
@@ -20,9 +21,9 @@ use std::cmp::Reverse;
 const MOST_NODES: usize = 4_000;
 
 /// The place of a metric among those that are shown.
-fn index(metric: Metric) -> Result<usize, String> {
+fn index(metric: Metric) -> Result<usize, NoAnswer> {
     let name = metric.about().name;
-    metrics::names().position(|known| known == name).ok_or_else(|| format!("no column has the metric {name}"))
+    metrics::names().position(|known| known == name).ok_or(NoAnswer::NoColumn(name))
 }
 
 /// A node of an answer.
@@ -45,10 +46,10 @@ impl Recordings<'_> {
         query: &Query,
         tree: &TreeQuery,
         level: &Level,
-    ) -> Result<Pack, String> {
+    ) -> Result<Pack, NoAnswer> {
         let columns: Vec<usize> = match level.columns.is_empty() {
             true => (0..metrics::COUNT).collect(),
-            false => level.columns.iter().map(|metric| index(*metric)).collect::<Result<_, String>>()?,
+            false => level.columns.iter().map(|metric| index(*metric)).collect::<Result<_, NoAnswer>>()?,
         };
         let known = &self.recording().frames;
         let mut key = Key::EMPTY;
@@ -71,7 +72,7 @@ impl Recordings<'_> {
             ..Part::whole(tree.direction)
         };
         let top = match part_of_tree(&mut self.stacks(&selected.view), &selected.sums, &wanted) {
-            None if !trail.is_empty() => return Err("There is no such call path in this selection.".to_owned()),
+            None if !trail.is_empty() => return Err(NoAnswer::NoCallPath),
             top => top.unwrap_or_default(),
         };
         let nodes = nodes(&top, &value);

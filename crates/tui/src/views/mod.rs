@@ -59,7 +59,7 @@ impl<'a, 'r> Shown<'a, 'r> {
     pub fn known(&self, question: &Question) -> Known<'a, 'r> {
         match self.answers.get(question) {
             None => Known::NotYet,
-            Some(Err(why)) => Known::Nothing(visible(why)),
+            Some(Err(why)) => Known::Nothing(visible(&why.to_string())),
             Some(Ok(Reply::Advice(advice))) => Known::Advice(advice),
             Some(Ok(Reply::Answer(answer, balance))) => match &answer.shown {
                 Found::Activity(activity) => Known::Activity(activity),

@@ -3,6 +3,7 @@
 use super::{Detail, PARTS, write_part};
 use crate::bounded_tree::Tree;
 use crate::metrics::{COUNT, Values, values};
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::Slice;
 use crate::profile::Sites;
@@ -22,11 +23,11 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub fn of(open: &Recordings) -> Result<Whole, String> {
+    pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
         Whole::of_part(open, &Query::default())
     }
 
-    fn of_part(open: &Recordings, query: &Query) -> Result<Whole, String> {
+    fn of_part(open: &Recordings, query: &Query) -> Result<Whole, NoAnswer> {
         let selected = Selected::of(open, query)?;
         let tree = call_tree(&mut open.stacks(&selected.view), &selected.sums, Direction::Callees);
         Ok(Whole { selected, tree })
@@ -64,7 +65,12 @@ pub(super) fn borders(recording: &Recording) -> Vec<u64> {
 
 impl Parts {
     /// Adds up each part. `tell` is told how many are done.
-    pub fn of(open: &Recordings, whole: &Whole, detail: Detail, mut tell: impl FnMut(usize)) -> Result<Parts, String> {
+    pub fn of(
+        open: &Recordings,
+        whole: &Whole,
+        detail: Detail,
+        mut tell: impl FnMut(usize),
+    ) -> Result<Parts, NoAnswer> {
         let mut tree = Tree::of(&whole.tree, detail.nodes);
         let sites = whole.sites(open, detail);
         let rows = &whole.selected.rows;

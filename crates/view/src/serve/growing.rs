@@ -7,6 +7,7 @@ use super::{Engines, Listening};
 use crate::recordings::{Compared, Recordings};
 use crate::settings::Settings;
 use memtoll_model::Recording;
+use memtoll_trace::reader::Error;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 pub trait Growing: Sync {
     /// How long the file is now, bytes.
     fn bytes(&self) -> u64;
-    /// The recording as far as it is there. An error is a statement for the user.
-    fn open(&self) -> Result<Recording, String>;
+    /// The recording as far as it is there.
+    fn open(&self) -> Result<Recording, Error>;
     /// Whether it is complete.
     fn is_over(&self) -> bool;
     /// Sets a mark at this instant. Whether it is in the file.
@@ -64,8 +65,8 @@ impl Listening {
     /// Answers until the process ends.
     ///
     /// # Errors
-    /// The complete recording cannot be opened: a statement for the user.
-    pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) -> Result<(), String> {
+    /// The complete recording cannot be opened.
+    pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) -> Result<(), Error> {
         let mut generation = 0;
         loop {
             let is_over = growing.is_over();
