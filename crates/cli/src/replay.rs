@@ -15,6 +15,7 @@ use memtoll_verify::replay::player::Player;
 use memtoll_verify::replay::prepare::prepare;
 use memtoll_verify::replay::text::Replay;
 use memtoll_verify::replay::{Error, json};
+use memtoll_verify::setting::Setting;
 use regex::Regex;
 use std::fs::File;
 use std::io::BufWriter;
@@ -118,7 +119,7 @@ pub fn compare(arguments: &CompareArguments) -> Code {
 fn installed() -> Result<Asked, Failure> {
     let (all, missing) = candidates::all();
     let libraries: Vec<String> =
-        all.into_iter().filter(|one| one.variable.0 == "LD_PRELOAD").map(|one| one.name).collect();
+        all.into_iter().filter(|one| one.setting.library().is_some()).map(|one| one.name).collect();
     let missing = missing.join(", ");
     if libraries.is_empty() {
         return Err(Code::Failed.because(format!("no other allocator is installed; memtoll looks for {missing}")));
@@ -167,8 +168,8 @@ impl Asked {
     /// Who plays: the recorded calls as they are, then everything that was asked for.
     fn contestants(&self) -> Result<Vec<Contestant>, String> {
         let script = usize::from(!self.changes.is_empty());
-        let mut all = vec![Contestant { name: AS_RECORDED.to_owned(), variables: Vec::new(), script: 0 }];
-        let tunables = self.tunables.iter().map(|value| ("GLIBC_TUNABLES".to_owned(), value.clone()));
+        let mut all = vec![Contestant { name: AS_RECORDED.to_owned(), settings: Vec::new(), script: 0 }];
+        let tunables = self.tunables.iter().map(|value| Setting::Tunables(value.clone()));
         let changed = || {
             let words = self.changes.iter().map(|change| {
                 let what = match change.treatment {
@@ -181,13 +182,13 @@ impl Asked {
             words.chain(self.tunables.clone()).collect::<Vec<_>>().join(", ")
         };
         if self.allocators.is_empty() && !changed().is_empty() {
-            all.push(Contestant { name: changed(), variables: tunables.clone().collect(), script });
+            all.push(Contestant { name: changed(), settings: tunables.clone().collect(), script });
         }
         for asked in &self.allocators {
             let (name, path) = library(asked)?;
             let name = if changed().is_empty() { name } else { format!("{name}, {}", changed()) };
-            let preload = ("LD_PRELOAD".to_owned(), path);
-            all.push(Contestant { name, variables: tunables.clone().chain([preload]).collect(), script });
+            let preload = Setting::Library(path);
+            all.push(Contestant { name, settings: tunables.clone().chain([preload]).collect(), script });
         }
         Ok(all)
     }
@@ -196,9 +197,9 @@ impl Asked {
 /// An allocator's short name and path.
 fn library(asked: &str) -> Result<(String, String), String> {
     let (all, _) = candidates::all();
-    let known: Vec<_> = all.into_iter().filter(|one| one.variable.0 == "LD_PRELOAD").collect();
-    if let Some(found) = known.iter().find(|one| one.name == asked) {
-        return Ok((found.name.clone(), found.variable.1.clone()));
+    let known: Vec<(&str, &str)> = all.iter().filter_map(|one| Some((&*one.name, one.setting.library()?))).collect();
+    if let Some((name, path)) = known.iter().find(|(name, _)| *name == asked) {
+        return Ok(((*name).to_owned(), (*path).to_owned()));
     }
     let path = Path::new(asked);
     if asked.contains('/') && path.is_file() {
@@ -206,7 +207,7 @@ fn library(asked: &str) -> Result<(String, String), String> {
         let whole = path.canonicalize().map_err(|error| format!("{asked}: {error}"))?;
         return Ok((name.into_owned(), whole.display().to_string()));
     }
-    let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     Err(format!("--allocator: expected the path of a library, or one of: {}; found \"{asked}\"", names.join(", ")))
 }
 

@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Code {
     let (all, missing) = candidates::all();
     let screen = arguments.printing.screen();
     if arguments.list {
-        let lines = all.iter().map(|one| format!("{:16}  {}\n{:16}  {}\n", one.name, one.what, "", one.setting()));
+        let lines = all.iter().map(|one| format!("{:16}  {}\n{:16}  {}\n", one.name, one.what, "", one.assignment()));
         return screen.print(&lines.collect::<String>());
     }
     let chosen = match choose(all, &arguments.only) {

@@ -38,7 +38,7 @@ pub fn page(store: &mut dyn Store, url: &str) -> Page {
     let link = match Link::parse(url) {
         Ok(Some(link)) => link,
         Ok(None) => return html_page(404, &Html::message("There is nothing here.")),
-        Err(why) => return html_page(400, &Html::message(&why)),
+        Err(why) => return html_page(400, &Html::message(&why.to_string())),
     };
     let known = known_labels(store);
     let answer = answer(store, &link);

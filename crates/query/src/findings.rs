@@ -159,8 +159,9 @@ fn costly_line(
     finding: &findings::Finding,
     share: Option<&Share>,
 ) -> String {
-    let of = match share.map(|share| share.of) {
-        Some(Whole::ProcessorTime) => "the program's processor time",
+    let whole = share.map_or(Whole::CostOfMemory, |share| share.of);
+    let of = match whole {
+        Whole::ProcessorTime => "the program's processor time",
         _ => "what memory costs",
     };
     let mut text = format!("{place} takes {} of {of}", percent(share));
@@ -168,7 +169,7 @@ fn costly_line(
         text += &format!(": {what}");
         text += &kinds(&finding.parts);
     }
-    text += &most_of(line, of == "the program's processor time");
+    text += &most_of(line, whole);
     if !line.touched_by.is_empty() {
         let one =
             |by: &Toucher| format!("{} ({:.0} %)", names::function(&recording.frames, by.frame), by.share * 100.0);
@@ -199,7 +200,8 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
 }
 
 /// What most of a line's cost is. Waiting takes no processor time, and is said beside it.
-fn most_of(line: &CostlyLine, of_processor: bool) -> String {
+fn most_of(line: &CostlyLine, of: Whole) -> String {
+    let of_processor = of == Whole::ProcessorTime;
     let working = [
         (
             line.fault_time_ns,
@@ -431,20 +433,20 @@ mod tests {
             ..nothing()
         };
         assert_eq!(
-            most_of(&line, true),
+            most_of(&line, Whole::ProcessorTime),
             "; 75.0 % of it making and removing mappings; 260 ms more waiting for the disk"
         );
-        assert_eq!(most_of(&line, false), "; 86.7 % of it waiting for the disk");
+        assert_eq!(most_of(&line, Whole::CostOfMemory), "; 86.7 % of it waiting for the disk");
         let quick = CostlyLine { reading_ns: 1e6, cost_ns: 41e6, ..line };
-        assert_eq!(most_of(&quick, true), "; 75.0 % of it making and removing mappings");
+        assert_eq!(most_of(&quick, Whole::ProcessorTime), "; 75.0 % of it making and removing mappings");
     }
 
     #[test]
     fn few_slow_calls_say_how_slow() {
         let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_time_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
-        assert_eq!(most_of(&line, true), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
+        assert_eq!(most_of(&line, Whole::ProcessorTime), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
         let many = CostlyLine { blocks: 1_000_000, ..line };
-        assert_eq!(most_of(&many, true), "; 96.3 % of it the allocator's own work");
+        assert_eq!(most_of(&many, Whole::ProcessorTime), "; 96.3 % of it the allocator's own work");
     }
 
     #[test]

@@ -144,6 +144,11 @@ impl Op {
         Op(self.0 | RELEASE_HALF)
     }
 
+    /// The function's operation, whichever half this is.
+    pub const fn whole(self) -> Op {
+        Op(self.0 & !RELEASE_HALF)
+    }
+
     /// Whether this is the release half of a reallocation, or [`Op::LEND`], where the call has another event; or
     /// [`Op::TOUCHED`], which is none.
     pub const fn is_release_half(self) -> bool {

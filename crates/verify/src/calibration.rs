@@ -192,7 +192,7 @@ pub fn calibrate(
                 calibration.sees_kernel |= ran.sees_kernel;
                 match ran.samples {
                     Some(Ok(samples)) => calibration.sampled.push(samples),
-                    Some(Err(why)) => calibration.refused = Some(why),
+                    Some(Err(why)) => calibration.refused = Some(why.to_string()),
                     None => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! What can be tried without changing the source: settings of glibc's malloc, and other allocators.
 
 use crate::command::CommandLine;
+use crate::setting::Setting;
 use std::path::{Path, PathBuf};
 
 /// Something to try.
@@ -10,8 +11,8 @@ pub struct Candidate {
     pub name: String,
     /// What it does, in a few words.
     pub what: String,
-    /// The variable of the environment that does it, and its value.
-    pub variable: (&'static str, String),
+    /// What does it.
+    pub setting: Setting,
     /// The same in source or at link time, if there is a way.
     pub instead: Option<String>,
 }
@@ -19,12 +20,12 @@ pub struct Candidate {
 impl Candidate {
     /// A command under it.
     pub fn apply(&self, command: &CommandLine) -> CommandLine {
-        command.clone().with(self.variable.0, &self.variable.1)
+        command.clone().with(self.setting.name(), self.setting.value())
     }
 
     /// For the shell: `NAME=value`.
-    pub fn setting(&self) -> String {
-        format!("{}={}", self.variable.0, self.variable.1)
+    pub fn assignment(&self) -> String {
+        format!("{}={}", self.setting.name(), self.setting.value())
     }
 }
 
@@ -90,7 +91,7 @@ pub fn all() -> (Vec<Candidate>, Vec<&'static str>) {
         .map(|tunable| Candidate {
             name: tunable.name.to_owned(),
             what: tunable.what.to_owned(),
-            variable: ("GLIBC_TUNABLES", tunable.tunables.to_owned()),
+            setting: Setting::Tunables(tunable.tunables.to_owned()),
             instead: tunable.call.map(str::to_owned),
         })
         .collect();
@@ -100,7 +101,7 @@ pub fn all() -> (Vec<Candidate>, Vec<&'static str>) {
             Some(library) => found.push(Candidate {
                 name: name.to_owned(),
                 what: format!("{name} instead of the program's malloc"),
-                variable: ("LD_PRELOAD", library.display().to_string()),
+                setting: Setting::Library(library.display().to_string()),
                 instead: Some(format!("link with {link}")),
             }),
             None => missing.push(name),

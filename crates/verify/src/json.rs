@@ -50,7 +50,7 @@ pub fn tryout(tryout: &Tryout) -> String {
             json!({
                 "name": result.candidate.name,
                 "what": result.candidate.what,
-                "setting": result.candidate.setting(),
+                "setting": result.candidate.assignment(),
                 "instead": result.candidate.instead,
                 "rounds": result.rounds,
                 "saved": of(&result.saved),

@@ -28,6 +28,7 @@ pub mod prediction;
 pub mod replay;
 pub mod run;
 pub mod sampled;
+pub mod setting;
 pub mod source_copy;
 pub mod text;
 pub mod trial;

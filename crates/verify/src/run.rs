@@ -4,7 +4,7 @@ use crate::Error;
 use crate::command::CommandLine;
 use crate::metric::Metric;
 use crate::sampled::{Sampler, Watch};
-use memtoll_kernel::spawn_held;
+use memtoll_kernel::{Refused, spawn_held};
 use memtoll_trace::meta::{Exit, PlainRun, Samples};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -113,7 +113,7 @@ pub(crate) struct Ran {
     /// What it wrote to standard error.
     errors: File,
     /// Where it was found, if that was asked for and allowed; else why not.
-    pub samples: Option<Result<Samples, String>>,
+    pub samples: Option<Result<Samples, Refused>>,
     /// Whether it was seen inside the kernel.
     pub sees_kernel: bool,
 }

@@ -1,6 +1,6 @@
 //! Where a program spends its processor time: the kernel looks at it each fraction of a millisecond.
 
-use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, What};
+use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, Refused, What};
 use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver, calls_allocator};
 use memtoll_trace::meta::{Code, Found, Samples};
 use rustc_hash::FxHashMap;
@@ -57,9 +57,9 @@ struct Mapped {
 
 impl Watch {
     /// Of a process that has not exec'd yet.
-    pub(crate) fn start(pid: Pid) -> Result<Watch, String> {
+    pub(crate) fn start(pid: Pid) -> Result<Watch, Refused> {
         let options = Options { period: Period::Never, switches: false, running: PERIOD, ..Options::default() };
-        let collector = Collector::start(pid, Clock::Monotonic, &options).map_err(|why| why.to_string())?;
+        let collector = Collector::start(pid, Clock::Monotonic, &options)?;
         Ok(Watch { collector, spaces: FxHashMap::default(), seen: FxHashMap::default() })
     }
 

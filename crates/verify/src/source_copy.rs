@@ -146,20 +146,18 @@ impl Copied {
     /// The copy of the program that a command starts.
     ///
     /// # Errors
-    /// It is not below the root, or not in the copy: a statement for the user.
-    pub fn program(&self, words: &[OsString]) -> Result<PathBuf, String> {
-        let program = words.first().map(PathBuf::from).ok_or("there is no command")?;
+    /// It is not below the root, or not in the copy.
+    pub fn program(&self, words: &[OsString]) -> Result<PathBuf, NotInCopy> {
+        let program = words.first().map(PathBuf::from).ok_or(NotInCopy::NoCommand)?;
         // What is named without a folder is looked for in PATH, and is no program of the sources.
         let has_folder = program.components().count() > 1;
         let found = if has_folder { self.place(&normal(&self.root.join(&self.at).join(&program))) } else { None };
-        let found = found.ok_or_else(|| {
-            format!("{} is not below {}: give the program that is built there", program.display(), self.root.display())
-        })?;
+        let found = found.ok_or_else(|| NotInCopy::Elsewhere { program, root: self.root.clone() })?;
         match found.is_file() {
             true => Ok(found),
             false => {
                 let name = found.strip_prefix(self.folder.path()).unwrap_or(&found);
-                Err(format!("the build made no {} in a copy of {}", name.display(), self.root.display()))
+                Err(NotInCopy::NotBuilt { name: name.to_owned(), root: self.root.clone() })
             }
         }
     }
@@ -168,7 +166,7 @@ impl Copied {
     ///
     /// # Errors
     /// As with [`Copied::program`].
-    pub fn command(&self, words: &[OsString]) -> Result<CommandLine, String> {
+    pub fn command(&self, words: &[OsString]) -> Result<CommandLine, NotInCopy> {
         let program = self.program(words)?;
         let arguments = words.iter().skip(1).map(|word| {
             let place = self.place(Path::new(word)).filter(|_| Path::new(word).is_absolute());
@@ -177,6 +175,30 @@ impl Copied {
         let words: Vec<OsString> = std::iter::once(program.into()).chain(arguments).collect();
         Ok(CommandLine::words(&words).within(&self.folder.path().join(&self.at)))
     }
+}
+
+/// Why a command is none of the copy's.
+#[derive(Debug, thiserror::Error)]
+pub enum NotInCopy {
+    /// It has no words.
+    #[error("there is no command")]
+    NoCommand,
+    /// Its program is none of the sources'.
+    #[error("{} is not below {}: give the program that is built there", program.display(), root.display())]
+    Elsewhere {
+        /// The program.
+        program: PathBuf,
+        /// The folder of the sources.
+        root: PathBuf,
+    },
+    /// The build did not make the program.
+    #[error("the build made no {} in a copy of {}", name.display(), root.display())]
+    NotBuilt {
+        /// The program's path below the folder of the sources.
+        name: PathBuf,
+        /// That folder.
+        root: PathBuf,
+    },
 }
 
 /// A path without `.` and `..`.
@@ -255,7 +277,9 @@ mod tests {
         assert!(copied.place(Path::new("/etc/passwd")).is_none());
         let words = |all: &[&str]| all.iter().map(OsString::from).collect::<Vec<_>>();
         let program = root.join("out/app").display().to_string();
-        assert!(copied.command(&words(&[&program])).unwrap_err().contains("the build made no out/app"));
+        assert!(
+            matches!(copied.command(&words(&[&program])), Err(NotInCopy::NotBuilt { name, .. }) if name == Path::new("out/app"))
+        );
         copied.build("before", "mkdir out && cp src/b out/app").unwrap();
         let input = root.join("src/a").display().to_string();
         let command = copied.command(&words(&[&program, &input, "x"])).unwrap();
@@ -263,7 +287,7 @@ mod tests {
             command.shown().ends_with("/src/a x") && !command.shown().contains(root.to_str().unwrap()),
             "{command:?}"
         );
-        assert!(copied.command(&words(&["git"])).unwrap_err().contains("is not below"));
+        assert!(matches!(copied.command(&words(&["git"])), Err(NotInCopy::Elsewhere { .. })));
         assert!(!root.join("out").exists());
     }
 

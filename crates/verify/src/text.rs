@@ -210,7 +210,7 @@ fn verdict(tryout: &Tryout, width: Option<usize>) -> String {
     let mut text =
         wrapped("", &format!("{} saves {share} of {}{memory}:", winner.candidate.name, tryout.metric.title()), width);
     // To be copied: never broken into lines.
-    text += &format!("    {} {}\n", winner.candidate.setting(), tryout.command);
+    text += &format!("    {} {}\n", winner.candidate.assignment(), tryout.command);
     if let Some(instead) = &winner.candidate.instead {
         text += &format!("    or: {instead}\n");
     }

@@ -166,10 +166,11 @@ fn all_are_known(trial: &Trial, takes_part: &[bool], aim: &Aim, confidence: f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Setting;
 
     fn result(name: &str, low: f64, high: f64) -> Result {
-        let variable = ("GLIBC_TUNABLES", String::new());
-        let candidate = Candidate { name: name.to_owned(), what: String::new(), variable, instead: None };
+        let setting = Setting::Tunables(String::new());
+        let candidate = Candidate { name: name.to_owned(), what: String::new(), setting, instead: None };
         let saved = vec![Some(Interval { median: (low + high) / 2.0, low, high }); Metric::ALL.len()];
         Result { candidate, rounds: 5, saved, failed: None }
     }

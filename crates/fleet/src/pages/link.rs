@@ -1,6 +1,7 @@
 //! The address of a page: a question in words.
 
 use crate::columns;
+use crate::error::Error;
 use crate::grouping::{By, Per};
 use memtoll_analysis::metric::Metric;
 
@@ -65,9 +66,26 @@ impl Default for Link {
     }
 }
 
+/// What no page understands of an address.
+#[derive(Debug, thiserror::Error)]
+pub enum BadAddress {
+    #[error("expected an address in UTF-8")]
+    NoText,
+    #[error("expected NAME=VALUE as a label")]
+    Label,
+    #[error(transparent)]
+    Metric(#[from] Error),
+    #[error("expected a group, such as function or line")]
+    Group,
+    #[error("expected a number after n=")]
+    Number,
+    #[error("the address has a word that no page knows")]
+    Word,
+}
+
 impl Link {
     /// Understands an address; nothing if no page has it.
-    pub fn parse(url: &str) -> Result<Option<Link>, String> {
+    pub fn parse(url: &str) -> Result<Option<Link>, BadAddress> {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
         let view = match path {
             "/" | "/top" => View::Top,
@@ -78,16 +96,16 @@ impl Link {
         let mut link = Link { view, ..Link::default() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decoded(value).ok_or("expected an address in UTF-8")?;
+            let value = decoded(value).ok_or(BadAddress::NoText)?;
             let label = || {
-                let (name, value) = value.split_once('=').ok_or("expected NAME=VALUE as a label")?;
-                Ok::<_, String>((name.to_owned(), value.to_owned()))
+                let (name, value) = value.split_once('=').ok_or(BadAddress::Label)?;
+                Ok::<_, BadAddress>((name.to_owned(), value.to_owned()))
             };
             match name {
-                "metric" => link.metric = columns::named(&value).map_err(|error| error.to_string())?,
+                "metric" => link.metric = columns::named(&value)?,
                 "group" => {
                     let known = GROUPS.iter().find(|(name, _)| *name == value);
-                    link.by = known.ok_or("expected a group, such as function or line")?.1;
+                    link.by = known.ok_or(BadAddress::Group)?.1;
                 }
                 "per" => {
                     link.per = Some(match value.as_str() {
@@ -102,11 +120,8 @@ impl Link {
                 "by" => link.by_day = value == "day",
                 "before" => link.before.push(label()?),
                 "after" => link.after.push(label()?),
-                "n" => {
-                    link.limit =
-                        value.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or("expected a number after n=")?
-                }
-                _ => return Err("the address has a word that no page knows".to_owned()),
+                "n" => link.limit = value.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or(BadAddress::Number)?,
+                _ => return Err(BadAddress::Word),
             }
         }
         Ok(Some(link))
@@ -222,9 +237,9 @@ mod tests {
         for link in links {
             let url = link.url();
             assert!(url.chars().all(|c| c.is_ascii_graphic() && !"<>\"'".contains(c)), "{url}");
-            assert_eq!(Link::parse(&url), Ok(Some(link)), "{url}");
+            assert_eq!(Link::parse(&url).unwrap(), Some(link), "{url}");
         }
-        assert_eq!(Link::parse("/etc/passwd"), Ok(None));
+        assert_eq!(Link::parse("/etc/passwd").unwrap(), None);
         for wrong in
             ["/?metric=x", "/?group=x", "/?where=x", "/?n=0", "/?n=1e9", "/?filter=%f", "/?filter=%ff", "/?x=1"]
         {

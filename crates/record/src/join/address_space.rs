@@ -34,6 +34,15 @@ pub enum Access {
     OpenedBy(Option<NodeId>),
 }
 
+/// Which pages the program asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pages {
+    /// Those that the system chooses.
+    Usual,
+    /// Huge ones.
+    Huge,
+}
+
 /// A mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mapping {
@@ -43,8 +52,8 @@ pub struct Mapping {
     pub kind: Kind,
     /// The stack of the call that made it, if that was seen.
     pub node: Option<NodeId>,
-    /// Whether huge pages were asked for.
-    pub huge: bool,
+    /// Which pages were asked for.
+    pub pages: Pages,
     /// Whether it is only reserved: the program has no access.
     pub reserved: bool,
     /// When the call that made it returned, if that was seen.
@@ -81,7 +90,8 @@ impl AddressSpace {
             return self.fill(start, end, if is_behind_file { Kind::Globals } else { kind }, kind);
         }
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end, kind, node: None, huge: false, reserved: false, since: None });
+        self.mappings
+            .insert(start, Mapping { end, kind, node: None, pages: Pages::Usual, reserved: false, since: None });
     }
 
     /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
@@ -104,7 +114,7 @@ impl AddressSpace {
         self.unmap(start, Bytes(end - start));
         let nobodys = |at, end| {
             let kind = if at == start { first } else { rest };
-            Mapping { end, kind, node: None, huge: false, reserved: false, since: None }
+            Mapping { end, kind, node: None, pages: Pages::Usual, reserved: false, since: None }
         };
         let mut parts: Vec<(u64, Mapping)> = Vec::new();
         let mut add = |from: u64, part: Mapping| match parts.last_mut() {
@@ -130,7 +140,8 @@ impl AddressSpace {
     pub fn owned(&mut self, start: u64, length: Bytes, node: Option<NodeId>, kind: Kind, since: Ticks) {
         self.unmap(start, length);
         let end = start.saturating_add(length.0);
-        self.mappings.insert(start, Mapping { end, kind, node, huge: false, reserved: false, since: Some(since) });
+        self.mappings
+            .insert(start, Mapping { end, kind, node, pages: Pages::Usual, reserved: false, since: Some(since) });
     }
 
     /// The program has no access from now on to anonymous memory that a call made, or again. What was only reserved belongs
@@ -207,9 +218,9 @@ impl AddressSpace {
         self.change(address, |mapping| mapping.kind = Kind::Stack);
     }
 
-    /// Huge pages were asked for (or not to be used) from `address` on.
-    pub fn advise_huge(&mut self, address: u64, huge: bool) {
-        self.change(address, |mapping| mapping.huge = huge);
+    /// Such pages were asked for from `address` on.
+    pub fn advise(&mut self, address: u64, pages: Pages) {
+        self.change(address, |mapping| mapping.pages = pages);
     }
 
     fn change(&mut self, address: u64, change: impl FnOnce(&mut Mapping)) {
@@ -225,7 +236,7 @@ impl AddressSpace {
     pub fn may_be_huge(&self, address: u64, always: bool) -> bool {
         let page = address & !(HUGE_PAGE.0 - 1);
         self.find(address).is_some_and(|(start, mapping)| {
-            (mapping.huge || always)
+            (mapping.pages == Pages::Huge || always)
                 && mapping.kind == Kind::Anonymous
                 && start <= page
                 && mapping.end - page >= HUGE_PAGE.0
@@ -320,7 +331,7 @@ mod tests {
         assert_eq!(kinds(&space), [(0x10000, 0x10000 + 1000 * 0x1000, Kind::Anonymous, 0)]);
         // Beside a mapping with an owner, and where huge pages were asked for, it ends.
         own(&mut space, 0x12000, 0x1000, 7);
-        space.advise_huge(0x13000, true);
+        space.advise(0x13000, Pages::Huge);
         space.map(0x10000, Bytes(1001 * 0x1000), Kind::Anonymous);
         assert_eq!(space.mappings.len(), 4);
     }
@@ -353,7 +364,7 @@ mod tests {
         let mut space = AddressSpace::default();
         own(&mut space, HUGE - 0x1000, 2 * HUGE, 1);
         assert!(!space.may_be_huge(HUGE, false));
-        space.advise_huge(HUGE, true);
+        space.advise(HUGE, Pages::Huge);
         assert!(space.may_be_huge(HUGE + 5, false));
         assert!(!space.may_be_huge(HUGE - 1, false));
         assert!(!space.may_be_huge(2 * HUGE, true));

@@ -1,6 +1,6 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
-use super::address_space::{Access, HUGE_PAGE, Kind};
+use super::address_space::{Access, HUGE_PAGE, Kind, Pages};
 use super::call_time::Bill;
 use super::heap_pages::{self, Share};
 use super::threads::{Call, Effect, Fault, HeapMove, Off, Read, Stage};
@@ -255,11 +255,11 @@ impl Join {
     pub fn remaps(&mut self, op: Op, call: &Call, address: u64, detail: u16) -> Option<NodeId> {
         let &Call { node, size, .. } = call;
         let owner = self.space.find(address).and_then(|(_, mapping)| mapping.node);
-        if self.forked && matches!(op.symbol(), "mmap" | "mmap64" | "mremap" | "munmap") {
+        if self.forked && matches!(op.whole(), Op::MMAP | Op::MMAP64 | Op::MREMAP | Op::MUNMAP) {
             self.replaced.owned(address, size, node, Kind::Anonymous, call.end);
         }
-        match op.symbol() {
-            "mmap" | "mmap64" => {
+        match op.whole() {
+            Op::MMAP | Op::MMAP64 => {
                 let kind = if detail & 1 != 0 { Kind::Anonymous } else { Kind::File };
                 self.forget_huge(address, size);
                 self.space_mut().owned(address, size, node, kind, call.end);
@@ -268,18 +268,18 @@ impl Join {
                 }
                 return node;
             }
-            "mremap" if op.is_release_half() => self.space_mut().given_back(address, size, call.begin),
-            "mremap" => {
+            Op::MREMAP if op.is_release_half() => self.space_mut().given_back(address, size, call.begin),
+            Op::MREMAP => {
                 self.space_mut().owned(address, size, node, Kind::Anonymous, call.end);
                 return node;
             }
-            "munmap" => {
+            Op::MUNMAP => {
                 self.forget_huge(address, size);
                 self.space_mut().given_back(address, size, call.begin);
             }
-            "madvise" if detail == MADV_HUGEPAGE => self.space_mut().advise_huge(address, true),
-            "madvise" if detail == MADV_NOHUGEPAGE => self.space_mut().advise_huge(address, false),
-            "madvise" => self.forget_huge(address, size),
+            Op::MADVISE if detail == MADV_HUGEPAGE => self.space_mut().advise(address, Pages::Huge),
+            Op::MADVISE if detail == MADV_NOHUGEPAGE => self.space_mut().advise(address, Pages::Usual),
+            Op::MADVISE => self.forget_huge(address, size),
             _ => match op.opens(detail) {
                 Some(true) => self.space_mut().protect(address, size, Access::OpenedBy(node)),
                 Some(false) => self.space_mut().protect(address, size, Access::None),

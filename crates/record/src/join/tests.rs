@@ -162,7 +162,7 @@ fn the_kernel_says_which_pages_are_huge() {
     assert_eq!((timed.samples, timed.faults), (1, 1));
     assert!((999_000..=1_001_000).contains(&timed.time), "{timed:?}");
     // Outside, the owner's; and small ones are small, whatever was asked for.
-    join.space_mut().advise_huge(HEAP, true);
+    join.space_mut().advise(HEAP, super::address_space::Pages::Huge);
     told(&mut join, now + 2 * long, 71, huge_fault(1, None), owner(5));
     let small = What::Fault {
         address: HEAP,

@@ -3,6 +3,7 @@
 use super::Error;
 use super::player::{Calls, Player, Taken};
 use crate::interval::Interval;
+use crate::setting::Setting;
 use memtoll_text::format::Unit;
 use std::path::Path;
 
@@ -12,7 +13,7 @@ pub struct Contestant {
     /// A short name.
     pub name: String,
     /// The environment that chooses it.
-    pub variables: Vec<(String, String)>,
+    pub settings: Vec<Setting>,
     /// The number of the script that it plays.
     pub script: usize,
 }
@@ -151,11 +152,11 @@ pub fn play(
         random.shuffle(&mut order);
         for &(number, calls) in &order {
             let Outcome { contestant, with, without } = &mut all[number];
-            let Contestant { name, variables, script } = contestant;
+            let Contestant { name, settings, script } = contestant;
             let Some(script) = scripts.get(*script) else { continue };
             // The stub is the same under every allocator: none of them is loaded for it.
-            let variables = if calls == Calls::Real { &variables[..] } else { &[] };
-            let taken = player.play(script, calls, name, variables)?;
+            let settings = if calls == Calls::Real { &settings[..] } else { &[] };
+            let taken = player.play(script, calls, name, settings)?;
             if round > 0 {
                 match calls {
                     Calls::Real => with.push(taken),

@@ -58,14 +58,14 @@ pub fn expected(
     first: &Outcome,
     other: &Outcome,
 ) -> Option<Expected> {
-    if other.contestant.script != first.contestant.script || other.contestant.variables.is_empty() {
+    if other.contestant.script != first.contestant.script || other.contestant.settings.is_empty() {
         return None;
     }
     let (start, start_faults) = other.start_beyond(first)?;
     let more = other.beyond(first, Figure::Cpu)?;
     let replayed = first.of(Figure::Cpu)?.median;
     let colder = if replayed > 0.0 { recorded.time.value / replayed } else { 1.0 };
-    let is_library = other.contestant.variables.iter().any(|(name, _)| name == "LD_PRELOAD");
+    let is_library = other.contestant.settings.iter().any(|setting| setting.library().is_some());
     let placement = recorded.time.value * PLACEMENT;
     let ends = [more.low, more.high].into_iter().flat_map(|end| [-end, -end * colder]);
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));

@@ -75,10 +75,10 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
     let contestants = replay.outcomes.iter().enumerate().map(outcome).map(|(number, taken, player, more)| {
         let outcome = &replay.outcomes[number];
         let counts = &replay.prepared[outcome.contestant.script.min(replay.prepared.len() - 1)].counts;
-        let variables = &outcome.contestant.variables;
+        let settings = &outcome.contestant.settings;
         JsonOutcome {
             name: &outcome.contestant.name,
-            environment: variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            environment: settings.iter().map(|setting| (setting.name(), setting.value())).collect(),
             calls: counts,
             refused: outcome.refused(),
             taken,

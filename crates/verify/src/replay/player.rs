@@ -1,6 +1,7 @@
 //! One playing of a script.
 
 use super::Error;
+use crate::setting::Setting;
 use memtoll_machine::Program;
 use serde::Deserialize;
 use std::path::Path;
@@ -65,23 +66,17 @@ impl Player {
         PROGRAM
     }
 
-    /// Plays a script with variables in its environment.
+    /// Plays a script with settings in its environment.
     ///
     /// # Errors
     /// It cannot be started, or fails.
-    pub fn play(
-        &self,
-        script: &Path,
-        calls: Calls,
-        name: &str,
-        variables: &[(String, String)],
-    ) -> Result<Taken, Error> {
+    pub fn play(&self, script: &Path, calls: Calls, name: &str, settings: &[Setting]) -> Result<Taken, Error> {
         let mut command = self.program.command();
         command.arg(script).arg(if calls == Calls::Real { "real" } else { "stub" });
         // What is set for memtoll itself does not concern the player.
         command.env_remove("LD_PRELOAD").env_remove("GLIBC_TUNABLES");
-        for (name, value) in variables {
-            command.env(name, value);
+        for setting in settings {
+            command.env(setting.name(), setting.value());
         }
         let output = command.stdin(Stdio::null()).output()?;
         let failed = |how: String| {
