@@ -58,7 +58,8 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(None) => return Code::Usage,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    match write_page(&shown.recording, shown.compared(), &output, arguments.keep_paths, arguments.sources) {
+    let options = Options { keep_paths: arguments.keep_paths, sources: arguments.sources, ..options() };
+    match write_page(&shown.recording, shown.compared(), &output, &options) {
         Err(failure) => failure.say(),
         Ok(()) => Code::damaged(shown.is_damaged()),
     }
@@ -77,17 +78,15 @@ pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
     }
 }
 
+/// What a page is made of if nothing is asked for.
+pub fn options() -> Options {
+    Options { home: std::env::var("HOME").ok(), ..Options::default() }
+}
+
 /// Writes the page, and says so.
-pub fn write_page(
-    recording: &Recording,
-    compared: Compared,
-    output: &Path,
-    keep_paths: bool,
-    sources: bool,
-) -> Result<(), Failure> {
-    let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
+pub fn write_page(recording: &Recording, compared: Compared, output: &Path, options: &Options) -> Result<(), Failure> {
     let waiting = Waiting::new("making the page");
-    let text = page(recording, compared, &options, &|step| waiting.tell(in_words(step)));
+    let text = page(recording, compared, options, &|step| waiting.tell(in_words(step)));
     drop(waiting);
     let text = text.map_err(|why| Code::Failed.because(why))?;
     atomic_file::write(output, |out| out.write_all(text.as_bytes()))

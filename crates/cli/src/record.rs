@@ -153,7 +153,8 @@ impl Arguments {
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
             html::is_free(&page, self.force)?;
-            html::write_page(&recording, Compared::default(), &page, false, false).map_err(|failure| failure.why)?;
+            html::write_page(&recording, Compared::default(), &page, &html::options())
+                .map_err(|failure| failure.why)?;
         }
         if outcome.told_to_end {
             Ok(())

@@ -38,7 +38,7 @@ impl Clock {
     /// The clock for what the kernel tells.
     pub fn for_kernel(&self) -> memtoll_kernel::Clock {
         match self.tsc {
-            true => memtoll_kernel::Clock::Counter(|| ticks(true) & wire::TICKS_MASK),
+            true => memtoll_kernel::Clock::Counter(|| memtoll_processor::counter() & wire::TICKS_MASK),
             false => memtoll_kernel::Clock::Monotonic,
         }
     }
@@ -70,7 +70,7 @@ impl Clock {
         if elapsed < needed {
             std::thread::sleep(needed - elapsed);
         }
-        let ticks = ticks(true).wrapping_sub(self.base);
+        let ticks = memtoll_processor::counter().wrapping_sub(self.base);
         ticks as f64 / self.began.elapsed().as_secs_f64()
     }
 

@@ -30,7 +30,7 @@ use crate::run::Run;
 use crate::wire::{self, Record};
 use block_writer::{BlockWriter, NodesWritten};
 use early_releases::Early;
-use fork_inheritance::Heirs;
+use fork_inheritance::{BlockFrom, Heirs};
 use image_facts::Facts;
 use kept::Kept;
 use ledger::{Awaited, Ledger, Released};
@@ -207,7 +207,7 @@ impl Sink {
     #[inline(always)]
     fn acquire(&mut self, event: &mut Event) {
         if let Some(earlier) = self.ledger.acquire(event) {
-            self.keep_if_inherited(event.address.0, &earlier, event.time, false);
+            self.keep_if_inherited(event.address.0, &earlier, event.time, BlockFrom::Heap);
         }
         if event.size >= join::LARGE && !event.address.is_null() {
             self.join.large_block(event.address.0, event.size);
@@ -221,7 +221,7 @@ impl Sink {
         let mut charged = node;
         if let Some(kept) = &released.kept {
             if !released.overtaken {
-                self.keep_if_inherited(event.address.0, kept, event.time, false);
+                self.keep_if_inherited(event.address.0, kept, event.time, BlockFrom::Heap);
                 if released.size() >= join::LARGE {
                     self.gives_back(end, released.size());
                     let reallocates = event.op.is_release_half().then_some(event.thread);

@@ -70,8 +70,16 @@ fn compilers(binary: &Binary) -> Option<Outcome> {
     Some(Outcome::ok(format!("{language}{compilers}")))
 }
 
+/// What a program does not have.
+#[derive(Clone, Copy)]
+enum Lacks {
+    /// It is stripped.
+    Names,
+    Lines,
+}
+
 /// How to get names and lines of a program: the debug package, or a change of the build.
-fn with_debug_information(binary: &Binary, is_stripped: bool) -> String {
+fn with_debug_information(binary: &Binary, lacks: Lacks) -> String {
     let path = binary.path.to_string_lossy();
     if is_of_distribution(&path) {
         // A server has the libraries' names, too. Debug packages need a source of packages that systems come without.
@@ -80,15 +88,15 @@ fn with_debug_information(binary: &Binary, is_stripped: bool) -> String {
             false => server_command(),
         };
     }
-    match (binary.language, is_stripped) {
-        (Language::Rust, true) => {
+    match (binary.language, lacks) {
+        (Language::Rust, Lacks::Names) => {
             "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none cargo build --release"
         }
-        (Language::Rust, false) => BUILD_RUST_WITH_LINES,
-        (Language::Cxx, true) => "build with -g in CXXFLAGS, and without -s and strip",
-        (Language::Cxx, false) => "build with -g in CXXFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
-        (_, true) => "build with -g in CFLAGS, and without -s and strip",
-        (_, false) => "build with -g in CFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
+        (Language::Rust, Lacks::Lines) => BUILD_RUST_WITH_LINES,
+        (Language::Cxx, Lacks::Names) => "build with -g in CXXFLAGS, and without -s and strip",
+        (Language::Cxx, Lacks::Lines) => "build with -g in CXXFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
+        (_, Lacks::Names) => "build with -g in CFLAGS, and without -s and strip",
+        (_, Lacks::Lines) => "build with -g in CFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
     }
     .to_owned()
 }
@@ -105,7 +113,7 @@ fn names(binary: &Binary) -> Option<Outcome> {
         (true, true) => Outcome::ok("it has its symbols"),
         (true, false) => Outcome::ok("stripped, but exported or in a debug file"),
         (false, _) => Outcome::missing("stripped: only exported functions have names")
-            .helped_by(with_debug_information(binary, true)),
+            .helped_by(with_debug_information(binary, Lacks::Names)),
     })
 }
 
@@ -124,7 +132,7 @@ fn lines(binary: &Binary) -> Option<Outcome> {
     }
     let outcome = Outcome::missing("no source lines for its own functions");
     // What brings the names of a stripped program back brings its lines, too.
-    Some(if has_names(binary) { outcome.helped_by(with_debug_information(binary, false)) } else { outcome })
+    Some(if has_names(binary) { outcome.helped_by(with_debug_information(binary, Lacks::Lines)) } else { outcome })
 }
 
 fn call_stacks(binary: &Binary) -> Option<Outcome> {

@@ -148,7 +148,8 @@ impl Join {
     fn mapping_inside(&mut self, number: ThreadNo, call: &Call, bill: Bill) {
         let Some(thread) = self.threads.by_number(number) else { return };
         let took = bill.settle(&mut thread.owed);
-        self.mapping(number, call, took, true);
+        let cost = self.mapping(number, call, took);
+        self.push(Cost { inside: true, ..cost });
     }
 
     /// A call released a block, and gave back pages of the heap that others had brought.
@@ -170,7 +171,10 @@ impl Join {
         let (call, bill) = (thread.last, thread.bill);
         match std::mem::take(&mut thread.stage) {
             Stage::Settled => {}
-            Stage::Mapping => self.mapping(number, &call, bill.rest, false),
+            Stage::Mapping => {
+                let cost = self.mapping(number, &call, bill.rest);
+                self.push(Cost { inside: false, ..cost });
+            }
             Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, bill.rest),
             Stage::Releasing { shrunk, brought } => {
                 self.shrinking(number, &call, bill, &brought);
@@ -201,9 +205,8 @@ impl Join {
         self.stats.filled_faults += faults;
     }
 
-    fn mapping(&mut self, thread: ThreadNo, call: &Call, took: Ticks, inside: bool) {
-        let cost = self.cost(CostKind::Mapping, call.end, Some(thread), call);
-        self.push(Cost { amount: span(took).0, inside, ..cost });
+    fn mapping(&self, thread: ThreadNo, call: &Call, took: Ticks) -> Cost {
+        Cost { amount: span(took).0, ..self.cost(CostKind::Mapping, call.end, Some(thread), call) }
     }
 
     /// The thread did not have the processor for a while, perhaps inside its last call.

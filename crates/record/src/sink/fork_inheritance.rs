@@ -146,6 +146,23 @@ impl Adopted {
     }
 }
 
+/// What is done where the ancestor does not know yet.
+#[derive(Clone, Copy)]
+pub enum Patience {
+    /// The questions stay for later.
+    OnlyAtOnce,
+    /// Waits until all can be answered.
+    Waits,
+}
+
+/// Where a block is from.
+#[derive(Clone, Copy)]
+pub(super) enum BlockFrom {
+    Heap,
+    /// The program's own.
+    Pool,
+}
+
 impl Sink {
     /// The process has forked a child.
     pub(super) fn forked(&mut self, told: Ticks) {
@@ -160,21 +177,24 @@ impl Sink {
 
     /// A block is gone. If it was live at a fork, its children may ask for it.
     #[inline(always)]
-    pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &Kept, until: Units, pooled: bool) {
+    pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &Kept, until: Units, from: BlockFrom) {
         if kept.block.time() < self.heirs.before {
-            self.keep_for_heirs(address, kept, until.0, pooled);
+            self.keep_for_heirs(address, kept, until.0, from);
         }
     }
 
     #[cold]
-    fn keep_for_heirs(&mut self, address: u64, kept: &Kept, until: u64, pooled: bool) {
+    fn keep_for_heirs(&mut self, address: u64, kept: &Kept, until: u64, from: BlockFrom) {
         if !self.heirs.family.has_heirs() {
             return self.heirs.forget();
         }
         let block = &kept.block;
         let gone = Gone { born: block.time(), size: block.size(), node: self.ledger.tally.node_of(block) };
         let heirs = &mut self.heirs;
-        let released = if pooled { &mut heirs.released_pooled } else { &mut heirs.released };
+        let released = match from {
+            BlockFrom::Pool => &mut heirs.released_pooled,
+            BlockFrom::Heap => &mut heirs.released,
+        };
         released.add(address, until, gone, &heirs.family);
     }
 
@@ -221,16 +241,16 @@ impl Sink {
         disowned.is_none_or(|disowned| time < *disowned).then_some(owned)
     }
 
-    /// Answers the questions that have come up whose inherited memory is. `wait`: until they can all be answered.
-    pub fn ask_ancestors(&mut self, wait: bool) {
+    /// Answers the questions that have come up whose inherited memory is.
+    pub fn ask_ancestors(&mut self, patience: Patience) {
         if !self.join.has_questions() {
             return;
         }
         if let Some(fork) = self.heirs.family.ancestor() {
-            if wait {
-                fork.settle();
-            } else if !fork.is_settled() {
-                return;
+            match patience {
+                Patience::Waits => fork.settle(),
+                Patience::OnlyAtOnce if !fork.is_settled() => return,
+                Patience::OnlyAtOnce => {}
             }
         }
         for question in self.join.take_questions() {

@@ -1,6 +1,7 @@
 //! Events of the program's own allocators: what they release and acquire, and what memory that goes takes with it.
 
 use super::Sink;
+use super::fork_inheritance::BlockFrom;
 use super::kept::Kept;
 use super::pools::{Handed, Lender};
 use crate::arena::Arena;
@@ -107,7 +108,7 @@ impl Sink {
 
     fn release_pooled(&mut self, arena: &Arena, op: Op, at: At, handed: &Handed) {
         let event = at.event(op, handed.address, Block::Number(handed.kept.number), 0, 0);
-        self.keep_if_inherited(handed.address, &handed.kept, at.time, true);
+        self.keep_if_inherited(handed.address, &handed.kept, at.time, BlockFrom::Pool);
         self.ledger.tally.release_pooled(&event, Some(handed.kept.block));
         self.push(arena, &event, Effect::Release);
     }

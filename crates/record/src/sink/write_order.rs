@@ -1,7 +1,7 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
-use super::fork_inheritance::Adopted;
+use super::fork_inheritance::{Adopted, Patience};
 use super::image_facts::Facts;
 use crate::arena::Arena;
 use crate::join::Join;
@@ -25,10 +25,17 @@ const THREADS_AT_ONCE: usize = 64;
 /// Nodes in a block of nodes.
 pub(super) const NODES_PER_BLOCK: usize = 1 << 16;
 
+/// Which nodes are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nodes {
+    InKnownFiles,
+    All,
+}
+
 impl Sink {
     /// Writes what waits too long.
     pub fn flush_if_due(&mut self, arena: &Arena) {
-        self.ask_ancestors(false);
+        self.ask_ancestors(Patience::OnlyAtOnce);
         self.write_touches(arena);
         if self.join.costs().len() >= MAX_COSTS {
             self.write_costs();
@@ -63,7 +70,7 @@ impl Sink {
         if let Some(threads) = self.facts.threads.take_changed(THREADS_AT_ONCE) {
             output.json(BlockKind::Threads, image, &threads);
         }
-        self.write_nodes(arena, false);
+        self.write_nodes(arena, Nodes::InKnownFiles);
         self.write_costs();
         let written = self.writer.events();
         if let Some(packed) = self.writer.write(|payload| output.events(image, payload)) {
@@ -76,10 +83,10 @@ impl Sink {
     }
 
     /// Writes the nodes that the file lacks. Where it is not yet known which file a node's module is, the node waits: no event
-    /// that has been seen is of it. Whatever is unknown at the end (`is_last`) is code outside all files.
-    fn write_nodes(&mut self, arena: &Arena, is_last: bool) {
+    /// that has been seen is of it. Whatever is unknown at the end is code outside all files.
+    fn write_nodes(&mut self, arena: &Arena, which: Nodes) {
         let files = InFiles::of(&self.facts.modules);
-        let node = |id| arena.node(id).filter(|node| is_last || files.know(node));
+        let node = |id| arena.node(id).filter(|node| which == Nodes::All || files.know(node));
         let mut nodes = self.nodes.take(arena.node_count(), node);
         nodes.iter_mut().for_each(|node| files.place(node));
         let output = &self.run.output;
@@ -116,9 +123,9 @@ impl Sink {
         }
         self.write_touches(arena);
         self.join.finish(Ticks(ended_ticks));
-        self.ask_ancestors(true);
+        self.ask_ancestors(Patience::Waits);
         self.flush(arena);
-        self.write_nodes(arena, true);
+        self.write_nodes(arena, Nodes::All);
         self.end_last_chapter();
         self.write_places();
         let (run, image) = (self.run.clone(), self.facts.image);
