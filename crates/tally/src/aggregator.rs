@@ -29,7 +29,7 @@ impl Aggregator {
         self.tally.resume(chapter, live, curve, window);
         self.blocks.reserve(chapter.carried.len());
         for block in &chapter.carried {
-            self.blocks.insert(block.number, self.tally.carried(block));
+            self.blocks.insert(block.number.0, self.tally.carried(block));
         }
     }
 

@@ -17,7 +17,7 @@ mod tests;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
-use memtoll_trace::chapter::{Chapter, Mapped};
+use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
@@ -409,11 +409,11 @@ impl<C: Chapters> Adding<'_, C> {
     fn begin(&mut self, first: u64, chapter: &Chapter) -> Peak {
         self.sums.begin();
         let mapped = chapter.mapped.as_ref();
-        let mapped_bytes = mapped.map_or(0, Mapped::touched_bytes);
-        let reserved_bytes = mapped.map_or(0, Mapped::reserved_bytes);
+        let mapped_bytes = mapped.map_or(0, |mapped| mapped.touched_bytes().0);
+        let reserved_bytes = mapped.map_or(0, |mapped| mapped.reserved_bytes().0);
         let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
-        let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, reserved_bytes, time };
-        Peak { bytes, time, shares: Shares::Begin, with_mappings }
+        let with_mappings = PeakWithMappings { block_bytes: bytes.0, mapped_bytes, reserved_bytes, time };
+        Peak { bytes: bytes.0, time, shares: Shares::Begin, with_mappings }
     }
 
     /// A chapter that lies in the span.
@@ -421,7 +421,7 @@ impl<C: Chapters> Adding<'_, C> {
         let peak = self.peak.take().unwrap_or_else(|| self.begin(first, chapter));
         let sums = &mut self.sums;
         let peak = self.peak.insert(peak);
-        peak.look(chapter.highest, chapter.highest_time, || Shares::Chapter(number), chapter.with_mappings);
+        peak.look(chapter.highest.0, chapter.highest_time.0, || Shares::Chapter(number), chapter.with_mappings);
         chapter.curve.extend(&mut sums.curve);
         let mut changes = Vec::with_capacity(rows.len());
         for (node, extra, mut metrics) in rows {
@@ -582,7 +582,7 @@ impl<C: Chapters> Adding<'_, C> {
                 }
                 let live = self.sums.with_sites(&live);
                 let highest_time = self.chapters.sums(number)?.highest_time;
-                let mut replay = self.replay(number, live, Some(highest_time))?;
+                let mut replay = self.replay(number, live, Some(highest_time.0))?;
                 let sites = replay.sites(|_| false);
                 let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_blocks));
                 self.sums.by_site(sites.map(share).collect())

@@ -11,7 +11,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{self, BlockNo, NodeId, ThreadNo, Units};
 use crate::metrics::{Columns, Metrics, OF_CHAPTER, Rows};
 use crate::summary::{LiveCurve, PeakWithMappings};
 
@@ -20,11 +20,11 @@ use crate::summary::{LiveCurve, PeakWithMappings};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried<Of = Option<NodeId>> {
     /// Its number.
-    pub number: u64,
-    /// Bytes asked for.
-    pub size: u64,
-    /// When it was acquired, units.
-    pub time: u64,
+    pub number: BlockNo,
+    /// What was asked for.
+    pub size: ids::Bytes,
+    /// When it was acquired.
+    pub time: Units,
     /// The stack that acquired it.
     pub node: Of,
     /// The thread that acquired it.
@@ -57,8 +57,8 @@ pub struct Reallocating {
 pub struct GivenBack {
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    /// Bytes.
-    pub size: u64,
+    /// Its size.
+    pub size: ids::Bytes,
     /// How often it had grown.
     pub steps: u16,
 }
@@ -70,11 +70,11 @@ pub struct Replacement {
     /// The thread.
     pub thread: ThreadNo,
     /// The block's number.
-    pub number: u64,
+    pub number: BlockNo,
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    /// Bytes.
-    pub size: u64,
+    /// Its size.
+    pub size: ids::Bytes,
 }
 
 /// The program's own mappings when a chapter begins.
@@ -92,14 +92,15 @@ pub struct Mapped {
 
 impl Mapped {
     /// Bytes that count as memory in use.
-    pub fn touched_bytes(&self) -> u64 {
+    pub fn touched_bytes(&self) -> ids::Bytes {
         self.touched.bytes()
     }
 
     /// Bytes that are only reserved.
-    pub fn reserved_bytes(&self) -> u64 {
+    pub fn reserved_bytes(&self) -> ids::Bytes {
         let Mapped { untouched, closed, reserved, .. } = self;
-        [untouched, closed, reserved].iter().fold(0, |sum, extents| sum.wrapping_add(extents.bytes()))
+        let sum = |sum: u64, extents: &&Extents| sum.wrapping_add(extents.bytes().0);
+        ids::Bytes([untouched, closed, reserved].iter().fold(0, sum))
     }
 }
 
@@ -113,8 +114,8 @@ pub struct Extents {
 }
 
 impl Extents {
-    fn bytes(&self) -> u64 {
-        self.ranges.iter().fold(0, |sum: u64, (_, length)| sum.wrapping_add(*length))
+    fn bytes(&self) -> ids::Bytes {
+        ids::Bytes(self.ranges.iter().fold(0, |sum: u64, (_, length)| sum.wrapping_add(*length)))
     }
 }
 
@@ -135,11 +136,11 @@ pub struct CurvePart {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Chapter {
     /// Bytes live when it begins.
-    pub live_bytes: u64,
+    pub live_bytes: ids::Bytes,
     /// The highest number of bytes live in it, its begin included.
-    pub highest: u64,
-    /// When that was, if it was after the begin. Units.
-    pub highest_time: u64,
+    pub highest: ids::Bytes,
+    /// When that was, if it was after the begin.
+    pub highest_time: Units,
     /// The highest sum of these and the program's own mappings.
     pub with_mappings: PeakWithMappings,
     /// The live curve.
@@ -207,7 +208,7 @@ pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
     let mut plain = Vec::with_capacity(sites.count * 24 + chapter.carried.len() * 10);
     let out = &mut plain;
     let with = &chapter.with_mappings;
-    for value in [chapter.live_bytes, chapter.highest, chapter.highest_time] {
+    for value in [chapter.live_bytes.0, chapter.highest.0, chapter.highest_time.0] {
         put_varint(out, value);
     }
     for value in [with.block_bytes, with.mapped_bytes, with.reserved_bytes, with.time] {
@@ -236,7 +237,7 @@ fn put_reallocating(out: &mut Vec<u8>, all: &[Reallocating]) {
     for Reallocating { thread, given_back } in all {
         put_varint(out, u64::from(thread.get()) << 1 | u64::from(given_back.is_some()));
         if let Some(GivenBack { node, size, steps }) = given_back {
-            [number_of(*node), *size, u64::from(*steps)].into_iter().for_each(|value| put_varint(out, value));
+            [number_of(*node), size.0, u64::from(*steps)].into_iter().for_each(|value| put_varint(out, value));
         }
     }
 }
@@ -247,7 +248,7 @@ fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
         let thread = thread_number(code >> 1)?;
         let given_back = match code & 1 {
             0 => None,
-            _ => Some(GivenBack { node: node(bytes)?, size: bytes.varint()?, steps: steps(bytes)? }),
+            _ => Some(GivenBack { node: node(bytes)?, size: ids::Bytes(bytes.varint()?), steps: steps(bytes)? }),
         };
         Ok(Reallocating { thread, given_back })
     };
@@ -257,7 +258,7 @@ fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
 fn put_replacements(out: &mut Vec<u8>, all: &[Replacement]) {
     put_varint(out, all.len() as u64);
     for Replacement { thread, number, node, size } in all {
-        [u64::from(thread.get()), *number, number_of(*node), *size]
+        [u64::from(thread.get()), number.0, number_of(*node), size.0]
             .into_iter()
             .for_each(|value| put_varint(out, value));
     }
@@ -265,8 +266,8 @@ fn put_replacements(out: &mut Vec<u8>, all: &[Replacement]) {
 
 fn replacements(bytes: &mut Bytes) -> Result<Vec<Replacement>, Damage> {
     let one = |bytes: &mut Bytes| {
-        let (thread, number) = (thread_number(bytes.varint()?)?, bytes.varint()?);
-        Ok(Replacement { thread, number, node: node(bytes)?, size: bytes.varint()? })
+        let (thread, number) = (thread_number(bytes.varint()?)?, BlockNo(bytes.varint()?));
+        Ok(Replacement { thread, number, node: node(bytes)?, size: ids::Bytes(bytes.varint()?) })
     };
     (0..count(bytes)?).map(|_| one(bytes)).collect()
 }
@@ -343,10 +344,10 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
         let mut before = 0;
         carried.iter().for_each(|block| put_signed(out, field(block), &mut before));
     };
-    column(out, |block| block.number);
-    column(out, |block| block.time);
+    column(out, |block| block.number.0);
+    column(out, |block| block.time.0);
     column(out, |block| number_of(block.node));
-    carried.iter().for_each(|block| put_varint(out, block.size));
+    carried.iter().for_each(|block| put_varint(out, block.size.0));
     carried.iter().for_each(|block| put_varint(out, u64::from(block.thread.get()) << 1 | u64::from(block.is_last)));
     carried.iter().for_each(|block| put_varint(out, u64::from(block.steps)));
 }
@@ -369,9 +370,9 @@ pub fn decode_sums(payload: &[u8]) -> Result<Chapter, Damage> {
 
 fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     let mut chapter = Chapter {
-        live_bytes: bytes.varint()?,
-        highest: bytes.varint()?,
-        highest_time: bytes.varint()?,
+        live_bytes: ids::Bytes(bytes.varint()?),
+        highest: ids::Bytes(bytes.varint()?),
+        highest_time: Units(bytes.varint()?),
         with_mappings: PeakWithMappings {
             block_bytes: bytes.varint()?,
             mapped_bytes: bytes.varint()?,
@@ -411,22 +412,23 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
 
 fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
     let first = ThreadNo::FIRST; // each gets its own
-    let empty = Carried { number: 0, size: 0, time: 0, node: None, thread: first, is_last: false, steps: 0 };
+    let (number, size, time) = (BlockNo(0), ids::Bytes::ZERO, Units::ZERO);
+    let empty = Carried { number, size, time, node: None, thread: first, is_last: false, steps: 0 };
     let mut carried = vec![empty; count(bytes)?];
     let mut before = 0;
     for block in &mut carried {
-        block.number = signed(bytes, &mut before)?;
+        block.number = BlockNo(signed(bytes, &mut before)?);
     }
     before = 0;
     for block in &mut carried {
-        block.time = signed(bytes, &mut before)?;
+        block.time = Units(signed(bytes, &mut before)?);
     }
     before = 0;
     for block in &mut carried {
         block.node = signed_node(bytes, &mut before)?;
     }
     for block in &mut carried {
-        block.size = bytes.varint()?;
+        block.size = ids::Bytes(bytes.varint()?);
     }
     for block in &mut carried {
         let code = bytes.varint()?;
@@ -475,19 +477,24 @@ mod tests {
     #[test]
     fn chapters_come_back() {
         let mut chapter = Chapter {
-            live_bytes: 5,
-            highest: 9,
-            highest_time: 77,
+            live_bytes: ids::Bytes(5),
+            highest: ids::Bytes(9),
+            highest_time: Units(77),
             with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, reserved_bytes: 77, time: 78 },
             curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
             reallocating: vec![
                 Reallocating { thread: thread(7), given_back: None },
                 Reallocating {
                     thread: thread(3),
-                    given_back: Some(GivenBack { node: NodeId::new(8), size: 100, steps: 2 }),
+                    given_back: Some(GivenBack { node: NodeId::new(8), size: ids::Bytes(100), steps: 2 }),
                 },
             ],
-            replacements: vec![Replacement { thread: thread(3), number: 1 << 40, node: NodeId::new(9), size: 16 }],
+            replacements: vec![Replacement {
+                thread: thread(3),
+                number: BlockNo(1 << 40),
+                node: NodeId::new(9),
+                size: ids::Bytes(16),
+            }],
             mapped: Some(Mapped {
                 touched: Extents {
                     ranges: vec![(0x7000, 0x1000), (0x9000, 1)],
@@ -508,11 +515,12 @@ mod tests {
                 *(COUNTS[index].of)(&mut metrics) = u64::from(node) * 100 + index as u64;
             }
             metrics.live_bytes = (node as u64).wrapping_neg();
-            let (thread, number) = (thread(node), u64::from(node) * 3);
+            let (thread, number) = (thread(node), BlockNo(u64::from(node) * 3));
+            let (size, time) = (ids::Bytes(40), Units(7));
             let (is_last, steps) = (node == 8, node as u16);
             let node = NodeId::new(node);
             chapter.sites.push((node, metrics));
-            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread, is_last, steps });
+            chapter.carried.push(Carried { number, size, time, node, thread, is_last, steps });
         }
         for chapter in [chapter, Chapter::default()] {
             assert_eq!(decode(&encode(&chapter)).unwrap(), chapter);

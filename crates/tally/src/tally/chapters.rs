@@ -9,7 +9,7 @@ use crate::usual_call::Usual;
 use crate::zeroed_memory::List;
 use crate::{Everything, Select};
 use memtoll_trace::chapter::{self, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::{COUNTS, Metrics, OF_CHAPTER};
 use memtoll_trace::parts::Parts;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
@@ -129,9 +129,9 @@ impl Tally<Everything> {
         let carried = carried.into_iter().map(|block| self.told(block)).collect();
         let curve = self.curve.so_far();
         let chapter = Chapter {
-            live_bytes: writing.live_bytes,
-            highest: writing.highest,
-            highest_time: writing.highest_time,
+            live_bytes: Bytes(writing.live_bytes),
+            highest: Bytes(writing.highest),
+            highest_time: Units(writing.highest_time),
             with_mappings: writing.with_mappings,
             curve: chapter::CurvePart::between(&writing.curve, &curve),
             reallocating: std::mem::take(&mut writing.reallocating),
@@ -171,7 +171,10 @@ impl Tally<Everything> {
 
     fn reallocating(&self, thread: ThreadNo) -> Reallocating {
         let old = self.patterns.as_ref().and_then(|patterns| patterns.in_hand(thread));
-        let told = |Old { site, size, steps }| GivenBack { node: self.origins[site.index()].node, size, steps };
+        let told = |old: Old| {
+            let node = self.origins[old.site.index()].node;
+            GivenBack { node, size: Bytes(old.size), steps: old.steps }
+        };
         Reallocating { thread, given_back: old.map(told) }
     }
 
@@ -214,6 +217,7 @@ impl<S: Select> Tally<S> {
         let LiveBlock { time, site, thread, .. } = *block;
         if let Some(writing) = &mut self.writing {
             let (size, steps) = (block.size(), block.steps());
+            let (number, size, time) = (BlockNo(number), Bytes(size), Units(time));
             writing.carried.push(Carried { number, size, time, node: site, thread, is_last, steps });
         }
     }
@@ -223,7 +227,12 @@ impl<S: Select> Tally<S> {
     pub(super) fn carry_replacement(&mut self, thread: ThreadNo, last: Thread, site: SiteIndex) {
         if let Some(writing) = &mut self.writing {
             let node = self.origins[site.index()].node;
-            writing.replacements.push(Replacement { thread, number: last.block, node, size: last.size });
+            writing.replacements.push(Replacement {
+                thread,
+                number: BlockNo(last.block),
+                node,
+                size: Bytes(last.size),
+            });
         }
     }
 
@@ -242,7 +251,7 @@ impl<S: Select> Tally<S> {
             let site = &mut self.sites[index];
             (site.live_bytes, site.live_blocks) = (bytes, blocks);
         }
-        self.live_bytes = chapter.live_bytes;
+        self.live_bytes = chapter.live_bytes.0;
         self.curve = CurveBuilder::resume(curve);
         for reallocating in &chapter.reallocating {
             self.thread(reallocating.thread).reallocates = true;
@@ -251,16 +260,16 @@ impl<S: Select> Tally<S> {
                 self.patterns.iter_mut().for_each(|patterns| patterns.resume(reallocating, SiteIndex::at(site)));
             }
         }
-        for block in chapter.carried.iter().filter(|block| block.is_last && block.number != NO_BLOCK) {
-            self.thread(block.thread).block = block.number;
+        for block in chapter.carried.iter().filter(|block| block.is_last && block.number.0 != NO_BLOCK) {
+            self.thread(block.thread).block = block.number.0;
         }
         for &Replacement { thread, number, node, size } in &chapter.replacements {
-            if !self.selection.admits_part(thread, size) {
+            if !self.selection.admits_part(thread, size.0) {
                 continue;
             }
-            let site = SiteIndex::at(self.site_of(node, Some(thread), size));
+            let site = SiteIndex::at(self.site_of(node, Some(thread), size.0));
             let thread = self.thread(thread);
-            (thread.block, thread.site, thread.size) = (number, site, size);
+            (thread.block, thread.site, thread.size) = (number.0, site, size.0);
         }
         self.own = chapter.mapped.as_ref().map(|mapped| Box::new(OwnMappings::resume(mapped)));
         if let Some(time) = window {
@@ -271,11 +280,11 @@ impl<S: Select> Tally<S> {
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
     pub(crate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let Carried { size, time, node, thread, steps, .. } = *block;
-        let site = match self.selection.admits_part(thread, size) {
-            true => SiteIndex::at(self.site_of(node, Some(thread), size)),
+        let site = match self.selection.admits_part(thread, size.0) {
+            true => SiteIndex::at(self.site_of(node, Some(thread), size.0)),
             false => OF_OTHERS,
         };
-        LiveBlock::new(size.min(MAX_SIZE), time, site, thread, steps)
+        LiveBlock::new(size.min(Bytes(MAX_SIZE)).0, time.0, site, thread, steps)
     }
 
     /// The highest number of live bytes since the span began.

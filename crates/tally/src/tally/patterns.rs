@@ -425,7 +425,7 @@ impl Patterns {
     /// Goes on where a thread was inside a reallocation of a block of `site`.
     pub fn resume(&mut self, of: &Reallocating, site: SiteIndex) {
         if let Some(GivenBack { size, steps, .. }) = of.given_back {
-            self.reallocating.insert(of.thread, Old { site, size, steps });
+            self.reallocating.insert(of.thread, Old { site, size: size.0, steps });
         }
     }
 }
