@@ -54,7 +54,7 @@ impl Recording {
             let first = image.event_blocks.get(begin)?.extent?.first_time;
             let last = image.event_blocks.get(begin..end)?.last()?.extent?.last_time;
             chapters.push((Source::File(block), begin..end));
-            times.push((first, last));
+            times.push((first.0, last.0));
             begin = end;
         }
         let are_all = begin > 0 && begin == image.event_blocks.len() && image.pools.is_empty();

@@ -5,7 +5,7 @@ use crate::Recording;
 use memtoll_trace::costs::{self, Cost, Place};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::{Decoder, read_header};
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::reader::BlockRef;
 use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
@@ -36,8 +36,9 @@ impl Recording {
     ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         // Without an index, a block that is passed over might be damaged without a statement about it.
-        let is_wanted =
-            |block: &&BlockRef| !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(from, to));
+        let is_wanted = |block: &&BlockRef| {
+            !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(Units(from), Units(to)))
+        };
         let blocks: Vec<BlockRef> = image.event_blocks.iter().filter(is_wanted).copied().collect();
         self.for_each_events_of(&blocks, take)
     }
@@ -99,7 +100,7 @@ impl Recording {
     ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         let mut payload = Vec::new();
-        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
+        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(Units(from), Units(to)));
         for block in image.cost_blocks.iter().filter(is_wanted) {
             self.reader().payload(block, &mut payload)?;
             let damaged = |damage| block.damaged(damage);
@@ -136,7 +137,7 @@ impl Recording {
     fn last_time(&self, block: &BlockRef) -> Option<u64> {
         let mut payload = Vec::new();
         self.reader().payload(block, &mut payload).ok()?;
-        Some(read_header(&payload).ok()?.last_time)
+        Some(read_header(&payload).ok()?.last_time.0)
     }
 
     fn decode(

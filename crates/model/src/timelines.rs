@@ -1,6 +1,7 @@
 //! What happened when in an image, as the supervisor sorted it into cells of time while it recorded.
 
 use crate::{Image, Recording};
+use memtoll_trace::ids::Units;
 use memtoll_trace::reader::BlockRef;
 use memtoll_trace::scanned::Scanned;
 use memtoll_trace::timeline::{self, Timeline};
@@ -41,7 +42,7 @@ impl Timelines<'_> {
         }
         let first = part.checked_sub(1).map_or(0, |before| self.image.timeline_blocks[before].1);
         let extent = self.image.event_blocks.get(first).and_then(|block| block.extent);
-        extent.map_or(0, |extent| extent.first_time)
+        extent.map_or(0, |extent| extent.first_time.0)
     }
 
     /// Whether a part has anything of the time between two instants, both included. Units.
@@ -50,7 +51,7 @@ impl Timelines<'_> {
             let cells = scanned.get(part).and_then(|scanned| scanned.cells);
             return cells.is_some_and(|(first, last)| first <= to && from <= last);
         }
-        self.block(part).and_then(|block| block.extent).is_none_or(|extent| extent.meets(from, to))
+        self.block(part).and_then(|block| block.extent).is_none_or(|extent| extent.meets(Units(from), Units(to)))
     }
 
     fn block(&self, part: usize) -> Option<&BlockRef> {

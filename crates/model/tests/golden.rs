@@ -269,7 +269,7 @@ fn a_block_with_damaged_times_is_not_passed_over() {
         std::fs::write(file.path(), damaged).unwrap();
         let recording = Recording::open(file.path()).unwrap();
         let (from, to) = (extent.first_time, extent.last_time);
-        let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
+        let read = recording.for_each_events_between(0, from.0, to.0, |_| ControlFlow::Continue(()));
         assert!(read.is_err_and(|why| why.to_string().contains("is damaged")), "byte {byte}");
     }
 }

@@ -236,7 +236,7 @@ quantity! {
 }
 
 /// A block of memory of a process image, by the order of acquisitions, from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct BlockNo(pub u64);
 

@@ -12,7 +12,7 @@ use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::costs::Cost;
 use crate::events::EventsHeader;
 use crate::frame::{BlockKind, HEADER_BYTES, Header};
-use crate::ids::ImageNo;
+use crate::ids::{BlockNo, ImageNo, Units};
 
 /// Last bytes of a file with an index.
 const MAGIC: [u8; 4] = *b"MTIX";
@@ -26,14 +26,14 @@ const MAX_ENTRIES: usize = 1 << 26;
 /// What times a block is about, as far as a reader wants to know before it reads the block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extent {
-    /// Time of the first event or cost, units.
-    pub first_time: u64,
-    /// Time of the last one, units.
-    pub last_time: u64,
+    /// Time of the first event or cost.
+    pub first_time: Units,
+    /// Time of the last one.
+    pub last_time: Units,
     /// How many there are.
     pub count: u64,
     /// Of events: blocks of memory acquired before, in this process image.
-    pub first_block: u64,
+    pub first_block: BlockNo,
 }
 
 impl From<EventsHeader> for Extent {
@@ -46,13 +46,13 @@ impl From<EventsHeader> for Extent {
 impl Extent {
     /// Of costs, which come in any order.
     pub fn of_costs(costs: &[Cost]) -> Option<Extent> {
-        let first_time = costs.iter().map(|cost| cost.time).min()?;
-        let last_time = costs.iter().map(|cost| cost.time).max()?;
-        Some(Extent { first_time, last_time, count: costs.len() as u64, first_block: 0 })
+        let first_time = costs.iter().map(|cost| Units(cost.time)).min()?;
+        let last_time = costs.iter().map(|cost| Units(cost.time)).max()?;
+        Some(Extent { first_time, last_time, count: costs.len() as u64, first_block: BlockNo(0) })
     }
 
-    /// Whether any of it may be between two times, both included. Units.
-    pub fn meets(&self, from: u64, to: u64) -> bool {
+    /// Whether any of it may be between two times, both included.
+    pub fn meets(&self, from: Units, to: Units) -> bool {
         self.first_time <= to && from <= self.last_time
     }
 }
@@ -77,9 +77,9 @@ pub fn encode(entries: &[Entry]) -> Vec<u8> {
     // Nothing is in a block that has no extent.
     extents().for_each(|extent| put_varint(&mut plain, extent.count));
     for extent in extents().filter(|extent| extent.count > 0) {
-        put_varint(&mut plain, extent.first_time);
-        put_varint(&mut plain, extent.last_time.wrapping_sub(extent.first_time));
-        put_varint(&mut plain, extent.first_block);
+        put_varint(&mut plain, extent.first_time.0);
+        put_varint(&mut plain, extent.last_time.0.wrapping_sub(extent.first_time.0));
+        put_varint(&mut plain, extent.first_block.0);
     }
     let mut payload = crate::compress(&plain);
     let length = (HEADER_BYTES + payload.len() + TRAILER_BYTES) as u32;
@@ -119,9 +119,9 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Entry>, Damage> {
         *extent = (count > 0).then_some(Extent { count, ..Extent::default() });
     }
     for extent in entries.iter_mut().filter_map(|(_, extent)| extent.as_mut()) {
-        extent.first_time = bytes.varint()?;
-        extent.last_time = extent.first_time.wrapping_add(bytes.varint()?);
-        extent.first_block = bytes.varint()?;
+        extent.first_time = Units(bytes.varint()?);
+        extent.last_time = Units(extent.first_time.0.wrapping_add(bytes.varint()?));
+        extent.first_block = BlockNo(bytes.varint()?);
     }
     Ok(entries)
 }
@@ -139,7 +139,10 @@ mod tests {
 
     fn any_entry() -> impl Strategy<Value = Entry> {
         let extent = (any::<u64>(), any::<u64>(), 1u64.., any::<u64>()).prop_map(
-            |(first_time, last_time, count, first_block)| Extent { first_time, last_time, count, first_block },
+            |(first_time, last_time, count, first_block)| {
+                let (first_time, last_time) = (Units(first_time), Units(last_time));
+                Extent { first_time, last_time, count, first_block: BlockNo(first_block) }
+            },
         );
         (any::<(u8, u32, u32, u32)>(), proptest::option::of(extent)).prop_map(
             |((kind, image, length, check), extent)| {

@@ -287,7 +287,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::ImageNo;
+    use crate::ids::{BlockNo, ImageNo, Units};
     use crate::writer::Writer;
 
     fn recording() -> Vec<u8> {
@@ -314,7 +314,7 @@ mod tests {
 
     fn indexed() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new()).unwrap();
-        let extent = Some(Extent { first_time: 5, last_time: 9, count: 3, first_block: 0 });
+        let extent = Some(Extent { first_time: Units(5), last_time: Units(9), count: 3, first_block: BlockNo(0) });
         writer.block_of(BlockKind::Costs, ImageNo::new(7), b"costs", extent).unwrap();
         writer.json(BlockKind::End, None, &0).unwrap();
         writer.index().unwrap();
@@ -336,7 +336,7 @@ mod tests {
         assert!(reader.damage.is_none());
         let known = [(BlockKind::Costs, 7, 36, 5, true), (BlockKind::End, 0, 61, 1, false)];
         assert_eq!(blocks(&reader), known);
-        assert_eq!(reader.blocks[0].extent.unwrap().last_time, 9);
+        assert_eq!(reader.blocks[0].extent.unwrap().last_time, Units(9));
         assert_eq!((reader.bytes_before_index, reader.bytes), (62, bytes.len() as u64));
         let mut payload = Vec::new();
         reader.payload(&reader.blocks[0], &mut payload).unwrap();

@@ -81,7 +81,7 @@ impl Long {
         let extents = reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events);
         let last = extents.filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
         let title = format!("{millions} million events, threads: {threads}; {} MB", reader.bytes / 1_000_000);
-        Ok(Long { file, title, last })
+        Ok(Long { file, title, last: last.0 })
     }
 
     /// A part of the time.

@@ -4,6 +4,7 @@
 use super::Sink;
 use memtoll_tally::Cells;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::{BlockNo, Units};
 use memtoll_trace::index::Extent;
 use memtoll_trace::{parts, timeline};
 
@@ -91,7 +92,7 @@ impl Sink {
         let timeline = self.timeline.take();
         let extent = timeline.extent().map(|(first_time, last_time)| {
             let count = (timeline.live.len() + timeline.threads.len()) as u64;
-            Extent { first_time, last_time, count, first_block: 0 }
+            Extent { first_time: Units(first_time), last_time: Units(last_time), count, first_block: BlockNo(0) }
         });
         if extent.is_none() && self.pace.events == 0 {
             return 0;

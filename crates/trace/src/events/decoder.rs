@@ -46,8 +46,8 @@ impl Decoder {
             distances: column(Column::Address),
             references: column(Column::Reference),
             threads: column(Column::Thread),
-            first_block: header.first_block,
-            time: header.first_time,
+            first_block: header.first_block.0,
+            time: header.first_time.0,
             last_node: None,
             last_address: Address::NULL,
         };

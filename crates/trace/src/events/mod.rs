@@ -26,7 +26,7 @@ pub use encoder::Encoder;
 
 use crate::Damage;
 use crate::bytes::Bytes;
-use crate::ids::ThreadNo;
+use crate::ids::{BlockNo, ThreadNo, Units};
 
 /// Events in a block at the most.
 pub const MAX_EVENTS: usize = 1 << 16;
@@ -62,12 +62,12 @@ mod reference {
 pub struct EventsHeader {
     /// Number of events.
     pub count: usize,
-    /// Time of the first event, in time units.
-    pub first_time: u64,
-    /// Time of the last event, in time units.
-    pub last_time: u64,
-    /// Number of blocks acquired before, in this process image.
-    pub first_block: u64,
+    /// Time of the first event.
+    pub first_time: Units,
+    /// Time of the last event.
+    pub last_time: Units,
+    /// Number of blocks acquired before, in this process image: the number of the next one.
+    pub first_block: BlockNo,
     first_thread: ThreadNo,
 }
 
@@ -90,6 +90,7 @@ fn header(bytes: &mut Bytes) -> Result<EventsHeader, Damage> {
     if first_block > u64::MAX - MAX_EVENTS as u64 {
         return Err(Damage::Value("a block number beyond all numbers"));
     }
+    let (first_time, last_time, first_block) = (Units(first_time), Units(last_time), BlockNo(first_block));
     Ok(EventsHeader { count, first_time, last_time, first_block, first_thread: thread(bytes)? })
 }
 

@@ -185,7 +185,7 @@ fn round_trip(blocks: &[Vec<Event>]) {
         let header = decoder.decode(payload, &mut decoded).unwrap();
         assert_eq!(&decoded, events);
         assert_eq!(header.count, events.len());
-        assert_eq!((header.first_time, header.last_time), (events[0].time.0, events[events.len() - 1].time.0));
+        assert_eq!((header.first_time, header.last_time), (events[0].time, events[events.len() - 1].time));
         assert_eq!(header, memtoll_trace::events::read_header(payload).unwrap());
     }
 }
