@@ -1,6 +1,8 @@
 //! What was paid for memory, as times.
 
 use crate::estimate::Estimate;
+use crate::metric::Metric;
+use crate::priced::Priced;
 pub use memtoll_metrics::Costs;
 
 /// What was paid, with intervals, ns.
@@ -21,6 +23,22 @@ pub struct CostEstimates {
 }
 
 impl CostEstimates {
+    /// What sites have of a metric whose costs these are, in its unit: what prices may be wrong by, and what chance is.
+    pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
+        let priced = match metric {
+            Metric::Cost => self.total(),
+            Metric::Allocator => self.allocator,
+            Metric::FaultTime => self.faults,
+            Metric::Zeroing => self.zeroing,
+            Metric::Mapping => self.mapping,
+            Metric::Waiting => self.waiting,
+            Metric::Reading => self.reading,
+            counted => return counted.counted(of),
+        };
+        // Chance comes on top.
+        priced.with_error_of(metric.counted(of))
+    }
+
     /// All together. Zeroing is part of the faults.
     pub fn total(&self) -> Estimate {
         self.processor().plus(self.waiting).plus(self.reading)

@@ -1,11 +1,13 @@
-//! The intervals of costs, as output has them.
+//! The intervals of numbers, as output has them.
 
 use crate::estimate::Estimate;
+use crate::metric::{Metric, TABLE};
 use crate::priced::Priced;
 use crate::tariff::Tariff;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
-/// Where the true time is in 95 of 100 recordings, ns.
+/// Where the true number is in 95 of 100 recordings, in its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Interval {
     /// Lower end.
@@ -27,51 +29,43 @@ impl Interval {
     }
 }
 
-/// The intervals of times, under the names that these have in JSON; `None` of what the kernel did not show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CostIntervals {
-    /// The allocator's own work.
-    pub allocator_ns: Interval,
-    /// Page faults, zeroing included.
-    pub fault_time_ns: Option<Interval>,
-    /// Zeroing.
-    pub zeroing_ns: Option<Interval>,
-    /// Work on mappings.
-    pub mapping_ns: Interval,
-    /// Waiting in the allocator.
-    pub waiting_ns: Option<Interval>,
-    /// Waiting for the disk.
-    pub reading_ns: Option<Interval>,
-    /// All of it.
-    pub cost_ns: Interval,
-}
+/// The intervals of metrics. In JSON, each has the name that the metric has there: those that are never exact in any case,
+/// `null` if the kernel did not show them, the others if they have a width here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Intervals(Vec<(Metric, Option<Estimate>)>);
 
-impl CostIntervals {
-    /// All, by the names of their times.
-    pub fn named(&self) -> [(&'static str, Option<Interval>); 7] {
-        [
-            ("allocator_ns", Some(self.allocator_ns)),
-            ("fault_time_ns", self.fault_time_ns),
-            ("zeroing_ns", self.zeroing_ns),
-            ("mapping_ns", Some(self.mapping_ns)),
-            ("waiting_ns", self.waiting_ns),
-            ("reading_ns", self.reading_ns),
-            ("cost_ns", Some(self.cost_ns)),
-        ]
+impl Intervals {
+    /// Of all metrics, in the order of the table.
+    pub fn of_all(all: &[Option<Estimate>]) -> Intervals {
+        let shown = |(about, estimate): (&crate::metric::About, &Option<Estimate>)| {
+            let has_width = estimate.is_some_and(|estimate| !estimate.is_exact());
+            (about.metric.is_estimated() || has_width).then_some((about.metric, *estimate))
+        };
+        Intervals(TABLE.iter().zip(all).filter_map(shown).collect())
     }
 
     /// Of what was priced by `tariff`.
-    pub fn of(of: &Priced, tariff: &Tariff) -> CostIntervals {
-        let (costs, sees) = (tariff.estimates(of), tariff.sees());
-        let if_seen = |seen: bool, time: Estimate| seen.then(|| Interval::from(time));
-        CostIntervals {
-            allocator_ns: costs.allocator.into(),
-            fault_time_ns: if_seen(sees.faults, costs.faults),
-            zeroing_ns: if_seen(sees.faults, costs.zeroing),
-            mapping_ns: costs.mapping.into(),
-            waiting_ns: if_seen(sees.switches, costs.waiting),
-            reading_ns: if_seen(sees.switches, costs.reading),
-            cost_ns: costs.total().into(),
+    pub fn of(of: &Priced, tariff: &Tariff) -> Intervals {
+        Intervals::of_all(&tariff.all_estimates(of))
+    }
+
+    /// `value` of a metric, with its interval if that is known.
+    pub fn around(&self, metric: Metric, value: f64) -> Estimate {
+        self.get(metric).map_or(Estimate::exact(value), |interval| interval.around(value))
+    }
+
+    /// That of a metric: `None` if it is exact, or not known.
+    pub fn get(&self, metric: Metric) -> Option<Interval> {
+        self.0.iter().find(|(of, _)| *of == metric)?.1.map(Interval::from)
+    }
+}
+
+impl Serialize for Intervals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (metric, estimate) in &self.0 {
+            map.serialize_entry(metric.about().key, &estimate.map(Interval::from))?;
         }
+        map.end()
     }
 }

@@ -2,6 +2,7 @@
 //! millions.
 
 use crate::metric::Metric;
+use crate::priced::Priced;
 use crate::sites::{Row, paths_where, sort};
 use crate::stacks::{Stacks, Texts};
 use crate::sums::Sums;
@@ -16,8 +17,8 @@ pub struct TopPaths {
     pub rows: Vec<Row>,
     /// How many paths have any of it.
     pub number: usize,
-    /// What all of them have.
-    pub value: u64,
+    /// What all of them counted and paid.
+    pub all: Priced,
 }
 
 /// What is known of a path before it has a row.
@@ -46,12 +47,14 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
     let mut nodes: Vec<(StackId, u64)> = Vec::new();
     let mut numbers: FxHashMap<u64, usize> = FxHashMap::default();
     let mut found: Vec<Candidate> = Vec::new();
+    let mut all = Priced::default();
     for (index, site) in sums.sites.iter().enumerate() {
         let (value, node) = (by.value(&site.metrics), site.node);
         let leading = stacks.leading(node);
         if !leading.matches {
             continue;
         }
+        all.add(&site.metrics);
         let digest = digest_of(stacks, node);
         nodes.push((node, digest));
         let number = *numbers.entry(digest).or_insert(found.len());
@@ -70,7 +73,7 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         }
     }
     found.retain(|path| path.value > 0);
-    let (number, value) = (found.len(), found.iter().fold(0, |sum: u64, path| sum.wrapping_add(path.value)));
+    let number = found.len();
     // In the order of sort().
     let recording = stacks.recording();
     let name = |path: &Candidate| path.frame.map_or("", |frame| Texts::of(&recording.frames, frame).function);
@@ -88,7 +91,7 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
     let mut rows = paths_where(stacks, sums, |site| chosen.contains(&site.node));
     sort(&mut rows, &recording.frames, by);
     rows.truncate(most);
-    TopPaths { rows, number, value }
+    TopPaths { rows, number, all }
 }
 
 #[cfg(test)]
@@ -116,7 +119,11 @@ mod tests {
                     let expected: Vec<_> = all.iter().take(most).map(told).collect();
                     assert_eq!(found.rows.iter().map(told).collect::<Vec<_>>(), expected, "{name}: {most}");
                     assert_eq!(found.number, all.len(), "{name}");
-                    assert_eq!(found.value, all.iter().map(|row| by.value(&row.metrics)).sum::<u64>(), "{name}");
+                    assert_eq!(
+                        by.value(&found.all),
+                        all.iter().map(|row| by.value(&row.metrics)).sum::<u64>(),
+                        "{name}"
+                    );
                 }
             }
         }

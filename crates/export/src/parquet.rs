@@ -104,12 +104,14 @@ impl Parquet {
         let (Some(totals), Some(details)) = (&answer.totals, &answer.details) else { return Err(incomplete()) };
         let (Some(found), Shown::Table(sites)) = (&answer.findings, &answer.shown) else { return Err(incomplete()) };
         let id = source.run_id.clone();
+        // What no total has an interval of, no row has one of.
+        let wide = memtoll_query::figures::with_intervals([&totals.figures]);
 
         let run = runs::Run::of(&source, totals);
-        write(folder, "runs", runs::columns(&id), [run])?;
-        write(folder, "processes", processes::process_columns(&id), processes::processes(&source, details))?;
+        write(folder, "runs", runs::columns(&id, &wide), [run])?;
+        write(folder, "processes", processes::process_columns(&id, &wide), processes::processes(&source, details))?;
         write(folder, "threads", processes::thread_columns(&id), processes::threads(&source, details))?;
-        write(folder, "sites", sites::site_columns(&id), sites.sites.iter().map(sites::Site::from))?;
+        write(folder, "sites", sites::site_columns(&id, &wide), sites.sites.iter().map(sites::Site::from))?;
         write(folder, "findings", sites::finding_columns(&id), sites::findings(found))?;
         write(folder, "timeline", timeline::columns(&id), timeline::rows(&source))?;
         // Events and costs first: they may have stacks that have no sums.

@@ -29,6 +29,16 @@ impl Adds {
         }
     }
 
+    /// What is left of all without a part of it. The largest one, and bits, may be anyone's.
+    #[inline(always)]
+    pub const fn without(self, all: u64, part: u64) -> u64 {
+        match self {
+            Adds::Sum | Adds::Level => all.saturating_sub(part),
+            Adds::Balance => all.wrapping_sub(part),
+            Adds::Largest | Adds::Bits => all,
+        }
+    }
+
     /// Whether what two sites have adds up.
     pub const fn is_sum(self) -> bool {
         matches!(self, Adds::Sum | Adds::Level | Adds::Balance)
@@ -94,6 +104,11 @@ macro_rules! counts {
             /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
             pub fn add(&mut self, other: &Metrics) {
                 $(self.$field = Adds::$adds.together(self.$field, other.$field);)*
+            }
+
+            /// Takes away what a part counted.
+            pub fn subtract(&mut self, part: &Metrics) {
+                $(self.$field = Adds::$adds.without(self.$field, part.$field);)*
             }
 
             /// All counts, in the order of [`COUNTS`].

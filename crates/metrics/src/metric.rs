@@ -1,5 +1,6 @@
 //! What is known of a metric, and where it is shown.
 
+use crate::estimate::Estimate;
 use crate::list::{Metric, TABLE};
 use crate::priced::Priced;
 use memtoll_text::format::Unit;
@@ -312,9 +313,27 @@ impl Metric {
         (self.about().value)(of)
     }
 
-    /// A value as text, in its unit.
-    pub fn show(self, value: u64) -> String {
-        self.about().unit.show(value as f64)
+    /// Its value as far as chance lets it be known: exact, where all that happened was recorded. What prices may be wrong by
+    /// comes with a tariff (`Tariff::estimate` of the analysis).
+    pub fn counted(self, of: &Priced) -> Estimate {
+        let sum = Estimate::by_chance(self.sum(of) as f64, of.variances.of(self));
+        match self.over() {
+            // The value is cut to whole units.
+            Some(over) => Estimate::exact(self.value(of) as f64).with_error_of(sum.over(over.counted(of))),
+            None => sum,
+        }
+    }
+
+    /// A row's value as text, beside those of others, in its unit: of what was sampled no more digits than are known, of what is
+    /// exact all. Times have three: prices are wrong by the same part in every row, so rows compare better than each is known.
+    pub fn show(self, value: Estimate) -> String {
+        let unit = self.about().unit;
+        if self.is_estimated() { unit.show(value.value) } else { value.known(unit) }
+    }
+
+    /// Whether it is a price times a count or a measured time that is divided among call sites: never exact.
+    pub const fn is_estimated(self) -> bool {
+        !matches!(self.about().price, Price::None) && self.over().is_none()
     }
 
     /// What a mean is over.
@@ -355,7 +374,7 @@ impl Metric {
 
     /// Whether it says what things cost, and not how many or how large they are.
     pub fn is_cost(self) -> bool {
-        self.about().price != Price::None && self.over().is_none() || self.about().seen == Seen::Faults
+        self.is_estimated() || self.about().seen == Seen::Faults
     }
 
     /// Whether the values of rows add up to the total.
@@ -385,6 +404,7 @@ impl<'de> Deserialize<'de> for Metric {
 mod tests {
     use super::*;
     use crate::list::{COUNTS, Metrics};
+    use crate::variances::Variances;
     use std::collections::BTreeSet;
 
     #[test]
@@ -401,6 +421,28 @@ mod tests {
         }
         let all = |of: fn(&About) -> &str| TABLE.iter().map(of).collect::<BTreeSet<_>>().len();
         assert_eq!([all(|about| about.name), all(|about| about.key)], [TABLE.len(); 2]);
+    }
+
+    #[test]
+    fn what_is_sampled_has_a_width_and_what_is_counted_has_none() {
+        let counts = Metrics { new_blocks: 400, bytes: 6400, live_blocks: 100, ..Metrics::default() };
+        let exact = Priced { counts, lifetime_ns: 900, ..Priced::default() };
+        assert!(TABLE.iter().all(|about| about.metric.counted(&exact).is_exact()));
+        let variances = Variances::default().with(Metric::Allocations, 1600.0).with(Metric::Lifetime, 900.0);
+        let sampled = Priced { variances, ..exact };
+        let wide: Vec<Metric> =
+            TABLE.iter().map(|about| about.metric).filter(|metric| !metric.counted(&sampled).is_exact()).collect();
+        assert_eq!(wide, [Metric::Allocations, Metric::Lifetime]);
+        let (one, mut two) = (Metric::Allocations.counted(&sampled), sampled);
+        two.add(&sampled);
+        let both = Metric::Allocations.counted(&two);
+        assert_eq!(both.value, 800.0);
+        assert!((both.margin() / one.margin() - 2f64.sqrt()).abs() < 0.05, "as squares: {one:?} {both:?}");
+        assert_eq!(
+            [Metric::Allocations.show(one), Metric::Bytes.show(Metric::Bytes.counted(&sampled))],
+            ["400", "6.2 KiB"]
+        );
+        assert_eq!(one.with_error(Unit::Count), "400 ± 90");
     }
 
     /// The counts that change a metric.

@@ -2,45 +2,62 @@
 
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::figures::{self, Facts, Figure};
-use memtoll_analysis::intervals::CostIntervals;
+use memtoll_analysis::intervals::{Interval, Intervals};
 use memtoll_analysis::metric::{Metric, TABLE, Unit};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// The metrics of a row, a process or the whole. In JSON, each has the name that the table gives it, and `intervals` has
-/// those of the estimates. What the kernel did not show is `null`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Figures {
-    values: Vec<Option<u64>>,
-    /// The intervals of estimates.
-    pub intervals: CostIntervals,
-}
+/// The metrics of a row, a process or the whole, each with its error. In JSON, each has the name that the table gives it, and
+/// `intervals` has those of estimates. What the kernel did not show is `null`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures(Vec<Option<Estimate>>);
 
 impl Figures {
     /// Of what was priced by `tariff`.
     pub fn new(of: &Priced, tariff: &Tariff) -> Figures {
-        let sees = tariff.sees();
-        Figures {
-            values: TABLE.iter().map(|about| about.metric.known(of, sees)).collect(),
-            intervals: CostIntervals::of(of, tariff),
-        }
+        Figures(tariff.all_estimates(of))
     }
 
-    /// The value of a metric, in its unit; `None` if it is not known.
-    pub fn of(&self, metric: Metric) -> Option<u64> {
-        self.values[metric as usize]
+    /// The value of a metric with its error, in its unit; `None` if it is not known.
+    pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
+        self.0[metric as usize]
     }
+
+    /// The value of a metric alone, in its unit; `None` if it is not known.
+    pub fn of(&self, metric: Metric) -> Option<u64> {
+        self.estimate(metric).map(|estimate| estimate.value.round() as u64)
+    }
+
+    /// The interval of a metric; `None` if it is not known. An exact one has no width.
+    pub fn interval(&self, metric: Metric) -> Option<Interval> {
+        self.estimate(metric).map(Interval::from)
+    }
+
+    /// The intervals of those that have one.
+    pub fn intervals(&self) -> Intervals {
+        Intervals::of_all(&self.0)
+    }
+}
+
+/// The metrics that have intervals in some of these, in the order of the table: those that are never exact, and those that were
+/// sampled.
+pub fn with_intervals<'f>(of: impl IntoIterator<Item = &'f Figures>) -> Vec<Metric> {
+    let mut has: Vec<bool> = TABLE.iter().map(|about| about.metric.is_estimated()).collect();
+    for figures in of {
+        has.iter_mut().zip(&figures.0).for_each(|(has, of)| *has |= of.is_some_and(|of| !of.is_exact()));
+    }
+    TABLE.iter().zip(has).filter_map(|(about, has)| has.then_some(about.metric)).collect()
 }
 
 impl Serialize for Figures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(TABLE.len() + 1))?;
-        for (about, value) in TABLE.iter().zip(&self.values) {
-            map.serialize_entry(about.key, value)?;
+        for about in TABLE {
+            map.serialize_entry(about.key, &self.of(about.metric))?;
         }
-        map.serialize_entry("intervals", &self.intervals)?;
+        map.serialize_entry("intervals", &self.intervals())?;
         map.end()
     }
 }

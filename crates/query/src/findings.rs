@@ -10,6 +10,7 @@ use memtoll_analysis::findings::{
 use memtoll_analysis::inclusive_lines;
 use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
@@ -224,8 +225,8 @@ fn most_of(line: &CostlyLine, of: Whole) -> String {
         }
     }
     if let Some((ns, what)) = largest(&waiting).filter(|(ns, _)| of_processor && *ns * 10.0 >= whole && *ns > 0.0) {
-        let intervals = [(line.waiting_ns, line.intervals.waiting_ns), (line.reading_ns, line.intervals.reading_ns)];
-        let interval = intervals.into_iter().find(|(of, _)| *of == ns).and_then(|(_, interval)| interval);
+        let metrics = [(line.waiting_ns, Metric::Waiting), (line.reading_ns, Metric::Reading)];
+        let interval = metrics.into_iter().find(|(of, _)| *of == ns).and_then(|(_, metric)| line.intervals.get(metric));
         let time = interval.map_or_else(|| format::seconds(ns / 1e9), |interval| with_error(ns, interval));
         text += &format!("; {time} more {what}");
     }
@@ -391,7 +392,7 @@ impl<'r> Finding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_analysis::intervals::CostIntervals;
+    use memtoll_analysis::intervals::Intervals;
 
     fn nothing() -> CostlyLine {
         CostlyLine {
@@ -411,7 +412,7 @@ mod tests {
             mapping_ns: 0.0,
             waiting_ns: 0.0,
             reading_ns: 0.0,
-            intervals: CostIntervals::default(),
+            intervals: Intervals::default(),
             touched_by: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use crate::findings::{Finding, maker, memory, place};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
+use memtoll_analysis::metric::Metric;
 use memtoll_model::Recording;
 use memtoll_text::format::{self, Unit};
 
@@ -26,7 +27,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
     let share = finding.share.as_ref();
     let (cost, what) = match &finding.what {
         What::CostlyLine(line) => {
-            let time = line.intervals.cost_ns.around(line.cost_ns);
+            let time = line.intervals.around(Metric::Cost, line.cost_ns);
             (time.known_time(), costly_line(line, finding))
         }
         What::Waiting(waiting) => (
@@ -91,7 +92,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
     let text = match &finding.what {
         // The part may leave out what is no part of the whole, such as waiting; it is known as well as the cost.
         What::CostlyLine(line) if line.cost_ns > 0.0 => {
-            let part = line.intervals.cost_ns.around(line.cost_ns).scaled(share.part / line.cost_ns);
+            let part = line.intervals.around(Metric::Cost, line.cost_ns).scaled(share.part / line.cost_ns);
             part.share_of(share.whole)
         }
         What::CheapMemory(cheap) => {

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use memtoll_analysis::intervals::CostIntervals;
+use memtoll_analysis::intervals::Intervals;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::regions;
 use memtoll_analysis::tariff::Tariff;
@@ -29,7 +29,7 @@ pub struct RegionRun {
     pub faults: Option<u64>,
     pub allocations: u64,
     pub bytes: u64,
-    pub intervals: CostIntervals,
+    pub intervals: Intervals,
 }
 
 impl Region {
@@ -43,7 +43,7 @@ impl Region {
             faults: Metric::Faults.known(&run.metrics, tariff.sees()),
             allocations: run.metrics.allocations(),
             bytes: run.metrics.bytes,
-            intervals: CostIntervals::of(&run.metrics, tariff),
+            intervals: Intervals::of(&run.metrics, tariff),
         };
         Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }
     }

@@ -1,9 +1,11 @@
 //! What a run's memory cost: the balance of its CPU time and page faults.
 
+use crate::numbers::Numbers;
 use crate::plain_run;
 use crate::section::{Limits, Lines, title_within};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
@@ -44,7 +46,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     };
     lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.small_faults.saturating_add(total.huge_faults) > 0 {
-        lines.add(tariff.faults_of_memory(total), &touches(total, &balance));
+        lines.add(tariff.faults_of_memory(total), &touches(Numbers { of: total, tariff: &tariff }, &balance));
     }
     if total.file_faults > 0 || total.major_faults > 0 {
         lines.add(tariff.faults_of_files(total), &files(total));
@@ -107,17 +109,12 @@ fn rest_is(rest: &Estimate) -> &'static str {
 }
 
 /// Faults of pages that are touched for the first time.
-fn touches(total: &Priced, balance: &Balance) -> String {
-    let faults = total.small_faults.saturating_add(total.huge_faults);
-    let estimated = match balance.faults.error > 0.0 {
-        true => format!(" (± {}, sampled)", format::count(balance.faults.error as u64)),
-        false => String::new(),
-    };
+fn touches(of: Numbers, balance: &Balance) -> String {
+    let sampled = if of.estimate(Metric::MinorFaults).is_exact() { "" } else { " (sampled)" };
     format!(
-        "{}{estimated} page fault{} of blocks and mappings: {} touched for the first time; {} of it zeroing",
-        format::count(faults),
-        if faults == 1 { "" } else { "s" },
-        format::bytes(total.touched_bytes),
+        "{}{sampled} of blocks and mappings: {} touched for the first time; {} of it zeroing",
+        of.things(Metric::MinorFaults, "page fault"),
+        of.with_error(Metric::Touched),
         format::seconds(balance.costs.zeroing / 1e9)
     )
 }

@@ -1,10 +1,12 @@
 //! The section of the first screen with the call paths that allocate most.
 
-use crate::section::{FAINT, Limits, share, title};
+use crate::numbers::Numbers;
+use crate::section::{FAINT, Limits, title};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::top_paths::{TopPaths, top_paths};
 use memtoll_model::{FrameId, Recording};
 use memtoll_text::format;
@@ -12,18 +14,19 @@ use memtoll_text::format;
 /// The call paths that allocate most.
 pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: Limits) -> String {
     let by = Metric::Allocations;
-    let TopPaths { rows: largest, number, value: all } = top_paths(stacks, sums, by, limits.rows.min(3));
+    let TopPaths { rows: largest, number, all } = top_paths(stacks, sums, by, limits.rows.min(3));
     if largest.is_empty() {
         return String::new();
     }
+    let tariff = Tariff::of(recording);
     let mut text = title("Call paths that allocate most");
     for (index, row) in largest.iter().enumerate() {
-        let number = by.value(&row.metrics);
+        let of = Numbers { of: &row.metrics, tariff: &tariff };
         text += &format!(
             "{:>14} {}  {}{FAINT}{}{FAINT:#}\n",
-            format::count(number),
-            share(number, &sums.total),
-            format::bytes(row.metrics.bytes),
+            of.cell(by),
+            of.share(by, &sums.total),
+            of.cell(Metric::Bytes),
             names::ran_in(recording, row)
         );
         let frame = |frame: &FrameId| {
@@ -47,11 +50,12 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
     }
     let rest = number - largest.len();
     if rest > 0 {
-        let shown: u64 = largest.iter().map(|row| by.value(&row.metrics)).sum();
+        let left = largest.iter().fold(all, |left, row| left.without(&row.metrics));
+        let left = Numbers { of: &left, tariff: &tariff };
         text += &format!(
             "{:>14} {}  {FAINT}… allocations on {}{FAINT:#}\n",
-            format::count(all - shown),
-            share(all - shown, &sums.total),
+            left.cell(by),
+            left.share(by, &sums.total),
             format::counted(rest as u64, "more path")
         );
     }

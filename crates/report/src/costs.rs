@@ -1,6 +1,7 @@
 //! What lines of code cost: a table, and what the dearest one does, in words.
 
 use crate::balance::files;
+use crate::numbers::Numbers;
 use crate::section::{Limits, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::element_counts;
@@ -177,7 +178,7 @@ const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.estimates(metrics);
     let known = |time: Estimate| if time.value < 0.5 { String::new() } else { time.known_time() };
-    let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
+    let of = Numbers { of: metrics, tariff };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     let waiting = costs.waiting.plus(costs.reading);
@@ -191,15 +192,15 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
         known(costs.total()),
         format::percent(metrics.cost_ns(), total),
         known(costs.allocator),
-        seen(sees.faults, or_blank(Metric::Faults.value(metrics), format::count)),
+        seen(sees.faults, of.cell_or_blank(Metric::Faults)),
         seen(sees.faults, known(costs.faults)),
         known(costs.mapping),
         waiting,
-        match (maps_itself(metrics, tariff), asked_for(metrics)) {
-            (true, _) if metrics.mappings == 0 => String::new(),
-            (_, bytes) => or_blank(bytes, format::bytes),
+        match asked_for(metrics) == 0 || maps_itself(metrics, tariff) && metrics.mappings == 0 {
+            true => String::new(),
+            false => Metric::Bytes.show(of.estimate(Metric::Bytes).plus(of.estimate(Metric::Mapped))),
         },
-        seen(sees.faults, or_blank(metrics.touched_bytes, format::bytes)),
+        seen(sees.faults, of.cell_or_blank(Metric::Touched)),
     ]
 }
 

@@ -1,15 +1,14 @@
 //! Rows as CSV, with the column names of the JSON report.
 
-use memtoll_analysis::intervals::CostIntervals;
-use memtoll_analysis::metric::TABLE;
+use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_query::export::Export;
 use memtoll_query::rows::Row;
-use memtoll_query::{Answer, Shown, View};
+use memtoll_query::{Answer, Shown, View, figures};
 use std::io::Write;
 
-/// All rows, with a header. What is not known is empty. Behind the metrics, there are the ends of the intervals of times. `inlined` has the functions into which the first one is inlined,
-/// with ` < ` between them.
+/// All rows, with a header. What is not known is empty. Behind the metrics, there are the ends of intervals: of times, and of what was
+/// sampled. `inlined` has the functions into which the first one is inlined, with ` < ` between them.
 pub struct Csv;
 
 const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
@@ -35,17 +34,17 @@ impl Export for Csv {
         let Shown::Table(table) = &answer.shown else { return Ok(()) };
         let mut writer = csv::Writer::from_writer(out);
         let names = TEXTS.into_iter().chain(TABLE.iter().map(|about| about.key)).map(str::to_owned);
-        let ends = CostIntervals::default().named();
-        let ends = ends.iter().flat_map(|(name, _)| ["low", "high"].map(|end| format!("{name}_{end}")));
+        let wide = figures::with_intervals(table.sites.iter().map(|row| &row.figures));
+        let ends = wide.iter().flat_map(|of| ["low", "high"].map(|end| format!("{}_{end}", of.about().key)));
         writer.write_record(names.chain(ends))?;
         for row in &table.sites {
-            writer.write_record(fields(row))?;
+            writer.write_record(fields(row, &wide))?;
         }
         writer.flush()
     }
 }
 
-fn fields(row: &Row) -> Vec<String> {
+fn fields(row: &Row, wide: &[Metric]) -> Vec<String> {
     let inlined: Vec<&str> = row.inlined.iter().map(|place| place.function).collect();
     let texts = [
         row.function.clone(),
@@ -58,7 +57,7 @@ fn fields(row: &Row) -> Vec<String> {
     let number = |value: Option<u64>| value.map(|number| number.to_string()).unwrap_or_default();
     let end = |value: Option<i64>| value.map(|number| number.to_string()).unwrap_or_default();
     let numbers = TABLE.iter().map(|about| number(row.figures.of(about.metric)));
-    let ends = row.figures.intervals.named().into_iter();
-    let ends = ends.flat_map(|(_, both)| [end(both.map(|both| both.low)), end(both.map(|both| both.high))]);
+    let ends = wide.iter().map(|metric| row.figures.interval(*metric));
+    let ends = ends.flat_map(|both| [end(both.map(|both| both.low)), end(both.map(|both| both.high))]);
     texts.into_iter().chain(numbers).chain(ends).collect()
 }

@@ -3,12 +3,15 @@
 
 use crate::caveats;
 use crate::head::{self, stays};
+use crate::numbers::Numbers;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::resident;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::findings::Finding;
 use memtoll_query::findings_in_brief::{Brief, LEAST, brief};
@@ -108,7 +111,7 @@ fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
 /// What is live at the peak; of several processes, with what one of them has in mappings of its own.
 fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let after = |time| format::seconds(recording.about.clock.seconds(time));
-    let blocks = format::bytes(sums.total.peak_bytes);
+    let blocks = Numbers { of: &sums.total, tariff: &Tariff::of(recording) }.with_error(Metric::Peak);
     if !sums.are_of_several() {
         return match sums.peak_with_mappings().filter(head::is_of_both) {
             Some(both) => {

@@ -1,13 +1,15 @@
 //! The head of the first screen: which run, which part of it, and its totals.
 
+use crate::numbers::Numbers;
 use crate::processes::bad_end;
-use crate::section::{BOLD, FAINT, Limits, share};
+use crate::section::{BOLD, FAINT, Limits};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
@@ -61,7 +63,7 @@ pub(crate) fn parts(recording: &Recording, sums: &Sums, matching: Option<&Priced
     whose(recording, sums)
         .into_iter()
         .chain(part(sums, &recording.about.clock))
-        .chain(matching.map(|matching| filtered(matching, &sums.total)))
+        .chain(matching.map(|matching| filtered(recording, matching, &sums.total)))
         .collect()
 }
 
@@ -124,21 +126,24 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
 /// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
+    let tariff = Tariff::of(recording);
+    let of = Numbers { of: total, tariff: &tariff };
+    let said = |metric| of.with_error(metric);
     let all = total.allocations();
     let resized = match total.reallocations {
         0 => String::new(),
-        n => format!(", {} of them reallocation{}", format::count(n), s(n)),
+        n => format!(", {} of them reallocation{}", said(Metric::Reallocations), s(n)),
     };
-    let of = format!("allocation{} of {} together{resized}", s(all), format::bytes(total.bytes));
-    let mut lines: Vec<(String, String)> = vec![(format::count(all), of)];
+    let together = format!("allocation{} of {} together{resized}", s(all), said(Metric::Bytes));
+    let mut lines: Vec<(String, String)> = vec![(said(Metric::Allocations), together)];
     let null = match total.null_frees {
         0 => String::new(),
-        n => format!(", and {} of a null pointer", format::count(n)),
+        _ => format!(", and {} of a null pointer", said(Metric::NullFrees)),
     };
-    lines.push((format::count(total.frees), format!("free{}{null}", s(total.frees))));
+    lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
     lines.push((
-        format::count(total.temporary),
-        match share(total.temporary, total) {
+        said(Metric::Temporary),
+        match of.estimate(Metric::Temporary).share_of(all as f64) {
             share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
             share => format!("temporary ({share}): released before the thread's next allocation"),
         },
@@ -148,9 +153,9 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| peak.bytes());
     if total.mappings > 0 && total.mapped_bytes * 100 >= highest {
-        let calls = format::counted(total.mappings, "mapping");
+        let calls = of.things(Metric::Mappings, "mapping");
         lines.push((
-            format::bytes(total.mapped_bytes),
+            said(Metric::Mapped),
             format!("asked for beside blocks: {calls} that the program, or an allocator of its own, makes itself"),
         ));
     }
@@ -160,16 +165,16 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         false => format!(", {} of it the runtime's", format::bytes(runtime_bytes)),
     };
     lines.push((
-        format::bytes(total.live_bytes),
-        format!("{}, in {}{of_runtime}", stays(recording, sums), format::counted(total.live_blocks, "block")),
+        said(Metric::Live),
+        format!("{}, in {}{of_runtime}", stays(recording, sums), of.things(Metric::LiveBlocks, "block")),
     ));
     if total.failed > 0 {
-        lines.push((format::count(total.failed), format!("allocation{} failed", s(total.failed))));
+        lines.push((said(Metric::Failed), format!("allocation{} failed", s(total.failed))));
     }
     let cut = total.cut_off;
     if cut > 0 {
         lines.push((
-            format::count(cut),
+            said(Metric::CutOff),
             format!("call stack{} ({}) cut off", s(cut), format::percent(cut, total.events)),
         ));
     }
@@ -178,7 +183,10 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
 
 /// The peak, and of what it is if the program has mappings of its own.
 pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
-    let (blocks, clock) = (sums.total.peak_bytes, &recording.about.clock);
+    let clock = &recording.about.clock;
+    let tariff = Tariff::of(recording);
+    let peak_of = |of: &Priced| Numbers { of, tariff: &tariff }.with_error(Metric::Peak);
+    let blocks = peak_of(&sums.total);
     let process = |index: usize| {
         let image = &recording.images[index];
         format!("{} {}", names::program(image), image.about.pid)
@@ -205,21 +213,21 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
                 format!("live in blocks {when}; with mappings, {name} had {bytes}: {parts}")
             }
             (None, Some((index, own))) => {
-                let (name, bytes) = (process(index), format::bytes(own.total.peak_bytes));
+                let (name, bytes) = (process(index), peak_of(&own.total));
                 format!("live {when}; {name} had the most, {bytes}")
             }
             (None, None) => format!("live {when}"),
         };
-        return (format::bytes(blocks), what);
+        return (blocks, what);
     }
     match sums.peak_with_mappings().filter(is_of_both) {
         None => {
             let whose = if sums.are_parts() { "the process's" } else { "the" };
-            (format::bytes(blocks), format!("live at {whose} peak, after {}", after(sums.peak_time)))
+            (blocks, format!("live at {whose} peak, after {}", after(sums.peak_time)))
         }
         Some(peak) => {
-            let own = match peak.block_bytes < blocks {
-                true => format!("; blocks alone had {} after {}", format::bytes(blocks), after(sums.peak_time)),
+            let own = match peak.block_bytes < sums.total.peak_bytes {
+                true => format!("; blocks alone had {blocks} after {}", after(sums.peak_time)),
                 false => String::new(),
             };
             let what = format!("live at the peak, after {}: {}{own}", after(peak.time), parts(&peak));
@@ -305,15 +313,16 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
 }
 
 /// What is told of stacks that match a filter: it is about lines, and the totals are not.
-fn filtered(matching: &Priced, total: &Priced) -> String {
-    let acquired = Metric::Allocations.value(matching);
+fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String {
+    let tariff = Tariff::of(recording);
+    let of = Numbers { of: matching, tariff: &tariff };
     match matching.events {
         0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
         _ => format!(
             "stacks that match the filter: {} ({}) of {} together; totals are those of all stacks",
-            format::counted(acquired, "allocation"),
-            share(acquired, total),
-            format::bytes(matching.bytes)
+            of.things(Metric::Allocations, "allocation"),
+            of.share(Metric::Allocations, total),
+            of.with_error(Metric::Bytes)
         ),
     }
 }

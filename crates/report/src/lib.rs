@@ -21,6 +21,7 @@ pub mod json;
 pub mod lanes;
 pub mod list;
 pub mod next_command;
+mod numbers;
 mod plain_run;
 mod pools;
 mod processes;

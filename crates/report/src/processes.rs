@@ -1,13 +1,14 @@
 //! The section of the first screen with the processes of a run, and how they ended.
 
+use crate::numbers::Numbers;
 use crate::section::{Limits, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter;
 use memtoll_model::Recording;
-use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::meta::Exit;
 
@@ -23,7 +24,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let mut images: Vec<_> = sums.counted().collect();
     images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations()));
     for (index, image) in images.iter().take(limits.rows) {
-        let cost = tariff.estimates(&image.total).total();
+        let of = Numbers { of: &image.total, tariff: &tariff };
         // Unknown of a process that executed another program.
         let program = Balance::of_image(recording, sums, *index).and_then(|balance| balance.program());
         let about = &recording.images[*index].about;
@@ -31,11 +32,11 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         let rank = about.rank.map_or(String::new(), |rank| format!("({rank}) "));
         rows.add([
             about.pid.to_string(),
-            format::count(image.total.allocations()),
-            format::bytes(image.total.bytes),
-            format::bytes(image.total.peak_bytes),
-            format::bytes(image.total.live_bytes),
-            if cost.value > 0.0 { cost.known_time() } else { String::new() },
+            of.cell(Metric::Allocations),
+            of.cell(Metric::Bytes),
+            of.cell(Metric::Peak),
+            of.cell(Metric::Live),
+            of.cell_or_blank(Metric::Cost),
             program.map_or(String::new(), Estimate::known_time),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{rank}{}", thread_filter::command(&recording.images[*index])),

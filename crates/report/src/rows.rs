@@ -1,5 +1,6 @@
 //! Rows of call sites, threads, processes or sizes as a table.
 
+use crate::numbers::Numbers;
 use crate::processor::Processor;
 use crate::{caveats, costs, empty_result};
 use memtoll_analysis::metric::Metric;
@@ -78,7 +79,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
             true => costs::numbers(&row.metrics, total.cost_ns(), &tariff),
-            false => numbers(&row.metrics, total, sort),
+            false => numbers(Numbers { of: &row.metrics, tariff: &tariff }, total, sort),
         };
         lead(&mut cells, leading);
         if let Some(times) = &times {
@@ -95,12 +96,13 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     if rows.len() > limit {
         let rest = &rows[limit..];
         let more = format::count(rest.len() as u64);
-        let of_rest: u64 = rest.iter().map(|row| sort.value(&row.metrics)).sum();
-        let of_all = sort.value(total);
+        let mut of_rest = Priced::default();
+        rest.iter().for_each(|row| of_rest.add(&row.metrics));
+        let of_rest = Numbers { of: &of_rest, tariff: &tariff };
         text += &match sort {
             Metric::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
             _ => {
-                let (number, share) = (sort.show(of_rest), format::percent(of_rest, of_all));
+                let (number, share) = (of_rest.in_row(sort), of_rest.share(sort, total));
                 format!("… and {more} more with {number} ({}); --limit shows more of them\n", share.trim())
             }
         };
@@ -136,25 +138,22 @@ fn of_processor(row: &Row, times: &Processor, tariff: &Tariff) -> [String; 2] {
     [format::seconds(time / 1e9), share]
 }
 
-fn numbers(metrics: &Priced, total: &Priced, sort: Metric) -> Vec<String> {
+fn numbers(of: Numbers, total: &Priced, sort: Metric) -> Vec<String> {
     let share = match sort {
         Metric::Lifetime => String::new(),
-        by => format::percent(by.value(metrics), by.value(total)),
-    };
-    let lifetime = match metrics.mean_lifetime_ns() {
-        0 => String::new(), // none was released
-        ns => format::seconds(ns as f64 / 1e9),
+        by => of.share(by, total),
     };
     vec![
-        format::count(metrics.allocations()),
+        of.cell(Metric::Allocations),
         share,
-        format::count(metrics.reallocations),
-        format::count(metrics.freed()),
-        format::bytes(metrics.bytes),
-        format::bytes(metrics.peak_bytes),
-        format::bytes(metrics.live_bytes),
-        format::count(metrics.temporary),
-        lifetime,
-        if metrics.frees == 0 { String::new() } else { format::count(metrics.frees) },
+        of.cell(Metric::Reallocations),
+        of.cell(Metric::Freed),
+        of.cell(Metric::Bytes),
+        of.cell(Metric::Peak),
+        of.cell(Metric::Live),
+        of.cell(Metric::Temporary),
+        // None was released.
+        of.cell_or_blank(Metric::Lifetime),
+        of.cell_or_blank(Metric::Frees),
     ]
 }

@@ -2,7 +2,6 @@
 
 use anstyle::Style;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::priced::Priced;
 use memtoll_text::format;
 use memtoll_text::wrap;
 
@@ -26,10 +25,6 @@ pub(crate) fn title(text: &str) -> String {
 pub(crate) fn title_within(text: &str, width: Option<usize>) -> String {
     let lines = wrap::lines(text, width.unwrap_or(usize::MAX));
     "\n".to_owned() + &lines.iter().map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect::<String>()
-}
-
-pub(crate) fn share(part: u64, total: &Priced) -> String {
-    format::percent(part, total.new_blocks + total.reallocations)
 }
 
 /// Lines with a number, a share where it is one of something, and what it is.

@@ -1,8 +1,9 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
 use crate::head::{self, first_capital, stays};
+use crate::numbers::Numbers;
 use crate::rows::OWN_PEAKS;
-use crate::section::{Limits, share, title, title_within};
+use crate::section::{Limits, title, title_within};
 use crate::{balance, call_paths, caveats, costs, findings, plain_run, pools, processes};
 use memtoll_analysis::detectors::are_rarely_temporary;
 use memtoll_analysis::findings::What;
@@ -14,6 +15,7 @@ use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::{Answer, Basis};
 use memtoll_text::format;
@@ -106,9 +108,10 @@ fn functions_with_sites(
     let text = title("Functions that allocate most");
     let peak = if sums.are_of_several() { OWN_PEAKS } else { "peak" };
     let mut rows = Table::new(&["allocations", "share", "bytes", peak, "where"]);
+    let tariff = Tariff::of(recording);
     for function in functions.iter().take(limits.rows) {
         let Some(frame) = function.frame else {
-            add(&mut rows, &function.metrics, &sums.total, function.label.clone());
+            add(&mut rows, Numbers { of: &function.metrics, tariff: &tariff }, &sums.total, function.label.clone());
             continue;
         };
         let key = |frame: FrameId| {
@@ -119,42 +122,42 @@ fn functions_with_sites(
         let belongs = |site: &&Row| compiled(site).is_some_and(|f| key(f) == key(frame)) && by.value(&site.metrics) > 0;
         let own: Vec<&Row> = sites.iter().filter(belongs).collect();
         if let [only] = own[..] {
-            add(&mut rows, &function.metrics, &sums.total, site_text(recording, only, None));
+            add(
+                &mut rows,
+                Numbers { of: &function.metrics, tariff: &tariff },
+                &sums.total,
+                site_text(recording, only, None),
+            );
             continue;
         }
         let name = names::function(&recording.frames, frame) + &names::ran_in(recording, function);
-        add(&mut rows, &function.metrics, &sums.total, name);
+        add(&mut rows, Numbers { of: &function.metrics, tariff: &tariff }, &sums.total, name);
         const LINES: usize = 5;
         let mut left = function.metrics;
         for (index, site) in own.iter().take(LINES).enumerate() {
             let end = index + 1 == own.len();
             let line = format!("{} {}", if end { "└" } else { "├" }, site_text(recording, site, Some(frame)));
-            add(&mut rows, &site.metrics, &sums.total, line);
-            left = less(left, &site.metrics);
+            add(&mut rows, Numbers { of: &site.metrics, tariff: &tariff }, &sums.total, line);
+            left = left.without(&site.metrics);
         }
         if own.len() > LINES {
-            add(&mut rows, &left, &sums.total, format!("└ {} more lines", own.len() - LINES));
+            add(
+                &mut rows,
+                Numbers { of: &left, tariff: &tariff },
+                &sums.total,
+                format!("└ {} more lines", own.len() - LINES),
+            );
         }
     }
     text + &rows.render(limits.width)
 }
 
-/// What is left of sums that are shown.
-fn less(mut all: Priced, shown: &Priced) -> Priced {
-    all.counts.new_blocks -= shown.new_blocks;
-    all.counts.reallocations -= shown.reallocations;
-    all.counts.bytes -= shown.bytes;
-    all.counts.peak_bytes -= shown.peak_bytes;
-    all
-}
-
-fn add(rows: &mut Table, metrics: &Priced, total: &Priced, name: String) {
-    let acquired = Metric::Allocations.value(metrics);
+fn add(rows: &mut Table, of: Numbers, total: &Priced, name: String) {
     rows.add([
-        format::count(acquired),
-        share(acquired, total),
-        format::bytes(metrics.bytes),
-        format::bytes(metrics.peak_bytes),
+        of.cell(Metric::Allocations),
+        of.share(Metric::Allocations, total),
+        of.cell(Metric::Bytes),
+        of.cell(Metric::Peak),
         name,
     ]);
 }
@@ -178,9 +181,10 @@ fn short_section(
         return String::new();
     }
     let mut text = title_within(heading, limits.width);
+    let tariff = Tariff::of(recording);
     for row in rows {
-        let number = by.show(by.value(&row.metrics));
-        let share = format::percent(by.value(&row.metrics), total);
+        let of = Numbers { of: &row.metrics, tariff: &tariff };
+        let (number, share) = (of.in_row(by), of.estimate(by).share_of(total as f64));
         let line = site_text(recording, row, None);
         text += &format::wrapped(&format!("{number:>14} {share:>8}  "), &line, limits.width);
     }
@@ -191,8 +195,9 @@ fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits)
     let mut rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.null_frees * 20 > sums.total.null_frees).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.null_frees));
     let mut text = title("free of a null pointer");
+    let tariff = Tariff::of(recording);
     for row in rows.into_iter().take(limits.rows.min(3)) {
-        let number = format!("{:>14}  ", format::count(row.metrics.null_frees));
+        let number = format!("{:>14}  ", Numbers { of: &row.metrics, tariff: &tariff }.cell(Metric::NullFrees));
         text += &format::wrapped(&number, &site_text(recording, row, None), limits.width);
     }
     text

@@ -1,11 +1,13 @@
 //! Call trees as indented text.
 
+use crate::numbers::Numbers;
 use crate::section::BOLD;
 use crate::{caveats, empty_result, head};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{Branch, By, Direction};
 use memtoll_model::Recording;
 use memtoll_query::query::TreeQuery;
@@ -19,12 +21,13 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     let (Shown::Tree(tree), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
     let (root, direction, min_percent) = (&tree.root, asked.direction, asked.min_percent);
     let total = sort.value(&root.metrics);
+    let tariff = Tariff::of(recording);
     if total == 0 {
         return empty_result::of(recording, sums, sort);
     }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
-    let text = heading(recording, sums, root, asked, sort, width);
-    let mut shown = Lines { recording, direction, sort, total, least, width, text };
+    let text = heading(recording, sums, Numbers { of: &root.metrics, tariff: &tariff }, asked, sort, width);
+    let mut shown = Lines { recording, tariff: &tariff, direction, sort, total: &root.metrics, least, width, text };
     shown.below(root, "", false);
     if root.has_dropped() {
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
@@ -37,13 +40,13 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
 fn heading(
     recording: &Recording,
     sums: &Sums,
-    root: &Branch,
+    root: Numbers,
     asked: &TreeQuery,
     sort: Metric,
     width: Option<usize>,
 ) -> String {
-    let value = sort.show(sort.value(&root.metrics));
-    let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
+    let value = if sort.is_estimated() { root.in_row(sort) } else { root.with_error(sort) };
+    let counted = |thing: &str| root.things(sort, thing);
     let what = match sort {
         Metric::Allocations => counted("allocation"),
         Metric::Bytes => format!("{value} asked for"),
@@ -67,11 +70,11 @@ fn heading(
         Some(By::Module) => ", by module",
         Some(By::Type) => ", by type",
     };
-    let (matching, all) = (sort.value(&root.metrics), sort.value(&sums.total));
+    let (matching, all) = (sort.value(root.of), sort.value(&sums.total));
     let filtered = match sort {
         Metric::Lifetime => String::new(),
         _ if matching >= all => String::new(),
-        _ => format!(" in stacks that match, {} of all", format::percent(matching, all)),
+        _ => format!(" in stacks that match, {} of all", root.share(sort, &sums.total)),
     };
     let text = format::wrapped("", &format!("{order}{by}: {what}{filtered}"), width);
     text.lines().map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
@@ -80,9 +83,10 @@ fn heading(
 /// A tree that is being written.
 struct Lines<'a> {
     recording: &'a Recording,
+    tariff: &'a Tariff,
     direction: Direction,
     sort: Metric,
-    total: u64,
+    total: &'a Priced,
     /// Smaller values are not shown.
     least: u64,
     width: Option<usize>,
@@ -90,11 +94,12 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn line(&mut self, value: u64, fork: &str, name: &str) {
-        let number = self.sort.show(value);
+    fn line(&mut self, of: &Priced, fork: &str, name: &str) {
+        let of = Numbers { of, tariff: self.tariff };
+        let number = of.in_row(self.sort);
         let share = match self.sort {
             Metric::Lifetime => String::new(),
-            _ => format::percent(value, self.total),
+            by => of.share(by, self.total),
         };
         let numbers = format!("{number:>12} {share:>8}  ");
         let fork = within(fork, self.width);
@@ -128,23 +133,23 @@ impl Lines<'_> {
                 (None, None) => continue,
             };
             let (next_stem, fork) = forks(index);
-            self.line(self.sort.value(&child.metrics), &fork, &name);
+            self.line(&child.metrics, &fork, &name);
             self.below(child, &next_stem, true);
         }
-        for (index, (value, name)) in rest.iter().enumerate() {
-            self.line(*value, &forks(at.children.len() + index).1, name);
+        for (index, (left, name)) in rest.iter().enumerate() {
+            self.line(left, &forks(at.children.len() + index).1, name);
         }
     }
 
     /// What the branches that are shown leave of a branch, so that nothing is missing.
-    fn rest(&self, at: &Branch) -> Vec<(u64, String)> {
+    fn rest(&self, at: &Branch) -> Vec<(Priced, String)> {
         let value = |metrics: &Priced| self.sort.value(metrics);
-        let (shown, dropped) =
-            (at.children.iter().map(|child| value(&child.metrics)).sum(), value(&at.dropped.metrics));
+        let dropped = at.dropped.metrics;
+        let of_branches = at.children.iter().map(|child| &child.metrics).chain([&dropped]);
         let mut rest = Vec::new();
         let has_branches = !at.children.is_empty() || at.dropped.branches > 0;
-        let itself = value(&at.metrics).saturating_sub(shown).saturating_sub(dropped);
-        if has_branches && itself >= self.least {
+        let itself = of_branches.fold(at.metrics, |left, branch| left.without(branch));
+        if has_branches && value(&itself) >= self.least {
             let name = match (self.direction, at.frame) {
                 (_, None) => "(no stack)",
                 (Direction::Callees, _) => "(itself)",
@@ -152,7 +157,7 @@ impl Lines<'_> {
             };
             rest.push((itself, name.to_owned()));
         }
-        if at.dropped.branches > 0 && dropped >= self.least {
+        if at.dropped.branches > 0 && value(&dropped) >= self.least {
             let branches = if at.dropped.branches == 1 { "branch" } else { "branches" };
             rest.push((dropped, format!("… {} smaller {branches}", format::count(at.dropped.branches as u64))));
         }

@@ -6,6 +6,7 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::Unit;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// How the numbers of neighboring spans of time become that of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,13 @@ pub fn values(of: &Priced) -> Values {
 /// One of these numbers.
 pub fn value(index: usize, of: &Priced) -> u64 {
     SHOWN.get(index).map_or(0, |metric| metric.sum(of))
+}
+
+/// Where the true values of the whole are, by metric: of those that are not exact.
+pub fn intervals(of: &Priced, tariff: &Tariff) -> BTreeMap<String, [f64; 2]> {
+    let estimates = SHOWN.iter().map(|metric| (metric.about().name, tariff.estimate(*metric, of)));
+    let wide = estimates.filter(|(_, estimate)| !estimate.is_exact());
+    wide.map(|(name, estimate)| (name.to_owned(), [estimate.low, estimate.high])).collect()
 }
 
 /// The names of the metrics, which their columns have.

@@ -13,7 +13,6 @@ use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::{reserved, resident};
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
 
 /// Call sites that are shown.
 pub(crate) struct Sites {
@@ -68,15 +67,9 @@ impl Recordings<'_> {
     /// All sums together: the number of each metric, and the interval of those that have one.
     fn totals(&self, sums: &Sums) -> Totals {
         let (total, tariff) = (&sums.total, &self.tariff);
-        let interval = |name: &str, estimate: Estimate| (name.to_owned(), [estimate.low, estimate.high]);
         Totals {
             values: metrics::names().map(str::to_owned).zip(metrics::values(total)).collect(),
-            intervals: BTreeMap::from([
-                interval("cost", tariff.estimates(total).total()),
-                interval("allocator", tariff.allocator(total)),
-                interval("fault-time", tariff.faults_of(total)),
-                interval("mapping", tariff.mapping(total)),
-            ]),
+            intervals: metrics::intervals(total, tariff),
             processes: sums.counted().count(),
         }
     }

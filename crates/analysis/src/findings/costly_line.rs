@@ -3,7 +3,7 @@
 use super::touching_lines::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
 use crate::element_counts::{block_size, elements};
-use crate::intervals::{CostIntervals, Interval};
+use crate::intervals::{Interval, Intervals};
 use crate::metric::Metric;
 use crate::sites::Row;
 use serde::Serialize;
@@ -50,7 +50,7 @@ pub struct CostlyLine {
     /// Waiting for the disk.
     pub reading_ns: f64,
     /// Of the times above.
-    pub intervals: CostIntervals,
+    pub intervals: Intervals,
     /// Who touched the memory first, where few large blocks serve others: an arena or a pool. Largest first.
     pub touched_by: Vec<Toucher>,
 }
@@ -127,7 +127,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
         mapping_ns: costs.mapping,
         waiting_ns: costs.waiting,
         reading_ns: costs.reading,
-        intervals: CostIntervals::of(metrics, facts.tariff),
+        intervals: Intervals::of(metrics, facts.tariff),
         touched_by: if serves_others(row, costs.faults, costs.total()) { touchers(facts, row) } else { Vec::new() },
     }
 }

@@ -1,7 +1,7 @@
 //! Columns of tables. A column is declared once: the file's schema, the tables in `docs/sql.md` and the tests come from it.
 
-use memtoll_analysis::metric::TABLE;
-use memtoll_query::{CostIntervals, Figures};
+use memtoll_analysis::metric::{Metric, TABLE};
+use memtoll_query::Figures;
 use memtoll_text::format;
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use parquet::data_type::ByteArray;
@@ -231,18 +231,17 @@ pub fn metrics<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = 
     })
 }
 
-/// The columns of the ends of estimates' intervals.
-pub fn intervals<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = Column<R>> {
-    let names = CostIntervals::default().named().into_iter().enumerate();
-    names.flat_map(move |(number, (name, _))| {
+/// The columns of the ends of these metrics' intervals.
+pub fn intervals<R: 'static>(figures: fn(&R) -> &Figures, of: &[Metric]) -> impl Iterator<Item = Column<R>> {
+    of.iter().flat_map(move |&metric| {
+        let about = metric.about();
         let end = move |low: bool| {
-            let value = move |row: &R| {
-                let (_, interval) = figures(row).intervals.named()[number];
-                interval.map(|both| if low { both.low } else { both.high }).into()
-            };
+            let value =
+                move |row: &R| figures(row).interval(metric).map(|both| if low { both.low } else { both.high }).into();
             let (end, which) = if low { ("low", "Lower") } else { ("high", "Upper") };
+            let name = about.key;
             let help = format!("{which} end of the interval in which {name} is in 95 of 100 recordings.");
-            Column::new(Kind::Integer, format!("{name}_{end}"), Unit::Nanoseconds, help, value).optional()
+            Column::new(Kind::Integer, format!("{name}_{end}"), about.unit.into(), help, value).optional()
         };
         [end(true), end(false)]
     })

@@ -12,17 +12,21 @@ struct Table {
     columns: Vec<About>,
 }
 
-fn table<R>(name: &'static str, help: &'static str, columns: fn(&ByteArray) -> Vec<Column<R>>) -> Table {
+fn table<R>(name: &'static str, help: &'static str, columns: impl FnOnce(&ByteArray) -> Vec<Column<R>>) -> Table {
     let columns = columns(&ByteArray::from("")).into_iter().map(|column| column.about).collect();
     Table { name, help, columns }
 }
 
 fn tables() -> Vec<Table> {
+    // Those of what was sampled are there only then.
+    let wide = &memtoll_query::figures::with_intervals([])[..];
     vec![
-        table("runs", "One row: the recording as a whole, with the report's totals.", runs::columns),
-        table("processes", "A row for each process image.", processes::process_columns),
+        table("runs", "One row: the recording as a whole, with the report's totals.", |id| runs::columns(id, wide)),
+        table("processes", "A row for each process image.", |id| processes::process_columns(id, wide)),
         table("threads", "A row for each thread: what it called and paid.", processes::thread_columns),
-        table("sites", "A row for each call site, as `memtoll report --flat` shows them.", sites::site_columns),
+        table("sites", "A row for each call site, as `memtoll report --flat` shows them.", |id| {
+            sites::site_columns(id, wide)
+        }),
         table("stacks", "A row for each call stack and program that runs it.", stacks::stack_columns),
         table("frames", "A row for each frame of these stacks.", stacks::frame_columns),
         table(

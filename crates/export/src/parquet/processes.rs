@@ -4,6 +4,7 @@ use super::column::{Column, Value, intervals, metrics};
 use super::runs::run_id;
 use super::source::Source;
 use memtoll_analysis::figures::Figure;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Stacks;
@@ -73,8 +74,14 @@ pub fn image<R>(value: impl Fn(&R) -> Value + 'static) -> Column<R> {
     Column::id("image", "Number of the process image in the run. A process that calls exec has several.", value)
 }
 
-/// The columns of `processes`.
-pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
+impl Process {
+    fn figures(&self) -> &Figures {
+        &self.figures
+    }
+}
+
+/// The columns of `processes`; `wide` are the metrics that have intervals.
+pub fn process_columns(id: &ByteArray, wide: &[Metric]) -> Vec<Column<Process>> {
     let mut columns = vec![
         run_id(id),
         image(|row: &Process| row.image.into()),
@@ -106,8 +113,8 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
             row.resident_peak_bytes.into()
         }),
     ];
-    columns.extend(metrics(|row: &Process| &row.figures));
-    columns.extend(intervals(|row: &Process| &row.figures));
+    columns.extend(metrics(Process::figures));
+    columns.extend(intervals(Process::figures, wide));
     columns
 }
 

@@ -3,6 +3,7 @@
 use super::column::{Column, Kind, Unit, Value, intervals, metrics};
 use super::source::Source;
 use memtoll_analysis::figures::Figure;
+use memtoll_analysis::metric::Metric;
 use memtoll_query::{Figures, Totals};
 use parquet::data_type::ByteArray;
 
@@ -33,6 +34,10 @@ pub struct Run {
 }
 
 impl Run {
+    fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
     /// The run of an answer that has totals.
     pub fn of(source: &Source, totals: &Totals) -> Run {
         let recording = source.recording();
@@ -75,7 +80,7 @@ pub fn run_id<R>(id: &ByteArray) -> Column<R> {
 }
 
 /// The columns.
-pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
+pub fn columns(id: &ByteArray, wide: &[Metric]) -> Vec<Column<Run>> {
     let mut columns = vec![
         run_id(id),
         Column::new(Kind::Instant, "started", Unit::None, "When the recording began, UTC.", |run: &Run| {
@@ -114,7 +119,7 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
         })
         .optional(),
     ];
-    columns.extend(metrics(|run: &Run| &run.figures));
-    columns.extend(intervals(|run: &Run| &run.figures));
+    columns.extend(metrics(Run::figures));
+    columns.extend(intervals(Run::figures, wide));
     columns
 }

@@ -2,6 +2,7 @@
 
 use super::column::{Column, Kind, Unit, intervals, metrics};
 use super::runs::run_id;
+use memtoll_analysis::metric::Metric;
 use memtoll_query::Figures;
 use memtoll_query::findings::Finding;
 use memtoll_query::rows::Row;
@@ -61,8 +62,14 @@ impl From<&Row<'_>> for Site {
     }
 }
 
-/// The columns of `sites`.
-pub fn site_columns(id: &ByteArray) -> Vec<Column<Site>> {
+impl Site {
+    fn figures(&self) -> &Figures {
+        &self.figures
+    }
+}
+
+/// The columns of `sites`; `wide` are the metrics that have intervals.
+pub fn site_columns(id: &ByteArray, wide: &[Metric]) -> Vec<Column<Site>> {
     let key = "The call site. The same in other recordings of the program, as long as names and lines stay the same.";
     let mut columns = vec![
         run_id(id),
@@ -104,8 +111,8 @@ pub fn site_columns(id: &ByteArray) -> Vec<Column<Site>> {
         let value = move |row: &Site| row.pattern.as_ref().and_then(value).into();
         columns.push(Column::new(Kind::Integer, name, unit, help, value).optional());
     }
-    columns.extend(metrics(|row: &Site| &row.figures));
-    columns.extend(intervals(|row: &Site| &row.figures));
+    columns.extend(metrics(Site::figures));
+    columns.extend(intervals(Site::figures, wide));
     columns
 }
 

@@ -7,6 +7,7 @@ use crate::fitted_text::{fit, width};
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::names;
 use memtoll_query::rows::Row;
@@ -99,10 +100,10 @@ fn further(shown: &Shown, columns: usize) -> Vec<Metric> {
 
 /// A number; a dash if it is not known.
 pub fn value(figures: &Figures, metric: Metric) -> String {
-    match figures.of(metric) {
+    match figures.estimate(metric) {
         None => "–".to_owned(),
-        Some(0) => "0".to_owned(),
-        Some(value) => metric.show(value),
+        Some(nothing) if nothing == Estimate::default() => "0".to_owned(),
+        Some(estimate) => metric.show(estimate),
     }
 }
 
