@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     pub sums: &'a Sums,
     /// Prices.
     pub tariff: Tariff,
-    /// Where the processor time went.
+    /// Where the CPU time went.
     pub balance: Balance,
     /// Lines that cost something.
     pub sites: Vec<Site>,
@@ -81,7 +81,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Processor time of the program without the recorder, ns, but at least what memory costs.
+    /// CPU time of the program without the recorder, ns, but at least what memory costs.
     pub fn processor(&self) -> Option<f64> {
         self.balance.program().map(|program| program.value.max(self.balance.explained().value))
     }
@@ -204,7 +204,7 @@ pub struct Draft {
     pub remedy: Option<Remedy>,
     /// What it saves.
     pub saves: Saves,
-    /// The part of that which is the program's own work and no cost of the line's memory, ns of processor time.
+    /// The part of that which is the program's own work and no cost of the line's memory, ns of CPU time.
     pub own_work: Range,
     /// Page faults of other lines' memory that may go with it, at the most.
     pub faults_elsewhere: f64,

@@ -26,7 +26,7 @@ const SHARE: f64 = 0.005;
 /// where it is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Saves {
-    /// Processor time, ns.
+    /// CPU time, ns.
     pub cpu_ns: Range,
     /// Time from start to end, ns.
     pub wall_ns: Range,
@@ -242,7 +242,7 @@ pub struct Advice {
     pub findings: Vec<Finding>,
     /// What all of them save together. Savings do not add up: of findings that conflict, only one counts.
     pub bound: Saves,
-    /// Processor time of the program, without the recorder, ns, as far as it is known.
+    /// CPU time of the program, without the recorder, ns, as far as it is known.
     pub processor_ns: Option<f64>,
     /// Wall time of the program at the most, ns: with the recorder, unless plain runs told.
     pub wall_ns: f64,

@@ -48,7 +48,7 @@ use source::Places;
 pub struct Wish<'w> {
     /// Ids of the rules; none: all of them.
     pub rules: &'w [String],
-    /// Findings that cost or save less of the processor time, or of the peak, are left out. From 0 to 1.
+    /// Findings that cost or save less of the CPU time, or of the peak, are left out. From 0 to 1.
     pub threshold: f64,
 }
 
@@ -64,7 +64,7 @@ struct Weighed {
     draft: Draft,
     /// Empty until all drafts are there: no two have the same.
     id: String,
-    /// Likely saving, as a share of the processor time.
+    /// Likely saving, as a share of the CPU time.
     of_time: f64,
     /// Likely saving of memory, as a share of the peak.
     of_memory: f64,
@@ -93,7 +93,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             draft.saves.without_little_memory(peak as f64 * LITTLE);
             draft.saves.at_least_as_wide_as_chance(facts.faults(), facts.resident(), facts.page());
             let saves = &draft.saves;
-            // Without processor time, wall time has to do.
+            // Without CPU time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
             let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
             let memory = saves.peak_bytes.likely.max(saves.resident_peak_bytes.likely);
@@ -147,7 +147,7 @@ pub fn overestimates(recording: &Recording) -> Vec<String> {
 const SAID: f64 = 0.2;
 /// A share of the peak too small to matter.
 const LITTLE: f64 = 0.001;
-/// By how much a share of the peak has to be larger than one of the processor time.
+/// By how much a share of the peak has to be larger than one of the CPU time.
 const MEMORY: f64 = 10.0;
 
 fn rank(of: &Weighed) -> f64 {

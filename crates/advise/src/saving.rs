@@ -37,7 +37,7 @@ pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     own.plus(deferred).scaled(share).times(CACHES).plus(around)
 }
 
-/// All that a line costs, with what it leaves to others, ns of processor time at the most.
+/// All that a line costs, with what it leaves to others, ns of CPU time at the most.
 pub fn most(facts: &Facts, site: &Site) -> f64 {
     let pages = (site.metrics().small_faults + site.metrics().huge_faults) as f64 * Work::of(&facts.tariff).unmap_page;
     (calls(facts, site, 1.0).high + site.faults.high + pages + site.mapping.high) * UNSEEN.high
@@ -102,7 +102,7 @@ pub fn has_own_mappings(site: &Site) -> bool {
     pieces > 0 && (metrics.bytes + metrics.mapped_bytes) / pieces >= LEAST
 }
 
-/// The savings of a change that takes processor time `cpu` away, and this share of a site's allocations.
+/// The savings of a change that takes CPU time `cpu` away, and this share of a site's allocations.
 pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) -> Saves {
     let cpu = cpu.times(UNSEEN);
     Saves {
@@ -115,7 +115,7 @@ pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) 
     }
 }
 
-/// Wall time for processor time: the same where one thread works at a time; of several, they may have worked side by side.
+/// Wall time for CPU time: the same where one thread works at a time; of several, they may have worked side by side.
 /// What a site waits may go, too.
 pub fn wall(facts: &Facts, site: &Site, cpu: Range) -> Range {
     let at_work = facts.wall.at_work();

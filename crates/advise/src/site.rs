@@ -61,7 +61,7 @@ impl Site {
         first_argument(rest.strip_suffix('>')?)
     }
 
-    /// Processor time, ns.
+    /// CPU time, ns.
     pub fn processor(&self) -> Range {
         self.allocator.plus(self.faults).plus(self.mapping)
     }

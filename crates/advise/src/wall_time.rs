@@ -25,7 +25,7 @@ pub struct Wall {
 const NOTICED: f64 = 0.01;
 
 impl Wall {
-    /// Of a recording; `processor` is the program's processor time, ns.
+    /// Of a recording; `processor` is the program's CPU time, ns.
     pub fn of(recording: &Recording, sums: &Sums, tariff: &Tariff, processor: Option<Estimate>) -> Wall {
         let recorded = tariff.ns(recording.ended() as f64).max(1.0);
         let plain = recording.calibration.as_ref().and_then(|runs| calibration::plain(runs).of(Figure::Wall));

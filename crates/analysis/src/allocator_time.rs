@@ -53,7 +53,7 @@ pub struct Met {
     pub program: u64,
     /// Samples that were lost: they may have met either.
     pub lost: u64,
-    /// The processor time that a sample stands for, ns.
+    /// The CPU time that a sample stands for, ns.
     pub period: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The balance of a recording, or of one process: where the processor time and the page faults went. Parts, the
+//! The balance of a recording, or of one process: where the CPU time and the page faults went. Parts, the
 //! recorder's share and the unexplained rest add up to what the kernel counted. Each is an estimate with an interval; where
 //! the parts are more than the whole, the rest is less than nothing, and its interval says whether that is chance.
 //!
@@ -27,7 +27,7 @@ const MOST_OF_THE_REST: f64 = 0.42;
 /// what a calibrated one of the same round says, and with half of it 10 % below (medians of these programs, on two days).
 const USUALLY: f64 = 0.25;
 
-/// How far the processor time of one run is from what the program takes in the mean, as a share of it, in 95 of 100 runs. Plain
+/// How far the CPU time of one run is from what the program takes in the mean, as a share of it, in 95 of 100 runs. Plain
 /// runs of 22 programs on a virtual machine had standard deviations of 1 to 28 %, 7 % in the middle. With this, 63 of 66
 /// intervals of check-costs hold what plain runs take.
 const RUNS_DIFFER: f64 = 0.15;
@@ -61,13 +61,13 @@ impl Faults {
     }
 }
 
-/// Where processor time went, ns.
+/// Where CPU time went, ns.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Balance {
     /// What the kernel counted, with the recorder; of a span of time, what is known of its threads. `None` if the kernel did
     /// not say, or of blocks of some size, or of an instant. Users see shares of [`Balance::program`].
     pub processor: Option<f64>,
-    /// What the program takes without the recorder, if plain runs of it told that: then it is the processor time, and the
+    /// What the program takes without the recorder, if plain runs of it told that: then it is the CPU time, and the
     /// recorder has no share in it. Only of the whole recording.
     pub plain: Option<Estimate>,
     /// What call sites are charged with.
@@ -131,19 +131,19 @@ impl Balance {
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
 
-    /// Processor time of the program without the recorder, ns: what plain runs told or, of one recorded run, what the kernel
+    /// CPU time of the program without the recorder, ns: what plain runs told or, of one recorded run, what the kernel
     /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
     pub fn program(&self) -> Option<Estimate> {
         let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));
         self.plain.or_else(recorded).filter(|program| program.value > 0.0)
     }
 
-    /// What memory costs of the processor time, ns.
+    /// What memory costs of the CPU time, ns.
     pub fn explained(&self) -> Estimate {
         self.allocator.plus(self.charged_faults).plus(self.mapping).plus(self.other_faults)
     }
 
-    /// Processor time that is explained by nothing above: the program's own work. ns.
+    /// CPU time that is explained by nothing above: the program's own work. ns.
     ///
     /// Of one recorded run, it errs as much as runs differ.
     pub fn rest(&self) -> Option<Estimate> {
@@ -204,7 +204,7 @@ struct Whole<'a> {
     usage: Option<Usage>,
 }
 
-/// `span`: processor time of a span, units.
+/// `span`: CPU time of a span, units.
 fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);

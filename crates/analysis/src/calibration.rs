@@ -1,6 +1,6 @@
 //! What the program takes without the recorder, as plain runs of it told: means with their intervals.
 //!
-//! Means, not medians: those of the parts add up to that of the processor time, exactly.
+//! Means, not medians: those of the parts add up to that of the CPU time, exactly.
 
 use crate::estimate::Estimate;
 use crate::student_t;
@@ -14,7 +14,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Processor time of all processes, ns. The sum of the five after it.
+    /// CPU time of all processes, ns. The sum of the five after it.
     Processor,
     /// Part of that: where samples were found, ns.
     Part(Found),
@@ -71,7 +71,7 @@ impl Figure {
             Figure::MajorFaults => ("major_faults", "major faults", Unit::Count),
             Figure::Resident => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
             Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Count),
-            Figure::Involuntary => ("involuntary_switches", "times a thread lost the processor", Unit::Count),
+            Figure::Involuntary => ("involuntary_switches", "times a thread lost the CPU", Unit::Count),
         }
     }
 
@@ -201,8 +201,8 @@ impl Runs<'_> {
         }
     }
 
-    /// Processor time by where threads were found in sampled runs: their mean share of what the others took. Those of all
-    /// parts add up to the processor time.
+    /// CPU time by where threads were found in sampled runs: their mean share of what the others took. Those of all
+    /// parts add up to the CPU time.
     fn part(&self, found: Found) -> Option<Spread> {
         if self.sampled.is_empty() {
             return None;

@@ -26,7 +26,7 @@ impl CostEstimates {
         self.processor().plus(self.waiting).plus(self.reading)
     }
 
-    /// The processor time among it: all but waiting and reading.
+    /// The CPU time among it: all but waiting and reading.
     pub fn processor(&self) -> Estimate {
         self.allocator.plus(self.faults).plus(self.mapping)
     }

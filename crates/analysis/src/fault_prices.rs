@@ -100,7 +100,7 @@ const SHARE_LACKS: (f64, f64) = (0.1, 5e6);
 /// Only one fault in 47 is timed, and a program has few huge faults. Most take as long as zeroing 2 MiB does; where a virtual
 /// machine's host has to find the memory first, some take a hundred times that, and a mean of three says nothing. So it is
 /// known of each how long its thread had run since it did something else. That bounds all of them together, as the kernel's
-/// share of the processor time does; less the program's share and system calls, it is what they took at least. Which part of
+/// share of the CPU time does; less the program's share and system calls, it is what they took at least. Which part of
 /// these spans was the fault, the timed ones say.
 struct HugeFaults<'k> {
     kernel: &'k KernelStats,
@@ -140,7 +140,7 @@ impl HugeFaults<'_> {
         Estimate { value, low: least, high: most.max(value) }
     }
 
-    /// The processor time that may have been the kernel's, ns.
+    /// The CPU time that may have been the kernel's, ns.
     fn in_kernel(&self) -> Option<f64> {
         self.usage.map(|usage| share(usage.system_ns, &usage))
     }
@@ -151,7 +151,7 @@ impl HugeFaults<'_> {
     }
 }
 
-/// The largest share of a run's processor time that the kernel's count allows, ns.
+/// The largest share of a run's CPU time that the kernel's count allows, ns.
 fn share(counted: u64, of: &Usage) -> f64 {
     (counted as f64 * (1.0 + SHARE_LACKS.0) + SHARE_LACKS.1).min(of.user_ns as f64 + of.system_ns as f64)
 }

@@ -175,7 +175,7 @@ pub const TABLE: [About; 5] = [
         figure: Figure::Program,
         name: "program",
         key: "program_ns",
-        title: "processor time",
+        title: "CPU time",
         unit: Unit::Time,
         steadiness: Steadiness::Timed,
         of_parts: false,

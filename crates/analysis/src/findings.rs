@@ -47,9 +47,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whole {
-    /// The processor time of all that was added up, without the recorder ([`Balance::program`]), ns.
+    /// The CPU time of all that was added up, without the recorder ([`Balance::program`]), ns.
     ProcessorTime,
-    /// What memory cost, ns, where the processor time is not known.
+    /// What memory cost, ns, where the CPU time is not known.
     CostOfMemory,
     /// The time that threads waited in the allocator, ns.
     Waiting,
@@ -167,7 +167,7 @@ struct Facts<'a, 'b> {
 }
 
 impl Facts<'_, '_> {
-    /// Processor time of the program, ns, if it is known.
+    /// CPU time of the program, ns, if it is known.
     fn processor(&self) -> Option<f64> {
         self.balance.program().map(|program| program.value)
     }

@@ -1,4 +1,4 @@
-//! Processor time of threads between two times, told from when they lost the processor and got it back. The kernel itself
+//! CPU time of threads between two times, told from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
 use crate::tariff::Tariff;
@@ -17,7 +17,7 @@ pub struct Runner {
     pub thread: Option<ThreadNo>,
 }
 
-/// Processor time by thread. Threads that never called the allocator are not known.
+/// CPU time by thread. Threads that never called the allocator are not known.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ProcessorTimes {
     /// By image (index in [`Recording::images`]) and thread, units.

@@ -93,7 +93,7 @@ pub struct Sums {
     pub total: Priced,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
-    /// Processor time in a selected span of time, or of selected threads, where it is known; `None` without such.
+    /// CPU time in a selected span of time, or of selected threads, where it is known; `None` without such.
     pub processor: Option<ProcessorTimes>,
     /// How long the selected span of time was, from the first image's beginning to the last one's end, units.
     pub duration: u64,

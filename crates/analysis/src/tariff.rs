@@ -76,7 +76,7 @@ pub struct Tariff {
     own: Estimate,
     /// What it costs a thread when the kernel looks where it is, ns.
     look: f64,
-    /// The processor time for which a sample inside the kernel stands, ns, if there are any.
+    /// The CPU time for which a sample inside the kernel stands, ns, if there are any.
     kernel_period: Option<f64>,
     sees: Sees,
 }

@@ -80,11 +80,19 @@ pub struct Entry {
     pub line: usize,
 }
 
+/// The command that writes a budget where there is none.
+fn first_budget(error: &std::io::Error, file: &str) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("; write one with: memtoll budget RECORDING -o {file}"),
+        _ => String::new(),
+    }
+}
+
 /// Why a budget file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("cannot read the budget {file}: {source}")]
+    #[error("cannot read the budget {file}: {source}{}", first_budget(source, file))]
     Read {
         /// The file.
         file: String,

@@ -117,9 +117,9 @@ impl Measured {
         &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &Runners::default())).0
     }
 
-    /// All call sites.
+    /// All call sites. Wrappers of malloc are folded into their callers, as in the report: they broke no limit.
     pub fn sites(&self) -> &[Row] {
-        let sites = || rows(&mut Stacks::new(&self.recording, &View::default()), &self.sums, GroupBy::Site);
+        let sites = || rows(&mut without_wrappers(&self.recording, &self.sums), &self.sums, GroupBy::Site);
         self.sites.get_or_init(sites)
     }
 
@@ -262,8 +262,8 @@ impl Measured {
 
     /// The call sites of what an entry limits.
     pub fn sites_of(&self, entry: &Entry) -> Vec<Row> {
-        let view = View::default();
-        let grouped = |sums: &Sums| rows(&mut Stacks::new(&self.recording, &view), sums, GroupBy::Site);
+        let stacks = || without_wrappers(&self.recording, &self.sums);
+        let grouped = |sums: &Sums| rows(&mut stacks(), sums, GroupBy::Site);
         match (entry.scope.kind, entry.what) {
             (Kind::Run | Kind::Test, _) | (_, What::Findings) => self.sites().to_vec(),
             (Kind::Function | Kind::Type, _) => {
@@ -271,8 +271,7 @@ impl Measured {
                 self.each_matching(&entry.scope, |node, _| {
                     nodes.insert(node);
                 });
-                let mut stacks = Stacks::new(&self.recording, &view);
-                memtoll_analysis::sites::rows_where(&mut stacks, &self.sums, GroupBy::Site, |site| {
+                memtoll_analysis::sites::rows_where(&mut stacks(), &self.sums, GroupBy::Site, |site| {
                     nodes.contains(&site.node)
                 })
             }
@@ -304,7 +303,7 @@ fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, Unknown> {
     Ok(Value { estimate, note: None })
 }
 
-/// Processor time of the program, ns.
+/// CPU time of the program, ns.
 fn program(recording: &Recording, sums: &Sums) -> Option<Estimate> {
     Balance::of_all(recording, sums).program()
 }

@@ -196,7 +196,8 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
 pub fn finding<'a>(advice: &'a Advice, id: &str) -> Result<&'a Finding, String> {
     advice.findings.iter().find(|finding| finding.id == *id).ok_or_else(|| {
         let known: Vec<&str> = advice.findings.iter().map(|finding| finding.id.as_str()).collect();
-        let known = if known.is_empty() { "there is none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+        let known =
+            if known.is_empty() { "it has no findings".to_owned() } else { format!("it has: {}", known.join(", ")) };
         format!("the recording has no finding \"{id}\"; {known}")
     })
 }

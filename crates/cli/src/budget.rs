@@ -12,14 +12,14 @@ use std::path::PathBuf;
 
 /// Write a first budget, for memtoll check
 ///
-/// Its limits leave room above what the recording has; comments say how much that was.
+/// Limits are set above the recorded values, which stand in comments.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The recording
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// Write to this file, which must not exist, and not to standard output
+    /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 

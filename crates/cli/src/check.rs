@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 
-    /// The folder of the repository: paths in sarif and github are as seen from there
+    /// Write paths in sarif and github relative to this folder
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     root: PathBuf,
 

@@ -38,10 +38,7 @@ impl NameArguments {
     pub fn folders(&self) -> DebugFolders {
         let mut folders = DebugFolders::of_system();
         for folder in &self.debug_dir {
-            if !folder.is_dir() {
-                exit::say(format!("{} is not a folder: no names are looked for there", folder.display()));
-            }
-            folders.add(folder.clone());
+            add_folder(&mut folders, folder);
         }
         if let Some(cache) = Settings::from_environment().cache {
             folders.set_cache(cache);
@@ -54,10 +51,7 @@ impl NameArguments {
         let settings = Settings::from_environment();
         let mut folders = DebugFolders::of_system();
         for folder in &self.debug_dir {
-            if !folder.is_dir() {
-                exit::say(format!("{} is not a folder: no names are looked for there", folder.display()));
-            }
-            folders.add(folder.clone());
+            add_folder(&mut folders, folder);
         }
         if let Some(folder) = path.parent() {
             folders.set_recording(folder.to_owned());
@@ -150,5 +144,14 @@ mod tests {
         assert_eq!(listed(&names(4)), "1, 2, 3, 4");
         assert_eq!(listed(&names(5)), "1, 2, 3, 4 and 1 more file");
         assert_eq!(listed(&names(9)), "1, 2, 3, 4 and 5 more files");
+    }
+}
+
+/// Adds a folder of `--debug-dir`, or says that it is none.
+fn add_folder(folders: &mut DebugFolders, folder: &Path) {
+    if folder.is_dir() {
+        folders.add(folder.to_owned());
+    } else {
+        exit::say(format!("cannot search {}: not a folder", folder.display()));
     }
 }

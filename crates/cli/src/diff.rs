@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "before", value_hint = ValueHint::FilePath)]
     after: Vec<PathBuf>,
 
-    /// Compare these
+    /// Group the compared rows by this
     #[arg(long, value_enum, default_value = "site", value_name = "WHAT")]
     group: Group,
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Write a recording as a file for other programs
 ///
-/// Its sums are those that the report shows for the same selection. What a format cannot carry, memtoll says.
+/// Sums equal those of the report for the same selection. memtoll prints what a format cannot hold.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The recording
@@ -28,15 +28,15 @@ pub struct Arguments {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 
-    /// The metric of formats that have only one, and the one that others show first [default: allocations; with --at: live]
+    /// Export this metric in formats that hold only one; other formats show it first [default: allocations; with --at: live]
     #[arg(long, value_name = "METRIC", value_parser = metric_parser())]
     metric: Option<Metric>,
 
-    /// Write each event, too, if the format has room for them (parquet)
+    /// Also export every event (parquet only)
     #[arg(long, conflicts_with = "at")]
     events: bool,
 

@@ -61,7 +61,7 @@ struct Asked {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     r#where: Vec<(String, String)>,
 
-    /// Count only runs that began on this day or later (UTC), such as 2026-11-01, or at most so long ago, such as 7d or 12h
+    /// Count only runs that began on this day or later (UTC), such as 2026-11-01, or at most this long ago, such as 7d or 12h
     #[arg(long, value_name = "DAY|AGE", value_parser = parse_day)]
     since: Option<i64>,
 

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Write one HTML page that shows a recording
 ///
 /// The page needs nothing else: no server, no network. It is smaller than 5 MB, whatever the recording's size: small
-/// branches of the call tree become one, and sums stay exact. Home folders in paths become "~". Of two recordings, it shows
-/// the second, and what changed from the first; several a side tell changes from noise.
+/// branches of the call tree become one, and sums stay exact. Home folders in paths become "~". With two recordings, shows
+/// the second and what changed since the first. Give several recordings a side to tell changes from noise.
 #[derive(clap::Args)]
 #[command(
     override_usage = "memtoll html [OPTIONS] FILE [AFTER]\n       \
@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Replace a page that is there
+    /// Replace an existing page
     #[arg(long)]
     force: bool,
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long)]
     keep_paths: bool,
 
-    /// Put source files into the page that the recording names, where they are on this machine
+    /// Embed the source files found on this machine
     #[arg(long)]
     sources: bool,
 

@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 
 /// Show how the members of a type lie in memory
 ///
-/// Members with their offsets and sizes, padding, and cache lines, from the debug information of a program or library, and
-/// an order of members that takes less, if there is one. Of a recording, also how many instances were live at its peak,
-/// where it knows the type of its blocks.
+/// Shows members with their offsets and sizes, padding, and cache lines, from the debug information of a program or library,
+/// and an order of members that takes less, if there is one. For a recording, also shows how many instances were live at its
+/// peak, where the types of its blocks are known.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A program, a library, or a recording
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// The type, such as app::Row or 'Table<int>'; without its namespaces if that is enough to tell it
+    /// The type, such as app::Row or 'Table<int>'; namespaces may be left out where the rest is unique
     #[arg(value_name = "TYPE")]
     name: String,
 

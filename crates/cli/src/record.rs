@@ -60,8 +60,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     fault_period: Option<u32>,
 
-    /// First run the program N times without the recorder and as often with it, to report what it takes without: see
-    /// memtoll calibrate
+    /// First run the program N times without and N times with the recorder, to report its own CPU time and memory: see memtoll
+    /// calibrate
     #[arg(
         long,
         value_name = "N",
@@ -72,23 +72,23 @@ pub struct Arguments {
     )]
     calibrate: Option<u16>,
 
-    /// Then look at the recording in a browser, as memtoll view shows it; Ctrl-C ends the viewer
+    /// Open the recording in a browser afterwards, as memtoll view does; Ctrl-C ends the viewer
     #[arg(long)]
     view: bool,
 
-    /// Look at the recording in a browser while the program runs, and then as with --view
+    /// Show the recording in a browser while the program runs, and afterwards
     #[arg(long, conflicts_with_all = ["view", "calibrate"])]
     live: bool,
 
-    /// Then write one HTML page that shows the recording, as memtoll html does [default: the recording's name, with .html]
+    /// Write one HTML page of the recording afterwards, as memtoll html does [default: the recording's name, with .html]
     #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     html: Option<Option<PathBuf>>,
 
-    /// Ask the kernel nothing: no page faults, no waiting, no samples; costs less
+    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
     #[arg(long)]
     no_kernel: bool,
 
-    /// Use another build of the recorder, for those who change it
+    /// Use this build of the recorder, for work on memtoll itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     recorder: Option<PathBuf>,
 

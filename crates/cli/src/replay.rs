@@ -53,7 +53,7 @@ pub struct Playing {
     color: ColorChoice,
 }
 
-/// Make the calls of a recording again, and measure what they take
+/// Replay the calls of a recording and measure their cost
 ///
 /// Plays the recorded calls of one process, without the program: the same sizes, alignments, lifetimes, threads and touched
 /// pages. First as they were recorded, against the system's malloc; then with another allocator, with tunables, without some

@@ -19,7 +19,7 @@ pub struct ShownArguments {
     #[arg(value_name = "AFTER", requires = "file", value_hint = ValueHint::FilePath)]
     second: Option<PathBuf>,
 
-    /// Recordings before a change; of several, figures are means with 95 % intervals
+    /// Recordings before a change; with several, figures are means with 95 % intervals
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "after", value_hint = ValueHint::FilePath)]
     before: Vec<PathBuf>,
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Write names of functions, files and lines into a recording that lacks them
 ///
-/// Names are looked for in the programs and libraries themselves, in debug files beside them, in /usr/lib/debug, in
+/// Looks for names in the programs and libraries themselves, in debug files beside them, in /usr/lib/debug, in
 /// .gnu_debugdata, in --debug-dir, beside the recording, and on the servers in DEBUGINFOD_URLS. Only files with the build
 /// id of the recorded ones are used, so the recording may come from another machine, and files may lie elsewhere.
 ///
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Code {
         }
         _ if done.is_written => exit::say(format!("wrote the names that were found into {}", file.display())),
         _ if done.findings.looked_in.is_empty() => exit::say("the recording has all names"),
-        _ => exit::say("no better names were found; the recording is as it was"),
+        _ => exit::say("found no better names; the recording is unchanged"),
     }
     if !done.unnamed.is_empty() {
         let places = match &done.findings.looked_in[..] {

@@ -50,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", requires = "patch", value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
 
-    /// The recording with the finding: what is saved is written into it
+    /// The recording with the finding; memtoll writes the measured saving into it
     #[arg(conflicts_with = "prediction", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
@@ -81,7 +81,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "finding")]
     prediction: Option<PathBuf>,
 
-    /// The finding: in that file, or in the recording
+    /// Compare with this finding of that file, or of the recording
     #[arg(long, value_name = "ID")]
     finding: Option<String>,
 

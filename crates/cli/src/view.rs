@@ -21,8 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Look at a recording in a browser
 ///
 /// Starts a server on this machine that only this machine reaches, prints its link, and opens the link in a browser where
-/// there is a screen. The link works once. Ctrl-C ends the server. Of two recordings, it shows the second, and what changed
-/// from the first; several a side tell changes from noise. Of a store, it shows what memtoll fleet top, trend and compare say.
+/// there is a screen. The link works once. Ctrl-C ends the server. With two recordings, shows the second and what changed since
+/// the first. Give several recordings a side to tell changes from noise. With --store, shows the answers of memtoll fleet top,
+/// trend and compare.
 #[derive(clap::Args)]
 #[command(
     override_usage = "memtoll view [OPTIONS] FILE [AFTER]\n       \

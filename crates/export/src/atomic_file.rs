@@ -30,7 +30,7 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Resul
     let behind = path.canonicalize();
     let path = behind.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut file = temporary(folder, |folder| tempfile::NamedTempFile::new_in(folder))?;
     let mut out = BufWriter::new(file.as_file_mut());
     content(&mut out)?;
     out.flush()?;
@@ -38,6 +38,12 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Resul
     file.as_file().set_permissions(Permissions::from_mode(MODE))?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Makes a temporary file or folder in `folder`. Its errors do not name what the user has never heard of.
+fn temporary<T>(folder: &Path, make: impl FnOnce(&Path) -> std::io::Result<T>) -> std::io::Result<T> {
+    std::fs::metadata(folder)?;
+    make(folder).map_err(|error| error.kind().into())
 }
 
 /// Writes a folder of files with this extension: it has its name when it is done, and replaces a folder of such files that had
@@ -61,7 +67,9 @@ pub fn write_folder(
         }
     }
     let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(FOLDER_MODE)).tempdir_in(beside)?;
+    let folder = temporary(beside, |beside| {
+        tempfile::Builder::new().permissions(Permissions::from_mode(FOLDER_MODE)).tempdir_in(beside)
+    })?;
     content(folder.path())?;
     // What was there goes away when the new one is done.
     let old = tempfile::Builder::new().tempdir_in(beside)?;
@@ -83,6 +91,16 @@ pub fn write_folder(
 mod tests {
     use super::*;
     use std::os::unix::fs::{FileTypeExt, symlink};
+
+    #[test]
+    fn an_error_does_not_name_the_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing/page.html");
+        let errors = [write(&missing, |_| Ok(())), write_folder(&missing, "parquet", |_| Ok(()))];
+        for error in errors {
+            assert_eq!(error.unwrap_err().to_string(), "No such file or directory (os error 2)");
+        }
+    }
 
     #[test]
     fn links_and_devices_stay_what_they_are() {

@@ -34,7 +34,7 @@ pub enum By {
 pub enum Per {
     /// A run.
     Run,
-    /// A second of processor time.
+    /// A second of CPU time.
     Cpu,
     /// What a label counts, such as requests.
     Label(String),

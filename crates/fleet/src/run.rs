@@ -54,7 +54,7 @@ pub struct Run {
     pub start_ns: i64,
     /// How long it took, ns.
     pub wall_ns: u64,
-    /// Processor time of all its processes, ns; 0 if it is not known.
+    /// CPU time of all its processes, ns; 0 if it is not known.
     pub cpu_ns: u64,
     /// Whether the kernel showed page faults.
     pub sees_faults: bool,

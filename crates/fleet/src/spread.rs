@@ -1,6 +1,6 @@
 //! How much runs differ, from sums that a database makes.
 //!
-//! A rate is the sum of values over the sum of weights: requests, seconds of processor time, or 1 for each run. Its error is
+//! A rate is the sum of values over the sum of weights: requests, seconds of CPU time, or 1 for each run. Its error is
 //! that of a ratio, from how far each run's value is from the rate times its weight.
 
 use memtoll_analysis::diff::CONFIDENCE;

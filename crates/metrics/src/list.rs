@@ -110,7 +110,7 @@ metrics! {
     /// Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.
     NewBlocks "new-blocks", "allocations": Count, Calls, None, Sum {} = |m| m.new_blocks;
     /// Calls of realloc and reallocarray that resize a block.
-    Reallocations "reallocations", "reallocs": Count, Calls, None, Sum { Total } = |m| m.reallocations;
+    Reallocations "reallocations", "reallocations": Count, Calls, None, Sum { Total } = |m| m.reallocations;
     /// Blocks that this line frees, no matter who allocated them.
     Frees "frees", "frees here": Count, Calls, None, Sum { Viewer Export } = |m| m.frees;
     /// Blocks of this line that were freed or resized, no matter by whom.

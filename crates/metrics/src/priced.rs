@@ -128,7 +128,7 @@ impl Costs {
         self.processor() + self.waiting + self.reading
     }
 
-    /// The processor time among it, ns: all but waiting and reading.
+    /// The CPU time among it, ns: all but waiting and reading.
     pub fn processor(&self) -> f64 {
         self.allocator + self.faults + self.mapping
     }

@@ -32,7 +32,7 @@ pub enum SymbolizeError {
     #[error("{} is being written by another memtoll: wait until that is done", .0.display())]
     InUse(PathBuf),
     /// The new recording cannot be written.
-    #[error("cannot write into {}: {source}; the recording is as it was", path.display())]
+    #[error("cannot write into {}: {source}; the recording is unchanged", path.display())]
     Write {
         /// The recording.
         path: PathBuf,

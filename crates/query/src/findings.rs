@@ -122,10 +122,10 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
     )
 }
 
-/// `Memory costs 493 ms, 9.1 % of the program's processor time; no line takes more than 1.0 %: grow (vector.h:12)`.
+/// `Memory costs 493 ms, 9.1 % of the program's CPU time; no line takes more than 1.0 %: grow (vector.h:12)`.
 fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
     let time = with_error(cheap.cost_ns, cheap.cost_interval);
-    let all = format!("Memory costs {time}, {} of the program's processor time", percent(share));
+    let all = format!("Memory costs {time}, {} of the program's CPU time", percent(share));
     match cheap.is_little {
         true => format!("{all}: little to gain"),
         false => {
@@ -150,7 +150,7 @@ pub(crate) fn place(recording: &Recording, site: &Row) -> String {
     place + &names::ran_in(recording, site)
 }
 
-/// `CharRow::CharRow (char_row.hpp:11) takes 21 % of the program's processor time: 9,001 × vector<Cell> of 120 elements (480 B); 76 %
+/// `CharRow::CharRow (char_row.hpp:11) takes 21 % of the program's CPU time: 9,001 × vector<Cell> of 120 elements (480 B); 76 %
 /// of it page faults of memory touched for the first time`.
 fn costly_line(
     recording: &Recording,
@@ -161,7 +161,7 @@ fn costly_line(
 ) -> String {
     let whole = share.map_or(Whole::CostOfMemory, |share| share.of);
     let of = match whole {
-        Whole::ProcessorTime => "the program's processor time",
+        Whole::ProcessorTime => "the program's CPU time",
         _ => "what memory costs",
     };
     let mut text = format!("{place} takes {} of {of}", percent(share));
@@ -180,7 +180,7 @@ fn costly_line(
 }
 
 /// `format (log.cpp:7) allocates 51,816 blocks that are freed before the thread's next allocation: 18.2 % of all
-/// allocations, 100.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's processor time`.
+/// allocations, 100.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's CPU time`.
 fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     let mut text = format!(
         "{place} allocates {} that are freed before the thread's next allocation: {} of all allocations, {} of the \
@@ -192,14 +192,14 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     if let Some(of_all) = churn.of_processor {
         let time = with_error(churn.allocator_ns, churn.allocator_interval);
         text += &format!(
-            "; the allocator takes {time} for the line, {:.1} % of the program's processor time",
+            "; the allocator takes {time} for the line, {:.1} % of the program's CPU time",
             of_all * 100.0
         );
     }
     text
 }
 
-/// What most of a line's cost is. Waiting takes no processor time, and is said beside it.
+/// What most of a line's cost is. Waiting takes no CPU time, and is said beside it.
 fn most_of(line: &CostlyLine, of: Whole) -> String {
     let of_processor = of == Whole::ProcessorTime;
     let working = [
@@ -461,13 +461,13 @@ mod tests {
         };
         assert_eq!(
             cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
-            "Memory costs 21 ± 2 ms, 4.1 % of the program's processor time; no line takes more than 1.7 %: f (a.c:1)"
+            "Memory costs 21 ± 2 ms, 4.1 % of the program's CPU time; no line takes more than 1.7 %: f (a.c:1)"
         );
         let little =
             CheapMemory { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
         assert_eq!(
             cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
-            "Memory costs under 11 ms, 1.0 % of the program's processor time: little to gain"
+            "Memory costs under 11 ms, 1.0 % of the program's CPU time: little to gain"
         );
     }
 
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(
             churn("f (a.c:1)", &few, share.as_ref()),
             "f (a.c:1) allocates 5,000 blocks that are freed before the thread's next allocation: 10.0 % of all \
-             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's processor time"
+             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's CPU time"
         );
         let unknown = Churn { of_processor: None, ..few };
         assert!(churn("f", &unknown, share.as_ref()).ends_with("50.0 % of the line's own"));

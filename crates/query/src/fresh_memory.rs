@@ -27,7 +27,7 @@ pub fn remark(recording: &Recording, sums: &Sums) -> Option<String> {
     words(faults.page, tariff.prices().minor_fault.median, balance.costs.faults, balance.program()?.value)
 }
 
-/// `price` of a fault and what is `usual`; all faults of blocks and mappings, and the processor time, all in ns.
+/// `price` of a fault and what is `usual`; all faults of blocks and mappings, and the CPU time, all in ns.
 fn words(price: f64, usual: f64, faults: f64, processor: f64) -> Option<String> {
     let times = price / usual;
     let excess = faults * (1.0 - 1.0 / times);

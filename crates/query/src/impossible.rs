@@ -23,7 +23,7 @@ pub enum Impossible {
     },
     /// The recording ends earlier. Seconds.
     #[error(
-        "nothing is that late: the recording ends after {}, before {}{}",
+        "the recording ends after {}: expected an earlier time than {}{}",
         seconds(*ends), seconds(*asked), if *has_marks { "; --list marks shows marks and regions" } else { "" }
     )]
     TooLate {
@@ -48,10 +48,10 @@ pub enum Impossible {
     #[error("the time span ends before it begins: expected --from to be earlier than --to")]
     Backwards,
     /// No block can be that large and that small.
-    #[error("no block has such a size: expected --min-size to be at most --max-size")]
+    #[error("no block can match: expected --min-size to be at most --max-size")]
     Sizes,
     /// No block has such a size.
-    #[error("no block has such a size: the largest has {}", memtoll_text::format::bytes(*largest))]
+    #[error("no block matches --min-size and --max-size: the largest has {}", memtoll_text::format::bytes(*largest))]
     NoBlock {
         /// The largest block, bytes.
         largest: u64,
@@ -73,7 +73,7 @@ pub enum Impossible {
         modules: Vec<String>,
     },
     /// A regular expression is none.
-    #[error("{option} \"{pattern}\" is no regular expression: {why}")]
+    #[error("{option} \"{pattern}\" is not a regular expression: {why}")]
     Pattern {
         /// Which option.
         option: &'static str,

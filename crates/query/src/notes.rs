@@ -12,7 +12,7 @@ pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let waited = recording.about.clock.seconds(recording.recorder.wait_time);
     (waited > 0.01).then(|| {
         let waited = format::seconds(waited);
-        format!("the program's threads waited {waited} for memtoll, added up over all threads, because they called faster than it packs")
+        format!("the program's threads were blocked for {waited} in total because memtoll could not keep up")
     })
 }
 
@@ -69,7 +69,7 @@ pub fn callers_lead(folded: &Folded, sums: &Sums) -> String {
         true => String::new(),
         false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.allocations())),
     };
-    format!("wrappers of malloc are folded{share}, their callers lead: {names}")
+    format!("wrappers of malloc are folded into their callers: {names}{share}")
 }
 
 /// The notes, the most important first.

@@ -1,4 +1,4 @@
-//! Processor time of threads and processes: as the kernel counts it or, of a span of time and of threads that did not end
+//! CPU time of threads and processes: as the kernel counts it or, of a span of time and of threads that did not end
 //! while they were recorded, told from when they had the processor.
 
 use memtoll_analysis::balance::Balance;

@@ -1,4 +1,4 @@
-//! What a run's memory cost: the balance of its processor time and page faults.
+//! What a run's memory cost: the balance of its CPU time and page faults.
 
 use crate::plain_run;
 use crate::section::{Limits, Lines, title_within};
@@ -57,7 +57,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         lines.add(balance.other_faults, &format!("other page faults: {kinds}"));
     }
     match (balance.rest(), balance.processor) {
-        // By the clock, calls may have taken more than the program's processor time.
+        // By the clock, calls may have taken more than the program's CPU time.
         (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, rest_is(&rest)),
         (None, Some(all)) if sums.processor.is_some() => {
             let rest = Estimate::exact(all).minus(balance.explained());
@@ -86,10 +86,10 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     resident(recording, sums, &tariff, &mut lines);
     let heading = match program.map(|program| (program, format::seconds(program.value / 1e9))) {
         Some((_, about)) if sums.processor.is_some() => {
-            format!("What memory costs, of about {about} of processor time")
+            format!("What memory costs, of about {about} of CPU time")
         }
         Some((program, _)) => {
-            format!("What memory costs, of {} of the program's processor time", program.time_with_error())
+            format!("What memory costs, of {} of the program's CPU time", program.time_with_error())
         }
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
@@ -97,7 +97,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     title_within(&heading, limits.width) + &lines.text()
 }
 
-/// What the processor time is that nothing explains.
+/// What the CPU time is that nothing explains.
 fn rest_is(rest: &Estimate) -> &'static str {
     match () {
         () if rest.high < 0.0 => "is missing: the lines above say more than the kernel counted",
@@ -190,7 +190,7 @@ fn resident(recording: &Recording, sums: &Sums, tariff: &Tariff, lines: &mut Lin
     lines.beside(
         format::bytes(program),
         &format!(
-            "largest resident set{processes}{}{}{}, without the recorder, which took {} besides (not live bytes: \
+            "largest resident set{processes}{}{}{}, without the recorder's own {} (not live bytes: \
              docs/report.md, Heap and resident set)",
             give_or_take(program, error),
             at_end.unwrap_or_default(),

@@ -46,7 +46,7 @@ struct Watched {
     seconds: f64,
     /// Whether the end of it is not the program's.
     ends_early: bool,
-    /// Processor time of the program meanwhile, ns, if it is known.
+    /// CPU time of the program meanwhile, ns, if it is known.
     processor: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Watched {
         Watched {
             seconds: tariff.clock().seconds(sums.duration),
             ends_early: sums.selection.to < u64::MAX,
-            // By the clock, calls take more than processor time.
+            // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
         }
     }
@@ -99,7 +99,7 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     let share = share.map_or(String::new(), |all| {
         let share = format::percent(costs.processor() as u64, all as u64);
         let without = if costs.processor() < costs.total() * 0.99 { "Without waiting, it" } else { "It" };
-        format!(" {without} takes {share} of the program's processor time.")
+        format!(" {without} takes {share} of the program's CPU time.")
     });
     lines.push(format!("Its cost: {}.{share}", parts.join(", ")));
     if faults_again(metrics, tariff) {
@@ -235,7 +235,7 @@ mod tests {
             words(&frames, 10.0),
             "The first: 300 blocks of 1.3 MiB, 30 a second; each lives 33.0 ms; 339 page faults each.\n\
              Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 31.8 % of the \
-             program's processor time.\n"
+             program's CPU time.\n"
         );
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
         let twice = Metrics { small_faults: 300 * 500, ..frames };

@@ -28,16 +28,16 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     let (faults, switches) = (tariff.times_faults(), tariff.sees().switches);
     let mut text = String::new();
     if let Some(waited) = waited_for_memtoll(recording) {
-        let shown = if switches { "as off the processor" } else { "as running" };
+        let shown = if switches { "as off the CPU" } else { "as running" };
         text += &format::wrapped("note: ", &format!("{waited}; it is shown {shown}"), width);
     }
     if !switches {
-        let what = "memtoll could not see when threads lost the processor: a thread shown as running may have waited";
+        let what = "memtoll could not see when threads lost the CPU: a thread shown as running may have waited";
         text += &format::wrapped("note: ", what, width);
     }
     let legend = format!(
         "{RUNNING} running  {ALLOCATOR} in the allocator  {FAULTING} faulting  {WAITING} waiting in the allocator  \
-         {OFF} off the processor"
+         {OFF} off the CPU"
     );
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);

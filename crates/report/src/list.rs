@@ -22,7 +22,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
             table
         }
         Items::Threads { threads } => {
-            let mut table = Table::of_texts(&["thread", "began", "ended", "processor", "process", "name"]);
+            let mut table = Table::of_texts(&["thread", "began", "ended", "CPU time", "process", "name"]);
             for thread in threads {
                 let (began, ended) = (time(thread.began_ns), known(thread.ended_ns));
                 let process = format!("{} {}", thread.program, thread.pid);

@@ -13,7 +13,7 @@ fn show(figure: Figure, value: f64) -> String {
     figure.unit().show(value)
 }
 
-/// `263 ms ± 4.0 ms`.
+/// `263 ± 4 ms`.
 fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
     let Some(spread) = spread else { return String::new() };
     if figure.unit() == Unit::Time && spread.margin().is_some() {

@@ -15,7 +15,7 @@ const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
 /// "freed" are the row's blocks, wherever they were freed; "frees here" are calls, whichever row's blocks they freed.
 const COLUMNS: [&str; 10] =
-    [ALLOCATIONS, SHARE, "reallocs", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
+    [ALLOCATIONS, SHARE, "reallocations", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
 const ALLOCATIONS: &str = "allocations";
 const SHARE: &str = "share";
 const BYTES: &str = "bytes";
@@ -24,8 +24,8 @@ const LIFETIME: &str = "lifetime";
 /// Of several processes, each has its peak at a time of its own: these shares are of no common instant.
 pub(crate) const OWN_PEAKS: &str = "own peaks";
 
-/// Of threads and processes: their processor time, and the share of it that memory takes.
-const PROCESSOR_COLUMNS: [&str; 2] = ["processor", "cost of it"];
+/// Of threads and processes: their CPU time, and the share of it that memory takes.
+const PROCESSOR_COLUMNS: [&str; 2] = ["CPU time", "for memory"];
 const AFTER_SHARE: usize = 2;
 
 /// The rows of an answer as a table, at most `limit` of them. `width` is that of the terminal, if there is one.
@@ -124,13 +124,13 @@ fn lead<T>(cells: &mut [T], leading: usize) {
     }
 }
 
-/// A thread's or process's processor time, and how much of it memory takes.
+/// A thread's or process's CPU time, and how much for memory takes.
 fn of_processor(row: &Row, times: &Processor, tariff: &Tariff) -> [String; 2] {
     let Some(time) = row.of.and_then(|runner| times.of(runner)) else {
         return ["unknown", ""].map(str::to_owned);
     };
     let costs = row.metrics.costs().processor();
-    // By the clock, calls take more than processor time.
+    // By the clock, calls take more than CPU time.
     let is_share = costs <= time && tariff.sees().switches;
     let share = if is_share { format::percent(costs as u64, time as u64) } else { String::new() };
     [format::seconds(time / 1e9), share]

@@ -34,7 +34,7 @@ pub(crate) fn share(part: u64, total: &Priced) -> String {
 
 /// Lines with a number, a share where it is one of something, and what it is.
 pub(crate) struct Lines {
-    /// Processor time of which times are shares, ns.
+    /// CPU time of which times are shares, ns.
     processor: Option<f64>,
     width: Option<usize>,
     text: String,
@@ -45,7 +45,7 @@ impl Lines {
         Lines { processor, width, text: String::new() }
     }
 
-    /// A time, ns, that is a part of the processor time.
+    /// A time, ns, that is a part of the CPU time.
     pub fn add(&mut self, ns: Estimate, what: &str) {
         // Calls that waited, without switches recorded, may have taken longer than the processor did anything.
         let all = self.processor.filter(|all| (0.0..=all * 1.001).contains(&ns.value));

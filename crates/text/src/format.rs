@@ -13,7 +13,7 @@ mod unit;
 use crate::wrap;
 
 pub use date::date;
-pub use estimate::{estimate, known, ranged};
+pub use estimate::{change, estimate, known, ranged};
 pub use unit::Unit;
 
 /// What stands where a figure is not known.

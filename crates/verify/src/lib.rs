@@ -65,7 +65,7 @@ pub enum Error {
         stderr: String,
     },
     /// The sides print different things, so they do not do the same work.
-    #[error("{side} prints something else than {first}: {difference}; with --ignore-output that is no error")]
+    #[error("{side} does not print what {first} prints: {difference}; to allow that, use --ignore-output")]
     Output {
         /// The side that differs.
         side: String,

@@ -1,4 +1,4 @@
-//! Where a program spends its processor time: the kernel looks at it each fraction of a millisecond.
+//! Where a program spends its CPU time: the kernel looks at it each fraction of a millisecond.
 
 use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, Refused, What};
 use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver, calls_allocator};
@@ -11,7 +11,7 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Processor time between two looks at a thread, ns: a prime near a quarter of a millisecond, so that programs that do
+/// CPU time between two looks at a thread, ns: a prime near a quarter of a millisecond, so that programs that do
 /// something each millisecond are not always met at it.
 pub const PERIOD: u32 = 249_989;
 

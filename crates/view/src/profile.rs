@@ -92,7 +92,7 @@ impl Recordings<'_> {
         }
     }
 
-    /// Where the program's processor time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
+    /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
     /// it.
     fn balance(&self, sums: &Sums) -> packs::Balance {
         let balance = Balance::of_all(self.recording(), sums);

@@ -196,7 +196,7 @@ fn the_report_names_the_line() {
     }
 }
 
-/// Milliseconds of processor time for loading and for destroying, each the best of a few.
+/// Milliseconds of CPU time for loading and for destroying, each the best of a few.
 fn best(step: &str, file: &Path) -> [f64; 2] {
     let runs = (0..5).map(|_| {
         let outcome = load(step, file);

@@ -220,7 +220,7 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     assert!(parts.iter().sum::<u64>() <= total, "{totals}");
     let text = recording.text(&["--between-marks", "load", "load"]);
     assert!(text.contains("\nfrom ") && text.contains("page faults of blocks and mappings"), "{text}");
-    assert!(text.contains("of processor time") && text.contains("own work, and the recorder's"), "{text}");
+    assert!(text.contains("of CPU time") && text.contains("own work, and the recorder's"), "{text}");
     for whole in ["which the recorder took", "resident", "never freed"] {
         assert!(!text.contains(whole), "{whole}: {text}");
     }
@@ -249,7 +249,7 @@ fn threads_have_the_kernels_counts() {
     let switches = report["kernel"]["switches"] == true;
     assert_eq!(of("touches")["cpu_ns"].is_u64(), switches, "{threads:#?}");
     let table = recording.text(&["--group", "thread", "--metric", "cost"]);
-    assert!(table.contains("  processor  cost of it  ") && table.contains("unknown") != switches, "{table}");
+    assert!(table.contains("  CPU time  for memory  ") && table.contains("unknown") != switches, "{table}");
 }
 
 #[test]

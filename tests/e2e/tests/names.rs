@@ -1,7 +1,7 @@
 //! Which function and which line lead, what they are called, and of which type blocks are: in programs built with debug
 //! information, with line tables only, and without any.
 
-use memtoll_e2e::{Recording, Report, Site, Target, library, program, program_with, scratch};
+use memtoll_e2e::{Recording, Report, Site, Target, library, memtoll, program, program_with, run, scratch};
 use std::path::Path;
 use std::process::Command;
 
@@ -104,11 +104,19 @@ fn wrappers_are_folded_by_what_they_do() {
         for view in [&[][..], &["--flat"], &["--tree"]] {
             let text = recording.text(view);
             let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let note = "wrappers of malloc are folded (100.0 % of all allocations), their callers lead: own_alloc; \
+            let note = "wrappers of malloc are folded into their callers: own_alloc (100.0 % of all allocations); \
                         --wrappers shows them";
             assert_eq!(told.matches(note).count(), 1, "{text}");
             assert_eq!(text.matches("own_alloc").count(), 1, "{text}");
         }
+        let budget = scratch();
+        let file = budget.path().join("memtoll.toml");
+        std::fs::write(&file, "[run]\nallocations = 1").unwrap();
+        let mut check = Command::new(memtoll());
+        check.arg("check").arg(&recording.file).arg("--budget").arg(&file);
+        let checked = run(check);
+        let lines = checked.stdout;
+        assert!(lines.contains("830  often") && !lines.contains("own_alloc"), "{lines}");
         recording.report_with(&["--wrappers"]).expect_new_blocks(&[("own_alloc", 1000), ("often", 0)]);
         let shown = recording.text(&["--wrappers"]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(

@@ -147,7 +147,11 @@ fn filters_by_name_and_size() {
     assert_eq!(none.status.code(), Some(3), "{none:?}");
     let said: serde_json::Value = serde_json::from_str(&none.stdout).unwrap();
     assert_eq!(said["impossible"], "no-block", "{none:?}");
-    assert_eq!(none.stderr_lines_with(&["no block has such a size", "97.7 KiB"]).len(), 1, "{none:?}");
+    assert_eq!(
+        none.stderr_lines_with(&["no block matches --min-size and --max-size", "97.7 KiB"]).len(),
+        1,
+        "{none:?}"
+    );
 }
 
 #[test]

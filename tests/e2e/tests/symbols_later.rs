@@ -364,7 +364,7 @@ fn the_recording_stays_when_names_cannot_be_written() {
     command.arg("--debug-dir").arg(RECORDED.debug_folder());
     let outcome = run(command);
     assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
-    assert_eq!(outcome.stderr_lines_with(&["cannot write into", "the recording is as it was"]).len(), 1, "{outcome:?}");
+    assert_eq!(outcome.stderr_lines_with(&["cannot write into", "the recording is unchanged"]).len(), 1, "{outcome:?}");
     assert_eq!(fs::read(&copy.file).unwrap(), before);
     assert_eq!(fs::read_dir(copy.folder.path()).unwrap().count(), 1, "something is left behind");
 }

@@ -16,7 +16,7 @@ interface Slice {
     define: string;
 }
 
-/** Where the program's processor time goes: parts and its own work, which add up to all of it. */
+/** Where the program's CPU time goes: parts and its own work, which add up to all of it. */
 function slicesOf(balance: Balance): Slice[] {
     const all: (Slice | null)[] = [
         { name: "page faults", color: "faults", part: balance.faults, help: "Page faults of blocks and mappings, without zeroing.", define: "fault-time" },

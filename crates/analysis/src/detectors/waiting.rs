@@ -1,11 +1,11 @@
 //! Threads that wait: for each other in the allocator, or for the disk.
 
-/// Of the processor time.
+/// Of the CPU time.
 const LEAST_SHARE: f64 = 0.02;
 /// Ns.
 const LEAST: f64 = 1e6;
 
-/// Whether a wait of all threads together is worth a word beside the processor time, 0 where that is not known. Both in ns.
+/// Whether a wait of all threads together is worth a word beside the CPU time, 0 where that is not known. Both in ns.
 pub fn is_much_waiting(waiting: f64, processor: f64) -> bool {
     waiting >= (processor * LEAST_SHARE).max(LEAST)
 }

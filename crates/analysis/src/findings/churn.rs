@@ -17,19 +17,19 @@ pub struct Churn {
     pub allocator_ns: f64,
     /// Where the truth of that is.
     pub allocator_interval: Interval,
-    /// The share of the program's processor time that is, from 0 to 1, if it is known.
+    /// The share of the program's CPU time that is, from 0 to 1, if it is known.
     pub of_processor: Option<f64>,
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all allocations.
     const LEAST: u64 = 10;
-    /// Of the program's processor time.
+    /// Of the program's CPU time.
     const LEAST_TIME: f64 = 0.001;
     let row = facts.largest(|row| row.metrics.temporary).into_iter().find(|row| are_temporary(&row.metrics))?;
     let (temporary, all) = (row.metrics.temporary, Metric::Allocations.value(&facts.sums.total));
     let allocator_ns = row.metrics.costs().allocator;
-    // By the clock, calls take more than processor time.
+    // By the clock, calls take more than CPU time.
     let processor = facts.processor().filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
     let of_processor = processor.map(|all| allocator_ns / all);
     let is_cheap = of_processor.is_some_and(|share| share < LEAST_TIME);

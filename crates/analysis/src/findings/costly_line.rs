@@ -1,4 +1,4 @@
-//! Lines whose blocks or mappings cost a good part of the program's processor time.
+//! Lines whose blocks or mappings cost a good part of the program's CPU time.
 
 use super::touching_lines::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::sites::Row;
 use serde::Serialize;
 
-/// Less of the program's processor time is not worth a sentence.
+/// Less of the program's CPU time is not worth a sentence.
 const LEAST: f64 = 0.02;
 /// A further line must have more.
 const LEAST_OF_FURTHER: f64 = 0.04;
@@ -64,7 +64,7 @@ pub struct CheapMemory {
     pub cost_interval: Interval,
     /// What the dearest line costs: that of the finding.
     pub line_ns: f64,
-    /// Processor time of all.
+    /// CPU time of all.
     pub processor_ns: f64,
     /// Whether even all of it is not worth a change.
     pub is_little: bool,
@@ -72,7 +72,7 @@ pub struct CheapMemory {
 
 pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     let costs = facts.sums.total.costs();
-    // By the clock, calls take more than processor time.
+    // By the clock, calls take more than CPU time.
     let processor = facts.processor().filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
     let (whole, of) = match processor {
         Some(all) => (all, Whole::ProcessorTime),

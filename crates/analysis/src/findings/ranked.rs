@@ -4,7 +4,7 @@ use super::{Facts, Finding, Share, What};
 use crate::inclusive_lines::are_of_one_line;
 use crate::sites::Row;
 
-/// What a share of the peak counts for beside the same share of the processor time.
+/// What a share of the peak counts for beside the same share of the CPU time.
 const MEMORY: f64 = 0.1;
 /// The same of all never freed: it grows with the run.
 const KEPT: f64 = 0.3;
@@ -42,7 +42,7 @@ fn is_about_line(what: &What) -> bool {
     !matches!(what, What::CheapMemory(_)) && !what.is_note()
 }
 
-/// How much a finding matters, as about a share of the processor time.
+/// How much a finding matters, as about a share of the CPU time.
 fn weight(what: &What, share: Option<&Share>, facts: &Facts) -> f64 {
     let value = share.map_or(0.0, Share::value);
     let of_processor = |ns: f64| facts.processor().map_or(value, |all| (ns / all.max(1.0)).min(1.0));

@@ -25,7 +25,7 @@ pub struct Check {
     #[arg(long, value_name = "FILE", default_value = "memtoll.toml", value_hint = ValueHint::FilePath)]
     budget: PathBuf,
 
-    /// Compare with the runs that have this label instead of the value that --where gives it, such as version=1.4 (repeatable:
+    /// Compare with the runs that have this label, which replaces the same label in --where, such as version=1.4 (repeatable:
     /// all must fit)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     baseline: Vec<(String, String)>,

@@ -20,7 +20,7 @@ pub struct RollUp {
     #[command(flatten)]
     store: StoreArgument,
 
-    /// Roll up the days before this one (UTC), such as 2026-11-01, or at least so long ago, such as 2d
+    /// Roll up the days before this one (UTC), such as 2026-11-01, or at least this long ago, such as 2d
     #[arg(long, value_name = "DAY|AGE", default_value = "0d", value_parser = parse_day)]
     until: i64,
 
@@ -46,7 +46,7 @@ impl RollUp {
 
 /// Remove old runs from a store
 ///
-/// Run it once a day, so that the store stays as fast as it is.
+/// Run it once a day to keep the store fast.
 #[derive(clap::Args)]
 pub struct Forget {
     #[command(flatten)]
@@ -72,8 +72,8 @@ impl Forget {
 
 /// Print the SQL that makes a store in ClickHouse
 ///
-/// memtoll fleet add makes the tables itself. This is for servers on which it may not, and for clusters: make the tables on
-/// each shard, and on one of them the tables over all shards, in a database of its own.
+/// memtoll fleet add creates the tables itself. Use this where it lacks the permission, and for clusters: create the tables on
+/// each shard, and, in another database on one of them, the tables over all shards.
 #[derive(clap::Args)]
 pub struct Schema {
     /// The database
@@ -84,7 +84,7 @@ pub struct Schema {
     #[arg(long, value_name = "CLUSTER", requires = "of", value_parser = parse_name)]
     cluster: Option<String>,
 
-    /// The database that the shards have
+    /// The database on the shards
     #[arg(long, value_name = "DATABASE", requires = "cluster", value_parser = parse_name)]
     of: Option<String>,
 }

@@ -278,7 +278,7 @@ fn a_difference_says_what_is_compared_and_what_is_unknown() {
     assert!(text.starts_with("before: ") && text.contains(" ms: ./costs\n"), "for how long: {text}");
     let line = |what: &str| text.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what}: {text}"));
     assert_eq!(line("  page faults").split_whitespace().collect::<Vec<_>>(), ["unknown", "794", "page", "faults"]);
-    assert!(line("  processor time").contains(" ms  "), "{text}");
+    assert!(line("  CPU time").contains(" ms  "), "{text}");
     assert!(line("new: buffer (costs.c:13)").contains("+3.5 MiB"), "{text}");
     assert!(!text.contains("waiting"), "{text}");
 }
@@ -429,7 +429,7 @@ fn where_nothing_is_what_was_asked_for_there_is_something_to_choose_from() {
         assert!(said.contains("the recording ends after ") && said.contains("--list marks"), "{said}");
     }
     let said = nothing(&["report", "costs.memtoll", "--min-size", "1G"]);
-    assert!(said.contains("no block has such a size: the largest has 1.0 MiB"), "{said}");
+    assert!(said.contains("no block matches --min-size and --max-size: the largest has 1.0 MiB"), "{said}");
     let said = nothing(&["report", "costs.memtoll", "--process", "nobody"]);
     assert!(said.contains("no process is called \"nobody\": there are costs "), "{said}");
     assert!(nothing(&["report", "costs.memtoll", "--thread", "4"]).contains("--list threads"));

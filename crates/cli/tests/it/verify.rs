@@ -127,7 +127,7 @@ fn sides_that_do_other_work_are_not_compared() {
     };
     let other = compare("echo one", "echo two", &[]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(said(&other).contains("after prints something else than before: the first difference is in line 1"));
+    assert!(said(&other).contains("after does not print what before prints: the first difference is in line 1"));
     assert!(compare("echo one", "echo two", &["--ignore-output"]).status.success());
     // The shell's own number is another one each time.
     let unsteady = compare("echo $$; true", "true", &[]);

@@ -100,7 +100,7 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
         .optional(),
         Column::id("exit_signal", "The signal that ended it; null: none did.", |row: &Process| row.exit_signal.into())
             .optional(),
-        Column::ns("cpu_ns", "Processor time.", |row: &Process| row.cpu_ns.into()),
+        Column::ns("cpu_ns", "CPU time.", |row: &Process| row.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |row: &Process| row.recorder_ns.into()),
         Column::bytes(Figure::ResidentPeak.about().key, "The largest resident set.", |row: &Process| {
             row.resident_peak_bytes.into()
@@ -182,7 +182,7 @@ pub fn thread_columns(id: &ByteArray) -> Vec<Column<Thread>> {
         .optional(),
         Column::ns("began_ns", "Its first event.", |row: &Thread| row.began_ns.into()),
         Column::ns("ended_ns", "When it ended; null: unknown.", |row: &Thread| row.ended_ns.into()),
-        Column::ns("cpu_ns", "Processor time.", |row: &Thread| row.cpu_ns.into()),
+        Column::ns("cpu_ns", "CPU time.", |row: &Thread| row.cpu_ns.into()),
     ];
     type Value = fn(&Thread) -> Option<u64>;
     let counts: [(&'static str, &str, Value); 4] = [

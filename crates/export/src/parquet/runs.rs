@@ -99,13 +99,11 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
             run.filter.as_deref().into()
         })
         .optional(),
-        Column::ns("cpu_ns", "Processor time of all processes.", |run: &Run| run.cpu_ns.into()),
+        Column::ns("cpu_ns", "CPU time of all processes.", |run: &Run| run.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |run: &Run| run.recorder_ns.into()),
         Column::count("other_faults", "Page faults of code, stacks and files.", |run: &Run| run.other_faults.into()),
         Column::ns("other_fault_time_ns", "Time of those.", |run: &Run| run.other_fault_time_ns.into()),
-        Column::ns("rest_ns", "Processor time that is left for the program's own work.", |run: &Run| {
-            run.rest_ns.into()
-        }),
+        Column::ns("rest_ns", "CPU time that is left for the program's own work.", |run: &Run| run.rest_ns.into()),
         Column::bytes(
             Figure::ResidentPeak.about().key,
             "The largest resident set of all processes at one instant.",

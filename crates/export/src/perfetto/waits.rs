@@ -26,7 +26,7 @@ impl Why {
         match self {
             Why::Allocator => "waiting in the allocator",
             Why::Disk => "waiting for the disk",
-            Why::Processor => "off the processor",
+            Why::Processor => "off the CPU",
         }
     }
 

@@ -20,11 +20,10 @@ pub struct Total {
 /// What a metric is called where rows have no heading that says what they count.
 fn name(about: &'static About) -> &'static str {
     match about.metric {
-        Metric::Bytes => "bytes allocated",
+        Metric::Bytes => "bytes",
         Metric::Mapped => "bytes mapped",
-        Metric::NullFrees => "free of null",
         Metric::Allocator => "inside the allocator",
-        Metric::FaultTime => "page faults' time",
+        Metric::FaultTime => "time of page faults",
         Metric::Mapping => "mappings",
         Metric::Waiting => "waiting in the allocator",
         Metric::Reading => "waiting for the disk",

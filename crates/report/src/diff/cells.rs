@@ -26,8 +26,7 @@ impl InWords for Unit {
         if value.round() == 0.0 && margin == 0.0 {
             return String::new();
         }
-        let signed = self.signed(value);
-        if margin == 0.0 { signed } else { format!("{signed} ± {}", self.text(margin)) }
+        if margin == 0.0 { self.signed(value) } else { format::change(self, value, margin) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers that are not known exactly.
 
 use super::UNKNOWN;
-use super::unit::{Step, Unit, grouped, is_number, minus, with_unit};
+use super::unit::{Step, Unit, grouped, is_number, is_zero, minus, with_unit};
 
 /// A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not
 /// the same on both sides; `under 4 ms` where it cannot be told from nothing, and `at least 8 ms` where its upper end is
@@ -49,6 +49,14 @@ pub fn ranged(unit: Unit, value: f64, low: f64, high: f64) -> String {
     }
     let [low, value, high] = [low, value, high].map(|end| unit.show(end));
     if low == high { value } else { format!("{value} ({low} to {high})") }
+}
+
+/// A difference with its sign and its error, cut to the digits that are known: `-35 ± 15 ms`.
+pub fn change(unit: Unit, value: f64, margin: f64) -> String {
+    let Ok(cut) = Cut::of(unit, value, value - margin, value + margin) else { return unit.signed(value) };
+    let number = cut.number(value);
+    let sign = if value > 0.0 && !is_zero(&number) { "+" } else { "" };
+    with_unit(&format!("{sign}{number} ± {}", cut.number(margin)), cut.step)
 }
 
 fn is_noise(low: f64, high: f64) -> bool {
@@ -116,6 +124,16 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_has_no_more_digits_than_its_error() {
+        let change = |value, margin| change(Unit::Time, value, margin);
+        assert_eq!(change(-34.6e6, 14.7e6), "-35 ± 15 ms");
+        assert_eq!(change(191e6, 28e6), "+190 ± 30 ms");
+        assert_eq!(change(2e3, 24.5e3), "0 ± 20 µs");
+        assert_eq!(change(-954e3, 0.0), "-954 µs");
+        assert_eq!(super::change(Unit::Count, 390.0, 0.0), "+390");
+    }
 
     #[test]
     fn estimates_have_the_digits_that_are_known() {

@@ -125,7 +125,7 @@ fn rate_places(value: f64) -> usize {
     }
 }
 
-fn is_zero(number: &str) -> bool {
+pub(crate) fn is_zero(number: &str) -> bool {
     number.chars().all(|c| matches!(c, '0' | '.' | ','))
 }
 

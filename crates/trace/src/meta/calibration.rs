@@ -11,7 +11,7 @@ pub struct Calibration {
     pub started: u64,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Processor time after which it was looked where a thread was, ns.
+    /// CPU time after which it was looked where a thread was, ns.
     pub period: u64,
     /// Whether it was seen where threads were inside the kernel. Without, only time outside it was sampled.
     pub sees_kernel: bool,

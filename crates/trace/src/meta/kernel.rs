@@ -42,7 +42,7 @@ pub struct KernelStats {
     pub spans_to_timed_huge_faults: TimedFaults,
     /// How long it handled faults of files, stacks and memory without an owner.
     pub timed_other_faults: TimedFaults,
-    /// Where threads were found, each time after another [`KernelAccess::running_period`] of processor time.
+    /// Where threads were found, each time after another [`KernelAccess::running_period`] of CPU time.
     pub running: Running,
     /// How often the heap grew inside allocator calls.
     pub grown_calls: u64,
@@ -167,9 +167,9 @@ impl TimedFaults {
 /// What the kernel counted for a process or thread (getrusage).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Usage {
-    /// Processor time in the program, ns.
+    /// CPU time in the program, ns.
     pub user_ns: u64,
-    /// Processor time in the kernel, ns.
+    /// CPU time in the kernel, ns.
     pub system_ns: u64,
     /// Minor faults.
     pub minor_faults: u64,
@@ -198,7 +198,7 @@ impl Usage {
         }
     }
 
-    /// Processor time, ns.
+    /// CPU time, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.user_ns.saturating_add(self.system_ns)
     }
@@ -244,7 +244,7 @@ impl Usage {
 pub struct Resident {
     /// The largest one without the recorder, bytes.
     pub program: u64,
-    /// What the recorder had besides at that time, bytes.
+    /// The recorder's own resident set at that time, bytes.
     pub recorder: u64,
     /// By how much both may be wrong: what the recorder's memory grew by meanwhile, and what no look saw. Bytes.
     pub error: u64,
@@ -283,7 +283,7 @@ pub struct KernelAccess {
     pub lost_running: u64,
     /// Lost records of switches, mappings, tasks and major faults; all lost records where these were not told apart.
     pub lost_others: u64,
-    /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
+    /// CPU time after which it is looked where a thread is, ns; 0 where that was not done.
     pub running_period: u64,
     /// What looking costs the program; `None` where it was not measured.
     pub looking: Option<Looking>,

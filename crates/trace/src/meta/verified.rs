@@ -15,7 +15,7 @@ pub struct Verified {
     pub rounds: u64,
     /// How sure the intervals are, from 0 to 1.
     pub confidence: f64,
-    /// Processor time that the change saved in a run, ns.
+    /// CPU time that the change saved in a run, ns.
     pub cpu_ns: Option<Saved>,
     /// Time from start to end, ns.
     pub wall_ns: Option<Saved>,

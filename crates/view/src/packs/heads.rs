@@ -105,7 +105,7 @@ sent! {
         processes: usize,
     }
 
-    /// Where the program's processor time went; null: not known.
+    /// Where the program's CPU time went; null: not known.
     Balance {
         processor_ns: Option<f64>,
         plain: Option<Part>,
