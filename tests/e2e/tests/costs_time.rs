@@ -221,7 +221,7 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     let text = recording.text(&["--between-marks", "load", "load"]);
     assert!(text.contains("\nfrom ") && text.contains("page faults of blocks and mappings"), "{text}");
     assert!(text.contains("of CPU time") && text.contains("own work, and the recorder's"), "{text}");
-    for whole in ["which the recorder took", "resident", "never freed"] {
+    for whole in ["recorder overhead", "resident", "never freed"] {
         assert!(!text.contains(whole), "{whole}: {text}");
     }
     // Before the program's first instruction, there is nothing yet; after its last one, nothing to choose from.
