@@ -191,10 +191,8 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     );
     if let Some(of_all) = churn.of_processor {
         let time = with_error(churn.allocator_ns, churn.allocator_interval);
-        text += &format!(
-            "; the allocator takes {time} for the line, {:.1} % of the program's CPU time",
-            of_all * 100.0
-        );
+        text +=
+            &format!("; the allocator takes {time} for the line, {:.1} % of the program's CPU time", of_all * 100.0);
     }
     text
 }
