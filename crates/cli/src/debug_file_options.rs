@@ -133,6 +133,15 @@ impl Progress for DownloadLine {
     }
 }
 
+/// Adds a folder of `--debug-dir`, or says that it is none.
+fn add_folder(folders: &mut DebugFolders, folder: &Path) {
+    if folder.is_dir() {
+        folders.add(folder.to_owned());
+    } else {
+        exit::say(format!("cannot search {}: not a folder", folder.display()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::listed;
@@ -144,14 +153,5 @@ mod tests {
         assert_eq!(listed(&names(4)), "1, 2, 3, 4");
         assert_eq!(listed(&names(5)), "1, 2, 3, 4 and 1 more file");
         assert_eq!(listed(&names(9)), "1, 2, 3, 4 and 5 more files");
-    }
-}
-
-/// Adds a folder of `--debug-dir`, or says that it is none.
-fn add_folder(folders: &mut DebugFolders, folder: &Path) {
-    if folder.is_dir() {
-        folders.add(folder.to_owned());
-    } else {
-        exit::say(format!("cannot search {}: not a folder", folder.display()));
     }
 }

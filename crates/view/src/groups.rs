@@ -12,7 +12,7 @@ impl Recordings<'_> {
     /// The rows of a query's table, of more than `most` the largest.
     pub(crate) fn groups(&self, query: &Query, most: usize) -> Result<Pack, NoAnswer> {
         let View::Table { group, .. } = query.view else {
-            return Err(NoAnswer::NoPage { page: Page::Shown, view: query.view.clone() });
+            return Err(NoAnswer::NoPage { page: Page::Shown, view: Box::new(query.view.clone()) });
         };
         // No row is written out: which ones are the largest, all metrics say together.
         let answer = self.ask(&Query { view: View::Table { group, limit: Some(0) }, ..query.clone() })?;

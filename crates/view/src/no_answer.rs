@@ -8,14 +8,14 @@ use memtoll_query::{Impossible, View};
 pub enum NoAnswer {
     /// The query says so.
     #[error(transparent)]
-    Impossible(#[from] Impossible),
+    Impossible(Box<Impossible>),
     /// No page shows such a view.
     #[error("no page {page:?} shows a view {view:?}")]
     NoPage {
         /// The page.
         page: Page,
         /// The view of its query.
-        view: View,
+        view: Box<View>,
     },
     /// The query's answer has not what the page is made of.
     #[error("the answer has no {0}")]
@@ -40,4 +40,10 @@ pub enum NoAnswer {
         /// Why.
         error: serde_json::Error,
     },
+}
+
+impl From<Impossible> for NoAnswer {
+    fn from(why: Impossible) -> NoAnswer {
+        NoAnswer::Impossible(Box::new(why))
+    }
 }
