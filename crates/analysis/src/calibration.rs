@@ -4,6 +4,7 @@
 
 use crate::estimate::Estimate;
 use crate::student_t;
+use memtoll_text::Quantity;
 use memtoll_text::format::Unit;
 use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
@@ -54,9 +55,10 @@ impl Figure {
         Figure::Voluntary,
         Figure::Involuntary,
     ];
+}
 
-    /// Key in JSON, title in text, unit.
-    const fn row(self) -> (&'static str, &'static str, Unit) {
+impl Quantity for Figure {
+    fn row(self) -> (&'static str, &'static str, Unit) {
         match self {
             Figure::Processor => ("cpu_ns", "CPU time", Unit::Time),
             Figure::Part(Found::Allocator) => ("allocator_ns", "  in the allocator", Unit::Time),
@@ -73,21 +75,6 @@ impl Figure {
             Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Count),
             Figure::Involuntary => ("involuntary_switches", "times a thread lost the CPU", Unit::Count),
         }
-    }
-
-    /// Key in JSON.
-    pub fn key(self) -> &'static str {
-        self.row().0
-    }
-
-    /// Title of a row; parts are indented below what they are parts of.
-    pub fn title(self) -> &'static str {
-        self.row().1
-    }
-
-    /// What it counts.
-    pub fn unit(self) -> Unit {
-        self.row().2
     }
 }
 

@@ -18,22 +18,21 @@ pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
     if let Some(all) = all {
         return Some(against_plain_runs(all));
     }
-    let mut processes: FxHashMap<u32, Resident> = FxHashMap::default();
+    let mut processes: FxHashMap<u32, Option<Resident>> = FxHashMap::default();
     for (index, _) in sums.counted() {
-        let Some(of_image) = of_image(recording, index) else { continue };
-        let process = processes.entry(recording.images[index].about.pid).or_insert(of_image);
-        if of_image.program > process.program {
-            *process = of_image;
-        }
+        let process = processes.entry(recording.images[index].about.pid).or_default();
+        *process = [*process, of_image(recording, index)].into_iter().flatten().max_by_key(|resident| resident.program);
     }
-    let largest = *processes.values().max_by_key(|resident| resident.program)?;
+    // Where one of them is not known, as in a recording that was cut off, neither is the sum.
+    let processes = processes.into_values().collect::<Option<Vec<Resident>>>()?;
+    let largest = *processes.iter().max_by_key(|resident| resident.program)?;
     if processes.len() == 1 {
         return Some(largest);
     }
     // No look was at just these together: at least the largest one, at most all, each at its own time.
     let least = largest.program.saturating_sub(largest.error);
     let most = processes
-        .values()
+        .iter()
         .fold(0, |sum: u64, resident| sum.saturating_add(resident.program).saturating_add(resident.error));
     let half = (most - least) / 2;
     Some(Resident { program: least + half, error: half, at_end: None, unseen: None, ..largest })

@@ -136,7 +136,7 @@ impl Lost {
 }
 
 impl Tariff {
-    /// That of a recording. One that was cut off has no prices: its faults cost nothing.
+    /// That of a recording. One that was cut off has no prices: the time of its faults is not known, and counts as 0 in sums.
     pub fn of(recording: &Recording) -> Tariff {
         let clock = recording.about.clock;
         let overlap = overlap(&recording.recorder);
@@ -184,7 +184,7 @@ impl Tariff {
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        let sees = Sees { faults: true, switches: true };
+        let sees = Sees { faults: true, switches: true, fault_prices: true };
         Tariff {
             clock,
             prices,

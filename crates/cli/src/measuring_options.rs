@@ -1,6 +1,7 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
 use crate::wait_messages::Waiting;
+use memtoll_text::Quantity;
 use memtoll_text::format::{Unit, counted};
 use memtoll_verify::Error;
 use memtoll_verify::command::CommandLine;

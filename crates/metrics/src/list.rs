@@ -96,7 +96,7 @@ metrics! {
     /// Time inside malloc, free and the like, without page faults, mappings and waiting.
     Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns;
     /// Time of all page faults: their number times what a fault takes in this recording.
-    FaultTime "fault-time", "faults": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns;
+    FaultTime "fault-time", "fault time": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns;
     /// The part of the page faults' time that the kernel spends on clearing fresh pages.
     Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns;
     /// Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.

@@ -244,6 +244,8 @@ pub struct Sees {
     pub faults: bool,
     /// When threads lost the processor.
     pub switches: bool,
+    /// What a page fault takes. A recording that was cut off has no prices.
+    pub fault_prices: bool,
 }
 
 /// How a value differs from one run of a program to the next.
@@ -360,9 +362,10 @@ impl Metric {
 
     /// Whether what was seen tells it. The cost is then the sum of what is known.
     pub fn is_known(self, sees: Sees) -> bool {
+        let of_faults = sees.faults && (self.about().price != Price::Each || sees.fault_prices);
         match self.about().seen {
             Seen::Calls | Seen::Stamps => true,
-            Seen::Faults => sees.faults,
+            Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
         }
     }

@@ -4,6 +4,7 @@
 
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, plain, recorded};
 use memtoll_model::Recording;
+use memtoll_text::Quantity;
 use memtoll_text::format;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

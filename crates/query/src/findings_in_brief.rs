@@ -143,3 +143,30 @@ fn beside(what: &What, share: Option<&Share>) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_analysis::findings::{self, Churn};
+    use memtoll_analysis::intervals::Interval;
+    use std::path::Path;
+
+    #[test]
+    fn many_cheap_blocks_are_not_worth_a_word() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
+        let recording = Recording::open(&golden).unwrap();
+        let said = |part: Option<f64>| {
+            let interval = Interval { low: 1_000_000, high: 1_000_000 };
+            let (temporary, blocks) = (3000, 3000);
+            let churn =
+                Churn { temporary, blocks, allocator_ns: 1e6, allocator_interval: interval, of_processor: part };
+            let share = Share::new(3000.0, 3000.0, Whole::Allocations);
+            let found = findings::Finding { what: What::Churn(churn), site: None, share, parts: vec![], also: vec![] };
+            brief(&recording, &Finding::new(&recording, found)).map(|brief| brief.what)
+        };
+        let words = "3,000 blocks freed before the thread's next allocation";
+        assert_eq!(said(Some(0.009)), None);
+        assert_eq!(said(Some(0.011)).as_deref(), Some(words));
+        assert_eq!(said(None).as_deref(), Some(words));
+    }
+}

@@ -85,11 +85,12 @@ impl BalanceFigures {
         let faults = &balance.faults;
         let seen = |memory| sees.faults.then_some(faults.uncharged.of(memory));
         let others_known = sees.faults || faults.counted.is_some();
+        let time_known = others_known && sees.fault_prices;
         BalanceFigures {
             cpu_ns: balance.processor.map(|ns| ns as u64),
             recorder_ns: balance.recorder.map(|time| time.value as u64),
             other_faults: others_known.then_some(faults.other()),
-            other_fault_time_ns: others_known.then_some(balance.other_faults.value as u64),
+            other_fault_time_ns: time_known.then_some(balance.other_faults.value as u64),
             other_faults_by_kind: OtherFaults {
                 files: seen(Uncharged::Files),
                 globals: seen(Uncharged::Globals),
@@ -107,7 +108,7 @@ impl BalanceFigures {
             balance_intervals: BalanceIntervals {
                 program_ns: balance.program().map(Interval::from),
                 recorder_ns: balance.recorder.map(Interval::from),
-                other_fault_time_ns: others_known.then(|| balance.other_faults.into()),
+                other_fault_time_ns: time_known.then(|| balance.other_faults.into()),
                 rest_ns: balance.rest().map(Interval::from),
             },
         }

@@ -11,8 +11,9 @@ use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::uncharged_faults::Beside;
+use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
-use memtoll_text::format;
+use memtoll_text::format::{self, UNKNOWN};
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;
 
@@ -45,11 +46,16 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         (false, false) => ", by the clock: page faults, mapped blocks and waiting are part of it",
     };
     lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
+    let mut add_faults = |time: Estimate, what: &str| match sees.fault_prices {
+        true => lines.add(time, what),
+        false => lines.beside(UNKNOWN.to_owned(), what),
+    };
     if total.small_faults.saturating_add(total.huge_faults) > 0 {
-        lines.add(tariff.faults_of_memory(total), &touches(Numbers { of: total, tariff: &tariff }, &balance));
+        let what = touches(Numbers { of: total, tariff: &tariff }, balance.costs.zeroing, sees);
+        add_faults(tariff.faults_of_memory(total), &what);
     }
     if total.file_faults > 0 || total.major_faults > 0 {
-        lines.add(tariff.faults_of_files(total), &files(total));
+        add_faults(tariff.faults_of_files(total), &files(total));
     }
     if total.mapping_ns > 0 {
         lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
@@ -109,14 +115,14 @@ fn rest_is(rest: &Estimate) -> &'static str {
 }
 
 /// Faults of pages that are touched for the first time.
-fn touches(of: Numbers, balance: &Balance) -> String {
+fn touches(of: Numbers, zeroing: f64, sees: Sees) -> String {
     let sampled = if of.estimate(Metric::MinorFaults).is_exact() { "" } else { " (sampled)" };
-    format!(
-        "{}{sampled} of blocks and mappings: {} touched for the first time; {} of it zeroing",
-        of.things(Metric::MinorFaults, "page fault"),
-        of.with_error(Metric::Touched),
-        format::seconds(balance.costs.zeroing / 1e9)
-    )
+    let zeroing = match sees.fault_prices {
+        true => format!("; {} of it zeroing", format::seconds(zeroing / 1e9)),
+        false => String::new(),
+    };
+    let (faults, touched) = (of.things(Metric::MinorFaults, "page fault"), of.with_error(Metric::Touched));
+    format!("{faults}{sampled} of blocks and mappings: {touched} touched for the first time{zeroing}")
 }
 
 /// Faults of pages that need not be made: they are in a file's cache, or on a disk.

@@ -169,7 +169,7 @@ fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
 
 /// Columns of [`numbers`].
 pub const COLUMNS: [&str; 9] =
-    ["cost", "share", "allocator", "page faults", "faults", "mapping", "waiting", "bytes", "touched"];
+    ["cost", "share", "allocator", "page faults", "fault time", "mapping", "waiting", "bytes", "touched"];
 /// The number of faults: the summary has their time only.
 pub(crate) const FAULTS_COLUMN: usize = 3;
 const FAULTS: &str = COLUMNS[FAULTS_COLUMN];

@@ -3,6 +3,7 @@
 use crate::section::title;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, plain, recorded};
 use memtoll_model::Recording;
+use memtoll_text::Quantity;
 use memtoll_text::format;
 use memtoll_text::format::Unit;
 use memtoll_text::table::Table;

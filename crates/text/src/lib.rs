@@ -3,8 +3,10 @@
 //! Nothing here knows of recordings, and nothing here is waited for.
 
 pub mod format;
+mod quantity;
 pub mod table;
 mod visible;
 pub mod wrap;
 
+pub use quantity::Quantity;
 pub use visible::{harmless, visible};

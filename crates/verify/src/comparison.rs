@@ -5,6 +5,7 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::prediction::{Prediction, Verdict};
 use crate::trial::{Contestant, Manner, Trial};
+use memtoll_text::Quantity;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 

@@ -5,6 +5,7 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::prediction::Verdict;
 use crate::tryout::Tryout;
+use memtoll_text::Quantity;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,6 @@
 //! What is compared: one table from which names, units and titles come.
 
+use memtoll_text::Quantity;
 use memtoll_text::format::Unit;
 
 /// A figure of a run.
@@ -33,8 +34,19 @@ impl Metric {
         Metric::ResidentPeak,
     ];
 
-    /// Key in JSON, title in text, unit.
-    const fn row(self) -> (&'static str, &'static str, Unit) {
+    /// Whether advice predicts it.
+    pub fn is_predicted(self) -> bool {
+        matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak)
+    }
+
+    /// A value as people read it.
+    pub fn show(self, value: f64) -> String {
+        self.unit().show(value)
+    }
+}
+
+impl Quantity for Metric {
+    fn row(self) -> (&'static str, &'static str, Unit) {
         match self {
             Metric::Cpu => ("cpu_ns", "CPU time", Unit::Time),
             Metric::Wall => ("wall_ns", "wall time", Unit::Time),
@@ -44,31 +56,6 @@ impl Metric {
             Metric::Faults => ("faults", "page faults", Unit::Count),
             Metric::ResidentPeak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
         }
-    }
-
-    /// Key in JSON.
-    pub fn key(self) -> &'static str {
-        self.row().0
-    }
-
-    /// Title of a row.
-    pub fn title(self) -> &'static str {
-        self.row().1
-    }
-
-    /// What it counts.
-    pub fn unit(self) -> Unit {
-        self.row().2
-    }
-
-    /// Whether advice predicts it.
-    pub fn is_predicted(self) -> bool {
-        matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak)
-    }
-
-    /// A value as people read it.
-    pub fn show(self, value: f64) -> String {
-        self.unit().show(value)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::interval::Interval;
 use crate::metric::Metric;
+use memtoll_text::Quantity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

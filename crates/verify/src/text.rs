@@ -5,6 +5,7 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::prediction::Verdict;
 use crate::tryout::{PLAIN, Tryout};
+use memtoll_text::Quantity;
 use memtoll_text::format::wrapped;
 use memtoll_text::format::{UNKNOWN, Unit, estimate, ranged};
 use memtoll_text::table::Table;

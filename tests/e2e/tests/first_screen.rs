@@ -131,12 +131,3 @@ fn a_line_without_a_name_is_not_proposed_for_advice() {
         assert!(outcome.stdout.contains("has no name"), "{outcome:?}");
     }
 }
-
-#[test]
-fn many_cheap_blocks_are_in_the_report_and_not_on_the_screen() {
-    let recording = Target::new(program("cheap_churn.c")).record();
-    let lines = screen(&recording.outcome);
-    assert!(!lines.iter().any(|line| line.contains("next allocation")), "{lines:?}");
-    let report = recording.text(&[]);
-    assert!(report.contains("churn (cheap_churn.c:9) allocates 3,000 blocks"), "{report}");
-}

@@ -237,7 +237,7 @@ fn check_trace(recording: &Recording, options: &[&str]) -> Value {
         assert_eq!(number(&found["heap"][name]), sum(&report["sites"], name), "{name}");
     }
     let counters = [("allocations", "allocations"), ("bytes", "bytes"), ("page faults", "faults")];
-    let times = ["allocator", "faults", "mapping", "waiting", "reading"];
+    let times = ["allocator", "fault time", "mapping", "waiting", "reading"];
     let times = times.into_iter().zip(["allocator_ns", "fault_time_ns", "mapping_ns", "waiting_ns", "reading_ns"]);
     for (counter, name) in counters.into_iter().chain(times).filter(|(_, name)| !totals[name].is_null()) {
         assert_eq!(number(&found["counters"][counter]), number(&totals[name]), "{counter}");

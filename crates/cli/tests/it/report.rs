@@ -548,6 +548,21 @@ fn a_damaged_recording_says_so_first_and_ends_with_code_4() {
 }
 
 #[test]
+fn what_a_cut_off_recording_does_not_know_is_no_zero() {
+    let (_file, path) = cut("costs.memtoll", 95);
+    let output = memtoll(&["report", &path, "--format", "json"]);
+    let totals = &serde_json::from_slice::<Value>(&output.stdout).unwrap()["totals"];
+    assert!(totals["faults"].as_u64().unwrap() > 0, "{totals}");
+    for name in ["fault_time_ns", "zeroing_ns", "other_fault_time_ns", "cpu_ns"] {
+        assert!(totals[name].is_null(), "{name}: {totals}");
+    }
+    assert!(totals["intervals"]["fault_time_ns"].is_null(), "{totals}");
+    let shown = String::from_utf8_lossy(&memtoll(&["report", &path]).stdout).into_owned();
+    let line = shown.lines().find(|line| line.contains("page faults of blocks and mappings")).unwrap();
+    assert!(line.trim_start().starts_with("not known") && !line.contains("zeroing"), "{line}");
+}
+
+#[test]
 fn the_summary_leads_with_findings_and_the_json_has_them() {
     let report = json(&["report", "costs.memtoll"]);
     let findings = report["findings"].as_array().unwrap();

@@ -4,6 +4,7 @@ use super::Error;
 use super::player::{Calls, Player, Taken};
 use crate::interval::Interval;
 use crate::setting::Setting;
+use memtoll_text::Quantity;
 use memtoll_text::format::Unit;
 use std::path::Path;
 
@@ -37,31 +38,6 @@ impl Figure {
     /// All, in the order in which they are shown.
     pub const ALL: [Figure; 5] = [Figure::Cpu, Figure::Wall, Figure::Faults, Figure::Peak, Figure::Waiting];
 
-    const fn row(self) -> (&'static str, &'static str, Unit) {
-        match self {
-            Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
-            Figure::Wall => ("wall_ns", "wall time", Unit::Time),
-            Figure::Faults => ("faults", "page faults", Unit::Count),
-            Figure::Peak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
-            Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
-        }
-    }
-
-    /// Key in JSON.
-    pub fn key(self) -> &'static str {
-        self.row().0
-    }
-
-    /// Title of a column.
-    pub fn title(self) -> &'static str {
-        self.row().1
-    }
-
-    /// What it counts.
-    pub fn unit(self) -> Unit {
-        self.row().2
-    }
-
     fn of(self, taken: &Taken) -> Option<f64> {
         Some(match self {
             Figure::Cpu => taken.user_ns + taken.system_ns,
@@ -70,6 +46,18 @@ impl Figure {
             Figure::Peak => return (taken.peak_bytes >= 0.0).then_some(taken.peak_bytes),
             Figure::Waiting => taken.waiting_ns,
         })
+    }
+}
+
+impl Quantity for Figure {
+    fn row(self) -> (&'static str, &'static str, Unit) {
+        match self {
+            Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
+            Figure::Wall => ("wall_ns", "wall time", Unit::Time),
+            Figure::Faults => ("faults", "page faults", Unit::Count),
+            Figure::Peak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
+            Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::prepare::Counts;
 use super::text::{Replay, fragmentation};
 use crate::interval::Interval;
 use crate::prediction::Range;
+use memtoll_text::Quantity;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use super::fidelity::{Beside, Recorded, compare};
 use super::prepare::{Counts, Prepared};
 use crate::interval::Interval;
 use crate::prediction::Range;
+use memtoll_text::Quantity;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 
