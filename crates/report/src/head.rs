@@ -162,7 +162,10 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     let (runtime_blocks, runtime_bytes) = runtime.total();
     let of_runtime = match sums.selection.to < u64::MAX || runtime_blocks == 0 {
         true => String::new(),
-        false => format!(", {} of it the runtime's", format::bytes(runtime_bytes)),
+        false => {
+            let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
+            format!(", {blocks} of them the runtime's ({bytes})")
+        }
     };
     lines.push((
         said(Metric::Live),
