@@ -38,7 +38,7 @@ impl Work {
     }
 }
 
-/// Zeroing a byte, ns. Without prices, that of a machine of 2023.
+/// Time to zero a byte, ns. A recording without prices gets the price of a machine of 2023.
 fn zeroing(tariff: &Tariff) -> f64 {
     let page = tariff.prices().zeroing.median;
     (if page > 0.0 { page } else { 200.0 }) / tariff.page() as f64

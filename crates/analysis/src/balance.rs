@@ -67,8 +67,8 @@ pub struct Balance {
     /// What the kernel counted, with the recorder; of a span of time, what is known of its threads. `None` if the kernel did
     /// not say, or of blocks of some size, or of an instant. Users see shares of [`Balance::program`].
     pub processor: Option<f64>,
-    /// What the program takes without the recorder, if plain runs of it told that: then it is the CPU time, and the
-    /// recorder has no share in it. Only of the whole recording.
+    /// CPU time without the recorder, measured by plain runs; `None` without them, and for a part of the recording. It replaces the
+    /// recorded CPU time, and the recorder has no share in it.
     pub plain: Option<Estimate>,
     /// What call sites are charged with.
     pub costs: Costs,

@@ -71,7 +71,7 @@ pub struct About {
     pub name: &'static str,
     /// What JSON and a store call it: its name with its unit.
     pub key: &'static str,
-    /// What a reader is told that it is.
+    /// Its name for people.
     pub title: &'static str,
     /// Its unit.
     pub unit: Unit,

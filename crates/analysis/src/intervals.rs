@@ -54,7 +54,7 @@ impl Intervals {
         self.get(metric).map_or(Estimate::exact(value), |interval| interval.around(value))
     }
 
-    /// That of a metric: `None` if it is exact, or not known.
+    /// The interval of a metric; `None` if the metric is exact or not known.
     pub fn get(&self, metric: Metric) -> Option<Interval> {
         self.0.iter().find(|(of, _)| *of == metric)?.1.map(Interval::from)
     }

@@ -136,7 +136,8 @@ impl Lost {
 }
 
 impl Tariff {
-    /// That of a recording. One that was cut off has no prices: the time of its faults is not known, and counts as 0 in sums.
+    /// Builds the cost model of a recording. Truncated recordings have no prices: the time of their faults is not known, and sums count
+    /// it as 0.
     pub fn of(recording: &Recording) -> Tariff {
         let clock = recording.about.clock;
         let overlap = overlap(&recording.recorder);
@@ -480,7 +481,7 @@ impl Tariff {
         let minor = site.small_faults.wrapping_add(site.huge_faults);
         let faults = minor.wrapping_add(site.major_faults).wrapping_add(site.file_faults);
         let of_count = |count: u64| count as f64 * self.variance_of_fault;
-        // As if it consisted of so many equal parts.
+        // The variance of a sum of `parts` equal values, each sampled.
         let of_parts = |value: f64, parts: u64| value * value * self.variance_of_fault / parts.max(1) as f64;
         Variances::default()
             .with(Metric::Faults, of_count(faults))

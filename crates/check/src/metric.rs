@@ -73,7 +73,7 @@ impl Metric {
         }
     }
 
-    /// What a reader is told that it is.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Sum(counted) => counted.about().title,

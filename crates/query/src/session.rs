@@ -78,7 +78,8 @@ impl<'r> Session<'r> {
         self.folded(&mut None).0
     }
 
-    /// The same, with what folds them. Where they are looked for now, the sums of the whole recording are left in `whole`.
+    /// The same, with the expression that folds them. The first call adds up the whole recording to find them, and puts these sums into
+    /// `whole`, so that its caller need not add up again.
     pub(crate) fn folded(&self, whole: &mut Option<Sums>) -> (Option<&Folded>, Option<&Regex>) {
         let wrappers = self.together.wrappers.get_or_init(|| {
             let find = |recording: &&'r Recording| {

@@ -15,9 +15,9 @@ pub fn edits(code: &Code, line: Range<usize>, options: &[(&'static str, String)]
     };
     let main = Regex::new(r"\bmain\s*\([^()]*\)\s*(?:noexcept\s*)?\{")?;
     let found: Vec<_> = main.find_iter(&code.plain).filter(|found| found.end() <= line.end).collect();
-    let [.., main] = found.as_slice() else { return Err("main is not seen in this file".into()) };
+    let [.., main] = found.as_slice() else { return Err("cannot find main in this file".into()) };
     if code.close(main.end()) < line.start {
-        return Err("main is not seen around this line".into());
+        return Err("this line is not inside main".into());
     }
     if let Some((known, _)) = code.plain.contains("mallopt").then_some(options).and_then(<[_]>::first) {
         return Err(format!("the file calls mallopt already: add {known} there").into());
