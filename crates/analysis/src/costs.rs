@@ -2,7 +2,6 @@
 
 use crate::estimate::Estimate;
 use crate::metric::Metric;
-use crate::priced::Priced;
 pub use memtoll_metrics::Costs;
 
 /// What was paid, with intervals, ns.
@@ -23,9 +22,9 @@ pub struct CostEstimates {
 }
 
 impl CostEstimates {
-    /// What sites have of a metric whose costs these are, in its unit: what prices may be wrong by, and what chance is.
-    pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
-        let priced = match metric {
+    /// Those of a metric that is not counted.
+    pub fn of(&self, metric: Metric) -> Option<Estimate> {
+        Some(match metric {
             Metric::Cost => self.total(),
             Metric::Allocator => self.allocator,
             Metric::FaultTime => self.faults,
@@ -33,10 +32,8 @@ impl CostEstimates {
             Metric::Mapping => self.mapping,
             Metric::Waiting => self.waiting,
             Metric::Reading => self.reading,
-            counted => return counted.counted(of),
-        };
-        // Chance comes on top.
-        priced.with_error_of(metric.counted(of))
+            _ => return None,
+        })
     }
 
     /// All together. Zeroing is part of the faults.

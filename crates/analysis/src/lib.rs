@@ -33,6 +33,7 @@ pub mod regions;
 pub mod reserved;
 pub mod resident;
 pub mod runtime_blocks;
+mod sampling_error;
 pub mod site_processes;
 pub mod site_text;
 pub mod sites;

@@ -24,10 +24,10 @@ use crate::estimate::Estimate;
 use crate::fault_prices::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR, FaultPrices};
 use crate::metric::{Metric, TABLE};
 use crate::priced::Priced;
+use crate::sampling_error::SamplingError;
 use crate::visible_kernel_events::{Sees, sees};
-use memtoll_metrics::Variances;
 use memtoll_model::Recording;
-use memtoll_trace::meta::{CallTimes, Clock, Found, KernelStats, Prices, RecorderStats};
+use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
 
@@ -68,8 +68,7 @@ pub struct Tariff {
     prices: Prices,
     faults: FaultPrices,
     lost: Lost,
-    /// The variance of the number of faults, for each that is charged: not 0 where they were sampled.
-    variance_of_fault: f64,
+    chance: SamplingError,
     page: u64,
     /// By how much calls look longer than they are, units.
     overlap: f64,
@@ -98,11 +97,6 @@ fn own(samples: u64, lost: u64, estimate: u64, period: f64) -> Estimate {
         true => Estimate::of_samples(samples, period).may_lack(lost as f64 * period).scaled(1.0 / estimate as f64),
         false => Estimate::within(1.0, OWN_ERR, OWN_ERR),
     }
-}
-
-/// The variance of the number of faults, for each that was seen.
-fn variance_of_fault(kernel: &KernelStats) -> f64 {
-    if kernel.faults_seen == 0 { 0.0 } else { kernel.faults_error.powi(2) / kernel.faults_seen as f64 }
 }
 
 /// A time that threads waited, in the unit that it is given in. It is that of the recorded run: other runs have others.
@@ -152,9 +146,9 @@ impl Tariff {
         let kernel_period = (period > 0.0 && sees_kernel).then_some(period / clock.units_per_second * 1e9);
         let look =
             recording.end.as_ref().and_then(|end| end.kernel.looking).map_or(0.0, |looking| looking.running_sample);
-        let variance_of_fault = variance_of_fault(&recording.kernel);
         let new = Tariff::new(clock, prices, page);
-        let tariff = Tariff { faults, lost, variance_of_fault, sees, overlap, own, look, kernel_period, ..new };
+        let tariff = Tariff { faults, lost, sees, overlap, own, look, kernel_period, ..new };
+        let chance = SamplingError::new(&recording.kernel, |one| tariff.price(one));
         let calls = recording.recorder.calls;
         let calls = Calls {
             calls: calls.timed_calls as f64,
@@ -180,7 +174,7 @@ impl Tariff {
             Some(known) => Anchor::dividing(&calls, known.estimate()),
             None => Anchor::of(&calls, met),
         };
-        Tariff { anchor, ..tariff }
+        Tariff { anchor, chance, ..tariff }
     }
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
@@ -191,7 +185,7 @@ impl Tariff {
             prices,
             faults: FaultPrices::from(&prices),
             lost: Lost::default(),
-            variance_of_fault: 0.0,
+            chance: SamplingError::default(),
             page,
             overlap: 0.0,
             anchor: Anchor::stamps(prices.malloc_free.median / 2.0),
@@ -288,13 +282,22 @@ impl Tariff {
     /// is 0.
     pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
         let costs = if metric.is_estimated() { self.estimates(of) } else { CostEstimates::default() };
-        costs.estimate(metric, of)
+        self.with_chance(&costs, metric, of)
+    }
+
+    /// What prices may be wrong by, and on top of it what chance is.
+    fn with_chance(&self, costs: &CostEstimates, metric: Metric, of: &Priced) -> Estimate {
+        let counted = self.chance.of(metric, of);
+        costs.of(metric).map_or(counted, |priced| priced.with_error_of(counted))
     }
 
     /// All of them, in the order of the table; `None` of what the kernel did not show.
     pub fn all_estimates(&self, of: &Priced) -> Vec<Option<Estimate>> {
         let costs = self.estimates(of);
-        TABLE.iter().map(|about| about.metric.is_known(self.sees).then(|| costs.estimate(about.metric, of))).collect()
+        TABLE
+            .iter()
+            .map(|about| about.metric.is_known(self.sees).then(|| self.with_chance(&costs, about.metric, of)))
+            .collect()
     }
 
     /// All that they paid, waiting included, ns.
@@ -459,7 +462,6 @@ impl Tariff {
         let touched_bytes = zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE));
         Priced {
             counts: *site,
-            variances: self.variances(site, faults, zeroing, touched_bytes),
             allocator_ns: self.anchor.of_calls(calls, beyond.max(0.0)).round() as u64,
             overdrawn_ns: overdrawn.round() as u64,
             fault_time_ns: faults.round() as u64,
@@ -470,29 +472,6 @@ impl Tariff {
             lifetime_ns: ns(site.lifetime),
             touched_bytes,
         }
-    }
-
-    /// How far the sums of a site are off by chance: by its faults, where these were sampled, and what depends on them. Each
-    /// metric is off by the same part of itself as the number of faults is.
-    fn variances(&self, site: &Metrics, fault_ns: f64, zeroing_ns: f64, touched_bytes: u64) -> Variances {
-        if self.variance_of_fault == 0.0 {
-            return Variances::default();
-        }
-        let minor = site.small_faults.wrapping_add(site.huge_faults);
-        let faults = minor.wrapping_add(site.major_faults).wrapping_add(site.file_faults);
-        let of_count = |count: u64| count as f64 * self.variance_of_fault;
-        // The variance of a sum of `parts` equal values, each sampled.
-        let of_parts = |value: f64, parts: u64| value * value * self.variance_of_fault / parts.max(1) as f64;
-        Variances::default()
-            .with(Metric::Faults, of_count(faults))
-            .with(Metric::MinorFaults, of_count(minor))
-            .with(Metric::HugeFaults, of_count(site.huge_faults))
-            .with(Metric::MajorFaults, of_count(site.major_faults))
-            .with(Metric::FileFaults, of_count(site.file_faults))
-            .with(Metric::FaultTime, of_parts(fault_ns, faults))
-            .with(Metric::Cost, of_parts(fault_ns, faults))
-            .with(Metric::Zeroing, of_parts(zeroing_ns, minor))
-            .with(Metric::Touched, of_parts(touched_bytes as f64, minor))
     }
 
     /// Bytes of a page.

@@ -50,10 +50,13 @@ impl Adds {
     }
 }
 
-/// Blocks whose sites have a count, as bits: a summary, a chapter, and the parts of a chapter that are not usual.
+/// What is known of a count, as bits. Blocks of files whose sites have it: a summary, a chapter, and the parts of a chapter
+/// that are not usual.
 pub(crate) const SUMMARY: u8 = 1 << 0;
 pub(crate) const CHAPTER: u8 = 1 << 1;
 pub(crate) const PART: u8 = 1 << 2;
+/// It is a sum of weights where only a sample of what happened was recorded.
+pub(crate) const SAMPLED: u8 = 1 << 3;
 
 /// An entry of the list.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +69,7 @@ pub struct Count {
     pub about: &'static str,
     /// How it adds up.
     pub adds: Adds,
-    pub(crate) places: u8,
+    pub(crate) marks: u8,
     /// Where it is.
     pub of: fn(&mut Metrics) -> &mut u64,
 }
@@ -74,14 +77,14 @@ pub struct Count {
 impl Count {
     /// The blocks of files that have it.
     pub fn blocks(&self) -> impl Iterator<Item = &'static str> {
-        let places = self.places;
+        let marks = self.marks;
         let all = [(SUMMARY, "summary"), (CHAPTER, "chapter"), (PART, "parts")];
-        all.into_iter().filter(move |(place, _)| places & place != 0).map(|(_, name)| name)
+        all.into_iter().filter(move |(mark, _)| marks & mark != 0).map(|(_, name)| name)
     }
 }
 
 macro_rules! counts {
-    ($($(#[doc = $about:literal])* $tag:literal $field:ident: $adds:ident { $($place:ident)* };)*) => {
+    ($($(#[doc = $about:literal])* $tag:literal $field:ident: $adds:ident { $($mark:ident)* };)*) => {
         /// What is counted for a call site, a process, or a whole recording.
         ///
         /// Bytes are those asked for; times are in units of the recording's clock.
@@ -96,7 +99,7 @@ macro_rules! counts {
             name: stringify!($field),
             about: concat!($($about),*),
             adds: Adds::$adds,
-            places: 0 $(| $place)*,
+            marks: 0 $(| $mark)*,
             of: |metrics| &mut metrics.$field,
         }),*];
 
@@ -120,22 +123,22 @@ macro_rules! counts {
     };
 }
 
-/// Counts of a block, by their place in [`COUNTS`].
+/// Some of the counts, by their place in [`COUNTS`].
 pub type Chosen<const N: usize> = [usize; N];
 
-const fn how_many(place: u8) -> usize {
+const fn how_many(mark: u8) -> usize {
     let (mut many, mut index) = (0, 0);
     while index < COUNTS.len() {
-        many += (COUNTS[index].places & place != 0) as usize;
+        many += (COUNTS[index].marks & mark != 0) as usize;
         index += 1;
     }
     many
 }
 
-const fn chosen<const N: usize>(place: u8) -> Chosen<N> {
+const fn chosen<const N: usize>(mark: u8) -> Chosen<N> {
     let (mut all, mut many, mut index) = ([0; N], 0, 0);
     while index < COUNTS.len() {
-        if COUNTS[index].places & place != 0 {
+        if COUNTS[index].marks & mark != 0 {
             all[many] = index;
             many += 1;
         }
@@ -150,6 +153,8 @@ pub const OF_SUMMARY: Chosen<{ how_many(SUMMARY) }> = chosen(SUMMARY);
 pub const OF_CHAPTER: Chosen<{ how_many(CHAPTER) }> = chosen(CHAPTER);
 /// What the parts of a chapter have.
 pub const OF_PART: Chosen<{ how_many(PART) }> = chosen(PART);
+/// What may be sampled.
+pub const SAMPLED_COUNTS: Chosen<{ how_many(SAMPLED) }> = chosen(SAMPLED);
 
 #[cfg(test)]
 mod tests {

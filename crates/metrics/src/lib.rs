@@ -11,12 +11,10 @@ mod metric;
 mod estimate;
 mod list;
 mod priced;
-mod variances;
 
-pub use counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY};
+pub use counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY, SAMPLED_COUNTS};
 pub use estimate::Estimate;
 pub use list::{COUNTS, Metric, Metrics, TABLE};
 pub use memtoll_text::format::Unit;
 pub use metric::{About, Place, Price, Seen, Sees, Steadiness, Together, all_in, number_in};
 pub use priced::{Costs, Priced};
-pub use variances::Variances;

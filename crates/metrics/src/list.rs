@@ -1,13 +1,13 @@
 //! The list of counts, and the list of metrics.
 
-use crate::counts::{Adds, CHAPTER, Count, PART, SUMMARY};
+use crate::counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
 use crate::metric::{About, Place, Price, Seen, Together, ending, key};
 use crate::priced::Priced;
 use memtoll_text::format::Unit;
 
-// What is counted: tag in files, field and name, how it adds up, which blocks of files have it. A new count is an entry here
-// and the line that counts it. Files stay readable: a reader goes past columns whose tags it does not know, and a count
-// without a column is 0.
+// What is counted: tag in files, field and name, how it adds up, which blocks of files have it, and whether it may be sampled:
+// then all metrics made of it have an error by chance. A new count is an entry here and the line that counts it. Files stay
+// readable: a reader goes past columns whose tags it does not know, and a count without a column is 0.
 counts! {
     /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
     1 new_blocks: Sum { SUMMARY CHAPTER PART };
@@ -39,19 +39,19 @@ counts! {
     /// Calls whose time that is.
     14 timed_calls: Sum { SUMMARY CHAPTER PART };
     /// Minor faults of pages of the site's blocks and mappings.
-    15 small_faults: Sum { SUMMARY };
+    15 small_faults: Sum { SUMMARY SAMPLED };
     /// Those of them that happened inside a call of an allocation function.
     16 small_faults_inside: Sum { SUMMARY };
     /// How many of these were sampled one by one, which made them slower.
     17 samples_inside: Sum { SUMMARY };
     /// Minor faults of huge pages.
-    18 huge_faults: Sum { SUMMARY };
+    18 huge_faults: Sum { SUMMARY SAMPLED };
     /// Those of them that happened inside a call of an allocation function.
     19 huge_faults_inside: Sum { SUMMARY };
     /// Major faults: the pages were read from a disk.
-    20 major_faults: Sum { SUMMARY };
+    20 major_faults: Sum { SUMMARY SAMPLED };
     /// Minor faults of pages of files that the site mapped.
-    21 file_faults: Sum { SUMMARY };
+    21 file_faults: Sum { SUMMARY SAMPLED };
     /// Time without the processor in major faults outside of the allocating functions, units.
     22 reading_time: Sum { SUMMARY };
     /// How often the allocator took memory from the system inside the site's calls.

@@ -315,17 +315,6 @@ impl Metric {
         (self.about().value)(of)
     }
 
-    /// Its value as far as chance lets it be known: exact, where all that happened was recorded. What prices may be wrong by
-    /// comes with a tariff (`Tariff::estimate` of the analysis).
-    pub fn counted(self, of: &Priced) -> Estimate {
-        let sum = Estimate::by_chance(self.sum(of) as f64, of.variances.of(self));
-        match self.over() {
-            // The value is cut to whole units.
-            Some(over) => Estimate::exact(self.value(of) as f64).with_error_of(sum.over(over.counted(of))),
-            None => sum,
-        }
-    }
-
     /// A row's value as text, beside those of others, in its unit: of what was sampled no more digits than are known, of what is
     /// exact all. Times have three: prices are wrong by the same part in every row, so rows compare better than each is known.
     pub fn show(self, value: Estimate) -> String {
@@ -407,7 +396,6 @@ impl<'de> Deserialize<'de> for Metric {
 mod tests {
     use super::*;
     use crate::list::{COUNTS, Metrics};
-    use crate::variances::Variances;
     use std::collections::BTreeSet;
 
     #[test]
@@ -427,25 +415,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sampled_has_a_width_and_what_is_counted_has_none() {
-        let counts = Metrics { new_blocks: 400, bytes: 6400, live_blocks: 100, ..Metrics::default() };
-        let exact = Priced { counts, lifetime_ns: 900, ..Priced::default() };
-        assert!(TABLE.iter().all(|about| about.metric.counted(&exact).is_exact()));
-        let variances = Variances::default().with(Metric::Allocations, 1600.0).with(Metric::Lifetime, 900.0);
-        let sampled = Priced { variances, ..exact };
-        let wide: Vec<Metric> =
-            TABLE.iter().map(|about| about.metric).filter(|metric| !metric.counted(&sampled).is_exact()).collect();
-        assert_eq!(wide, [Metric::Allocations, Metric::Lifetime]);
-        let (one, mut two) = (Metric::Allocations.counted(&sampled), sampled);
-        two.add(&sampled);
-        let both = Metric::Allocations.counted(&two);
-        assert_eq!(both.value, 800.0);
-        assert!((both.margin() / one.margin() - 2f64.sqrt()).abs() < 0.05, "as squares: {one:?} {both:?}");
-        assert_eq!(
-            [Metric::Allocations.show(one), Metric::Bytes.show(Metric::Bytes.counted(&sampled))],
-            ["400", "6.2 KiB"]
-        );
-        assert_eq!(one.with_error(Unit::Count), "400 ± 90");
+    fn a_row_has_the_digits_that_are_known() {
+        let sampled = Estimate::by_chance(400.0, 1600.0);
+        assert_eq!([sampled, Estimate::exact(417.0)].map(|of| Metric::Faults.show(of)), ["400", "417"]);
+        assert_eq!(Metric::Bytes.show(Estimate::exact(6400.0)), "6.2 KiB");
+        assert_eq!(Metric::Cost.show(Estimate::within(1_234_567.0, 0.5, 0.5)), "1.23 ms");
     }
 
     /// The counts that change a metric.

@@ -4,7 +4,6 @@
 //! types of their own, so that no code can store a price, or show a count without one.
 
 use crate::list::Metrics;
-use crate::variances::Variances;
 use std::ops::Deref;
 
 /// Counts and their costs. Prices are settled for each call site; those of several are sums of both.
@@ -31,8 +30,6 @@ pub struct Priced {
     pub lifetime_ns: u64,
     /// Bytes of the pages that were touched for the first time, each counted once.
     pub touched_bytes: u64,
-    /// How far the sums of metrics are off by chance, where only some of what happened was recorded.
-    pub variances: Variances,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -48,7 +45,6 @@ impl Priced {
     /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
     pub fn add(&mut self, other: &Priced) {
         self.counts.add(&other.counts);
-        self.variances.add(&other.variances);
         let mut other = *other;
         for field in Priced::COSTS {
             let sum = field(self);
@@ -60,7 +56,6 @@ impl Priced {
     #[must_use]
     pub fn without(mut self, part: &Priced) -> Priced {
         self.counts.subtract(&part.counts);
-        self.variances.subtract(&part.variances);
         let mut part = *part;
         for field in Priced::COSTS {
             let left = field(&mut self);
