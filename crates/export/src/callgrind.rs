@@ -3,7 +3,7 @@
 //! Its grammar: <https://valgrind.org/docs/manual/cl-format.html>.
 
 use crate::format::Format;
-use crate::metrics;
+use crate::metrics::{self, Total};
 use crate::samples::Samples;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::About;
@@ -154,6 +154,10 @@ fn head(answer: &Answer, metrics: &[&About]) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text =
         format!("# callgrind format\nversion: 1\ncreator: memtoll {version}\ncmd: {command}\npositions: line\n");
+    let total = Total::of(answer);
+    for error in metrics.iter().filter_map(|about| total.error(about.metric, &event(about))) {
+        let _ = writeln!(text, "desc: Error: {error}");
+    }
     for about in metrics {
         let _ = writeln!(text, "event: {} : {}", event(about), about.help);
     }

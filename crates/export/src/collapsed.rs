@@ -2,6 +2,7 @@
 //! number; times are in ns.
 
 use crate::format::Format;
+use crate::metrics::Total;
 use crate::samples::{Sample, Samples};
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
@@ -88,9 +89,10 @@ impl Format for Collapsed {
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {
         let Some(metric) = answer.metric else { return Vec::new() };
-        vec![format!(
-            "each call path has one number, \"{}\"; --metric takes another one. There are no lines of source files",
-            metric.about().name
-        )]
+        let name = metric.about().name;
+        let one = format!(
+            "each call path has one number, \"{name}\"; --metric takes another one. There are no lines of source files"
+        );
+        std::iter::once(one).chain(Total::of(answer).error(metric, name)).collect()
     }
 }

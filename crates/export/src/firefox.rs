@@ -8,6 +8,7 @@ mod tables;
 
 use crate::format::Format;
 use crate::labels;
+use crate::metrics::Total;
 use crate::proportional_shares::divided;
 use crate::samples::{Samples, Thread};
 use flate2::Compression;
@@ -311,6 +312,9 @@ impl Writer<'_, '_> {
     }
 
     fn meta(&self, metric: Metric) -> Value {
+        let name = metric.about().title;
+        let error = Total::of(self.answer).error(metric, name);
+        let error = error.map(|error| json!([{ "label": name, "format": "string", "value": error }]));
         let about = &self.answer.about;
         let (started, _) = labels::times(self.answer);
         let from = about.span.map_or(0, |span| span.from_ns);
@@ -330,7 +334,8 @@ impl Writer<'_, '_> {
             "usesOnlyOneStackType": true,
             "sourceCodeIsNotOnSearchfox": true,
             "markerSchema": [],
-            "categories": [{ "name": metric.about().title, "color": "grey", "subcategories": ["Other"] }],
+            "extra": error.map(|entries| json!({ "label": "Estimates", "entries": entries })).as_slice(),
+            "categories": [{ "name": name, "color": "grey", "subcategories": ["Other"] }],
             "sampleUnits": { "time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns" },
             "oscpu": about.machine.kernel,
             "CPUName": about.machine.processor,

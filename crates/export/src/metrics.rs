@@ -1,6 +1,10 @@
 //! Which metrics formats have that can have several.
 
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{About, Metric, Place, Together};
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_query::Answer;
 
 /// In the order in which formats have them. The one that was asked for is among them.
@@ -24,6 +28,44 @@ pub fn first(answer: &Answer, metrics: &[&About]) -> usize {
 /// Statements about metrics that stacks have no shares of here.
 pub fn lacks(answer: &Answer) -> Vec<String> {
     ordered(answer).filter_map(|metric| why_not(answer, metric)).collect()
+}
+
+/// The sum of what a file has, with its error: formats have no place for that of each number.
+pub struct Total<'a> {
+    tariff: &'a Tariff,
+    sum: Priced,
+}
+
+impl<'a> Total<'a> {
+    /// Of all stacks that the filter lets through.
+    pub fn of(answer: &'a Answer) -> Total<'a> {
+        let Some(sums) = &answer.basis.sums else { return Total::together(answer, None) };
+        if answer.basis.view.filter.is_none() {
+            return Total::together(answer, [&sums.total]);
+        }
+        let mut stacks = Stacks::new(answer.basis.recording, &answer.basis.view);
+        let matching = sums.sites.iter().filter(|site| stacks.of(site.node).matches);
+        Total::together(answer, matching.map(|site| &site.metrics))
+    }
+
+    /// Of these parts of an answer.
+    pub fn together<'p>(answer: &'a Answer, parts: impl IntoIterator<Item = &'p Priced>) -> Total<'a> {
+        let mut sum = Priced::default();
+        parts.into_iter().for_each(|part| sum.add(part));
+        Total { tariff: &answer.basis.tariff, sum }
+    }
+
+    /// That of a metric, if it is not exact.
+    pub fn inexact(&self, metric: Metric) -> Option<Estimate> {
+        let estimate = self.tariff.estimate(metric, &self.sum);
+        (!estimate.is_exact()).then_some(estimate)
+    }
+
+    /// A sentence about a metric that is not exact, which the file calls `name`.
+    pub fn error(&self, metric: Metric, name: &str) -> Option<String> {
+        let sum = self.inexact(metric)?.with_error(metric.about().unit);
+        Some(format!("{name} is an estimate: {sum} in all, in 95 of 100 recordings"))
+    }
 }
 
 /// Why stacks have no shares of a metric.

@@ -5,7 +5,7 @@ pub mod messages;
 use crate::code_locations::Places;
 use crate::format::Format;
 use crate::labels;
-use crate::metrics;
+use crate::metrics::{self, Total};
 use crate::pprof;
 use crate::samples::{Sample, Samples};
 use crate::text_table::TextTable;
@@ -59,12 +59,21 @@ impl Export for Otlp {
             keys.push((number, of_sample.collect()));
         }
         let metrics = metrics::metrics(answer);
+        let total = Total::of(answer);
         let (time_unix_nano, duration_nano) = labels::times(answer);
-        let profile = |about: &&About, texts: &mut TextTable| {
+        let profile = |about: &&About, attributes: &mut Attributes| {
             let sample_type = otlp::ValueType {
-                type_strindex: texts.number(pprof::name(about)) as i32,
-                unit_strindex: texts.number(pprof::unit(about)) as i32,
+                type_strindex: attributes.texts.number(pprof::name(about)) as i32,
+                unit_strindex: attributes.texts.number(pprof::unit(about)) as i32,
             };
+            let ends = total.inexact(about.metric).map(|sum| [("low", sum.low), ("high", sum.high)]);
+            let attribute_indices = ends
+                .into_iter()
+                .flatten()
+                .map(|(end, value)| {
+                    attributes.number(&format!("memtoll.total.{end}"), otlp::Value::Number(value.round() as i64))
+                })
+                .collect();
             let sample = |(sample, (stack_index, attribute_indices)): (&Sample, &(i32, Vec<i32>))| {
                 let value = about.metric.value(&sample.metrics) as i64;
                 (value != 0).then(|| otlp::Sample {
@@ -74,10 +83,9 @@ impl Export for Otlp {
                 })
             };
             let samples = all.iter().zip(&keys).filter_map(sample).collect();
-            otlp::Profile { sample_type: Some(sample_type), samples, time_unix_nano, duration_nano }
+            otlp::Profile { sample_type: Some(sample_type), samples, time_unix_nano, duration_nano, attribute_indices }
         };
-        let mut profiles: Vec<otlp::Profile> =
-            metrics.iter().map(|about| profile(about, &mut attributes.texts)).collect();
+        let mut profiles: Vec<otlp::Profile> = metrics.iter().map(|about| profile(about, &mut attributes)).collect();
         // Tools show the first one.
         let first = metrics::first(answer, &metrics);
         profiles.get_mut(..=first).into_iter().for_each(|profiles| profiles.rotate_right(1));

@@ -7,7 +7,7 @@ pub mod messages;
 use crate::code_locations::Places;
 use crate::format::Format;
 use crate::labels::{self, Value};
-use crate::metrics;
+use crate::metrics::{self, Total};
 use crate::samples::Samples;
 use crate::text_table::TextTable;
 use flate2::Compression;
@@ -111,7 +111,9 @@ fn head(answer: &Answer, metrics: &[&About], places: &Places, mut texts: TextTab
     let (started, duration) = labels::times(answer);
     let period_type = ValueType { r#type: text("space"), unit: text("bytes") };
     let comments = labels::comments(answer);
-    let comment = comments.iter().map(|comment| text(comment)).collect();
+    let total = Total::of(answer);
+    let errors = metrics.iter().filter_map(|about| total.error(about.metric, name(about)));
+    let comment = comments.into_iter().chain(errors).map(|comment| text(&comment)).collect();
     let default_sample_type = sample_type.get(metrics::first(answer, metrics)).map_or(0, |first| first.r#type);
     Profile {
         sample_type,

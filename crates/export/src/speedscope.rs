@@ -3,7 +3,7 @@
 //! Its schema: <https://www.speedscope.app/file-format-schema.json>.
 
 use crate::format::Format;
-use crate::metrics;
+use crate::metrics::{self, Total};
 use crate::samples::Samples;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::About;
@@ -122,7 +122,9 @@ impl Format for Speedscope {
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {
-        metrics::lacks(answer)
+        let total = Total::of(answer);
+        let errors = metrics::metrics(answer).into_iter().filter_map(|about| total.error(about.metric, about.name));
+        metrics::lacks(answer).into_iter().chain(errors).collect()
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Profile {
     pub time_unix_nano: u64,
     #[prost(uint64, tag = "4")]
     pub duration_nano: u64,
+    #[prost(int32, repeated, tag = "11")]
+    pub attribute_indices: Vec<i32>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -7,6 +7,7 @@ use super::messages::{
 use super::packets::Packets;
 use super::waits::{self, Why};
 use crate::intervals::{Interval, TIMES, grid, intervals};
+use crate::metrics::Total;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::names;
@@ -136,6 +137,8 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
         let number = recording.images[index].about.pid;
         let intervals = intervals(recording, sums, index, grid);
         let parent_uuid = ids.known.get(&Track::Process(number)).copied();
+        let of_process = sums.counted().filter(|(index, _)| recording.images[*index].about.pid == number);
+        let total = Total::together(answer, of_process.map(|(_, image)| &image.total));
         let live = ids.of(Track::Counter(number, "live"), packets, |track| {
             track.name = Some("live bytes".to_owned());
             track.parent_uuid = parent_uuid;
@@ -158,7 +161,9 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
             };
             let track = ids.of(Track::Counter(number, about.key), packets, |track| {
                 track.name = Some(about.title.to_owned());
-                track.description = Some(about.help.to_owned());
+                let error = total.error(about.metric, about.title);
+                let sentences: Vec<String> = std::iter::once(about.help.to_owned()).chain(error).collect();
+                track.description = Some(sentences.join(" "));
                 track.parent_uuid = parent_uuid;
                 track.counter = Some(CounterDescriptor { unit: Some(unit), unit_name: None });
             })?;

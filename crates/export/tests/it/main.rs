@@ -1,4 +1,5 @@
 //! All integration tests of this crate, as one program: it is linked once.
 
+mod errors;
 mod sql_document;
 mod sums;
