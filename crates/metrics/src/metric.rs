@@ -419,7 +419,7 @@ mod tests {
         let sampled = Estimate::by_chance(400.0, 1600.0);
         assert_eq!([sampled, Estimate::exact(417.0)].map(|of| Metric::Faults.show(of)), ["400", "417"]);
         assert_eq!(Metric::Bytes.show(Estimate::exact(6400.0)), "6.2 KiB");
-        assert_eq!(Metric::Cost.show(Estimate::within(1_234_567.0, 0.5, 0.5)), "1.23 ms");
+        assert_eq!(Metric::Cost.show(Estimate::within(1_234_567.0, 0.5, 0.5)), "1.2 ms");
     }
 
     /// The counts that change a metric.
