@@ -109,9 +109,9 @@ lint-text: # all of lint that needs no Rust compiler
 	for file in $(filter-out %.txt,$(wildcard tools/*)) casestudies/dictionary/fetch; do sh -n "$$file" || exit 1; done
 	bash -n .ci/run
 
-bench: build ## measure the cost of recording, side by side with heaptrack
+bench: build ## measure the cost of recording, side by side with heaptrack (BEFORE=FILE: and with another memtoll)
 	@tools/need $(BENCH_NEEDS)
-	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
+	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL) $(if $(BEFORE),--before $(BEFORE))
 
 bench-report: build ## measure reports of recordings with 10,000 processes, 20 million stack nodes, 100 million events (PROCESSES=500 NODES=1 EVENTS=5)
 	@tools/need $(BUILD_NEEDS) git

@@ -11,10 +11,8 @@ use memtoll_bench::programs::{Program, bench_programs, deep_loop};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::short::{self, Short};
 use memtoll_bench::{Common, or_exit};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Arguments {
@@ -28,6 +26,10 @@ struct Arguments {
     /// Leave heaptrack out
     #[arg(long)]
     without_heaptrack: bool,
+
+    /// Another memtoll, of before a change, measured in the same rounds
+    #[arg(long)]
+    before: Option<PathBuf>,
 
     #[command(subcommand)]
     inner: Option<Inner>,
@@ -55,7 +57,7 @@ struct Variant {
     usage: Vec<Usage>,
     target: Vec<Usage>,
     file_bytes: u64,
-    report_seconds: f64,
+    reports: Vec<Usage>,
 }
 
 struct Result {
@@ -64,6 +66,8 @@ struct Result {
     events: u64,
     plain: Vec<Usage>,
     memtoll: Variant,
+    /// By the memtoll of before a change.
+    before: Option<Variant>,
     /// Without asking the kernel for faults, switches and mappings.
     without_costs: Vec<Usage>,
     heaptrack_raw: Option<Variant>,
@@ -87,10 +91,19 @@ fn read_timed(file: &Path) -> std::result::Result<Usage, String> {
 
 /// The command under `memtoll record`, with all costs or only with calls.
 fn recorded(command: &CommandLine, arguments: &Arguments, costs: bool) -> CommandLine {
-    let (memtoll, file) = (arguments.common.memtoll.as_os_str(), arguments.common.folder.join("bench.memtoll"));
-    let front = [memtoll, "record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref(), file.as_os_str()];
-    let option: &[&std::ffi::OsStr] = if costs { &[] } else { &["--no-kernel".as_ref()] };
-    command.under(front.iter().chain(option).copied().chain(["--".as_ref()]))
+    let option: &[&OsStr] = if costs { &[] } else { &["--no-kernel".as_ref()] };
+    recorded_by(&arguments.common.memtoll, command, &recording(arguments), option)
+}
+
+/// The file that each recording replaces.
+fn recording(arguments: &Arguments) -> PathBuf {
+    arguments.common.folder.join("bench.memtoll")
+}
+
+fn recorded_by(memtoll: &Path, command: &CommandLine, file: &Path, options: &[&OsStr]) -> CommandLine {
+    let front =
+        [memtoll.as_os_str(), "record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref(), file.as_os_str()];
+    command.under(front.iter().chain(options).copied().chain(["--".as_ref()]))
 }
 
 /// The program with the most page faults: CPU time with all costs as multiples of that without them, and of the plain
@@ -140,42 +153,54 @@ fn bursts(arguments: &Arguments) -> std::result::Result<Vec<Burst>, String> {
 }
 
 fn measure(program: &Program, arguments: &Arguments) -> std::result::Result<Result, String> {
-    let folder = &arguments.common.folder;
-    let memtoll = arguments.common.memtoll.as_os_str();
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let file = folder.join("bench.memtoll");
-    let times = folder.join("times");
-    let record = |command: &CommandLine| recorded(command, arguments, true);
+    let (folder, file) = (&arguments.common.folder, recording(arguments));
     let mut result = Result {
         name: program.name,
         is_loop: program.is_loop,
         events: 0,
         plain: Vec::new(),
         memtoll: Variant::default(),
+        before: arguments.before.is_some().then(Variant::default),
         without_costs: Vec::new(),
         heaptrack_raw: (!arguments.without_heaptrack).then(Variant::default),
         heaptrack: (!arguments.without_heaptrack).then(Variant::default),
     };
     for _ in 0..arguments.rounds {
         result.plain.push(program.command.measure()?);
-        record(&program.command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()])).measure()?;
-        result.memtoll.target.push(read_timed(&times)?);
         result.without_costs.push(recorded(&program.command, arguments, false).measure()?);
-        result.memtoll.usage.push(record(&program.command).measure()?);
+        memtoll(program, &arguments.common.memtoll, &file, folder, &mut result.memtoll)?;
+        if let Some((variant, before)) = result.before.as_mut().zip(arguments.before.as_deref()) {
+            memtoll(program, before, &folder.join("before.memtoll"), folder, variant)?;
+        }
         for (variant, raw) in [(&mut result.heaptrack_raw, true), (&mut result.heaptrack, false)] {
             if let Some(variant) = variant {
                 heaptrack(program, folder, raw, variant)?;
             }
         }
     }
-    result.memtoll.file_bytes = std::fs::metadata(&file).map_or(0, |data| data.len());
-    let began = Instant::now();
-    CommandLine::new([memtoll, "report".as_ref(), file.as_os_str()]).measure()?;
-    result.memtoll.report_seconds = began.elapsed().as_secs_f64();
-    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()])
-        .json()?;
+    let report = [arguments.common.memtoll.as_os_str(), "report".as_ref(), "--format".as_ref(), "json".as_ref()];
+    let report = CommandLine::new(report.into_iter().chain([file.as_os_str()])).json()?;
     result.events = number(&report, "/totals/events");
     Ok(result)
+}
+
+/// One round of one memtoll: the program by itself inside a recording, a whole recording, its report.
+fn memtoll(
+    program: &Program,
+    by: &Path,
+    file: &Path,
+    folder: &Path,
+    variant: &mut Variant,
+) -> std::result::Result<(), String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let times = folder.join("times");
+    let timed = program.command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()]);
+    recorded_by(by, &timed, file, &[]).measure()?;
+    variant.target.push(read_timed(&times)?);
+    variant.usage.push(recorded_by(by, &program.command, file, &[]).measure()?);
+    variant.file_bytes = std::fs::metadata(file).map_or(0, |data| data.len());
+    variant.reports.push(CommandLine::new([by.as_os_str(), "report".as_ref(), file.as_os_str()]).measure()?);
+    Ok(())
 }
 
 fn heaptrack(program: &Program, folder: &Path, raw: bool, variant: &mut Variant) -> std::result::Result<(), String> {
@@ -198,11 +223,10 @@ fn heaptrack(program: &Program, folder: &Path, raw: bool, variant: &mut Variant)
     variant.usage.push(limited.measure()?);
     let Some(made) = found(folder).into_iter().next() else { return Err("heaptrack wrote no file".to_owned()) };
     variant.file_bytes = std::fs::metadata(&made).map_or(0, |data| data.len());
-    if !raw && variant.report_seconds == 0.0 {
-        let began = Instant::now();
-        let printed = Command::new("heaptrack_print").arg("-f").arg(&made).stdout(std::process::Stdio::null()).status();
-        printed.map_err(|error| format!("cannot run heaptrack_print: {error}"))?;
-        variant.report_seconds = began.elapsed().as_secs_f64();
+    if !raw {
+        variant
+            .reports
+            .push(CommandLine::new(["heaptrack_print".as_ref(), "-f".as_ref(), made.as_os_str()]).measure()?);
     }
     Ok(())
 }
@@ -224,7 +248,9 @@ fn row(table: &mut Table, result: &Result, name: &str, variant: &Variant) {
     };
     let mib = |usage: &[Usage]| median(usage.iter().map(|usage| usage.peak_rss as f64 / 1048576.0));
     let rss = if variant.target.is_empty() { &variant.usage } else { &variant.target };
-    let report = if variant.report_seconds > 0.0 { format!("{:.2}", variant.report_seconds) } else { String::new() };
+    let reports = &variant.reports;
+    let report = median(reports.iter().map(|usage| usage.wall));
+    let report = if report.is_nan() { String::new() } else { format!("{report:.2} ({:.0})", mib(reports)) };
     table.add_row([
         result.name.to_owned(),
         name.to_owned(),
@@ -346,7 +372,7 @@ fn main() {
             "whole ns/event",
             "B/event",
             "peak MiB (plain)",
-            "report s",
+            "report s (MiB)",
         ]
         .map(Cell::new),
     );
@@ -355,7 +381,9 @@ fn main() {
         eprintln!("measuring {} …", program.name);
         let result = or_exit(measure(program, &arguments));
         row(&mut table, &result, "memtoll", &result.memtoll);
-        for (name, variant) in [("heaptrack --raw", &result.heaptrack_raw), ("heaptrack", &result.heaptrack)] {
+        let others =
+            [("before", &result.before), ("heaptrack --raw", &result.heaptrack_raw), ("heaptrack", &result.heaptrack)];
+        for (name, variant) in others {
             if let Some(variant) = variant {
                 row(&mut table, &result, name, variant);
             }
