@@ -35,9 +35,9 @@ TEST_F(Walk, CodeWithoutRulesAtTheBeginningOfTheStackIsItsEntry) {
     const uintptr_t own_end = Walker::stack_end();
     for (const auto& [above, expected] : {std::pair{0u, wire::kRootComplete}, std::pair{8u, wire::kRootComplete},
                                           std::pair{16u, wire::kRootNoRule}}) {
-        walker_.cache.set_stack_end(own_end);
+        walker_.cache.set_stack_end({own_end, sizeof(uintptr_t)});
         code();
-        walker_.cache.set_stack_end(stack_pointer_at_call + above);
+        walker_.cache.set_stack_end({stack_pointer_at_call + above, sizeof(uintptr_t)});
         uint32_t root;
         EXPECT_EQ(walker_.path(code(), root).size(), 1u);
         EXPECT_EQ(root, uint32_t{expected}) << above << " bytes above";

@@ -91,7 +91,7 @@ TEST_F(Walk, DataMayBecomeCode) {
     mprotect(code.page, code.bytes, PROT_READ);
     expect_whole(walker_, run_below(stack.top()), "not yet code");
     mprotect(code.page, code.bytes, PROT_READ | PROT_EXEC);
-    walker_.cache.set_stack_end(Walker::stack_end() - 8); // forgets the last stack
+    walker_.cache.set_stack_end({Walker::stack_end() - 8, sizeof(uintptr_t)}); // forgets the last stack
     uint32_t root;
     EXPECT_EQ(walker_.path(run_below(stack.top()), root).size(), 3u);
     EXPECT_EQ(root, uint32_t{wire::kRootNoRule});

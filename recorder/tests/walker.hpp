@@ -15,7 +15,7 @@ struct Walker {
         tree.start(nodes.data(), &count, static_cast<uint32_t>(nodes.size()), false);
         cache.memory = memory;
         cache.start(&tree, depth_limit, [](void*, uint16_t, const Module&) {}, nullptr, [](size_t) { return true; });
-        cache.set_stack_end(stack_end());
+        cache.set_stack_end({stack_end(), sizeof(uintptr_t)});
         bytes = StackCache::memory_bytes(depth_limit);
     }
     ~Walker() {

@@ -29,6 +29,8 @@ pub struct Processor {
     pub architecture: Architecture,
     /// Where programs look for glibc's loader.
     pub loader: &'static str,
+    /// Where programs look for musl's loader, which is the C library, too.
+    pub musl_loader: &'static str,
     /// Debian's folder for its libraries, below `/usr/lib`.
     pub library_folder: &'static str,
     /// How the names of Valgrind's programs end.
@@ -98,7 +100,12 @@ pub fn of(architecture: Architecture) -> Option<&'static Processor> {
 impl Processor {
     /// The file name of glibc's loader.
     pub fn loader_name(&self) -> &'static str {
-        self.loader.rsplit('/').next().unwrap_or_default()
+        file_name(self.loader)
+    }
+
+    /// The file name of musl's loader.
+    pub fn musl_loader_name(&self) -> &'static str {
+        file_name(self.musl_loader)
     }
 
     /// The folders in which distributions keep its libraries, and the user their own.
@@ -112,6 +119,10 @@ impl Processor {
             format!("/lib/{folder}"),
         ]
     }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub const PROCESSOR: Processor = Processor {
     elf_machine: EM_X86_64,
     architecture: Architecture::X86_64,
     loader: "/lib64/ld-linux-x86-64.so.2",
+    musl_loader: "/lib/ld-musl-x86_64.so.1",
     library_folder: "x86_64-linux-gnu",
     valgrind: "-amd64-linux",
     description: Description {

@@ -113,10 +113,13 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
         }
         let loader = segment.data(LittleEndian, start).unwrap_or_default();
         let loader = String::from_utf8_lossy(loader).trim_end_matches('\0').to_owned();
-        if !loader.is_empty() && Path::new(&loader).file_name() != Some(HERE.loader_name().as_ref()) {
+        let loader = Path::new(&loader);
+        let is_musls = loader.file_name() == Some(HERE.musl_loader_name().as_ref());
+        if !is_musls && loader.file_name().is_some_and(|name| name != HERE.loader_name()) {
             return Verdict::Disturbed(format!(
-                "{} is loaded by {loader}, not by glibc's loader: another C library, which memtoll does not record",
-                path.display()
+                "{} is loaded by {}, not by the loader of glibc or musl: another C library, which memtoll does not record",
+                path.display(),
+                loader.display()
             ));
         }
         if let Some(library) =
@@ -127,7 +130,10 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
                 path.display()
             ));
         }
-        return match c_library::too_old(Path::new(&loader), recorder) {
+        if is_musls {
+            return Verdict::Recordable; // musl's symbols have no versions
+        }
+        return match c_library::too_old(loader, recorder) {
             Some(old) => Verdict::Disturbed(format!(
                 "{} runs with {}, an old C library: it lacks {}, which memtoll's recorder needs; use a newer one",
                 path.display(),

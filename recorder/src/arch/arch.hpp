@@ -22,7 +22,8 @@
 //                             it would say, and none for other code. Whether an address is code's is asked, as it may be none
 //   Registers, capture_registers()
 //                             the registers that calls preserve, at the point of use
-//   kElfMachine, kLoader      whose programs the recorder can go along with: e_machine, and the name of glibc's loader
+//   kElfMachine               whose programs the recorder can go along with: e_machine
+//   kGlibcLoader, kMuslLoader and the names of the loaders of the C libraries
 //   is_jump_slot(), is_pointer()
 //                             relocations of a function's address: one that may be bound late, and any
 //

@@ -89,7 +89,7 @@ bool is_named(const char* path, const char* name) {
 int patch_file(dl_phdr_info* info, size_t, void*) {
     if (is_in_file(*info, reinterpret_cast<uintptr_t>(&patch_file))) return 0;
     // The loader calls the recorder's allocation functions through pointers of its own, which stay as they are.
-    if (info->dlpi_name && is_named(info->dlpi_name, arch::kLoader)) return 0;
+    if (info->dlpi_name && is_named(info->dlpi_name, arch::kGlibcLoader)) return 0;
     if (info->dlpi_name && strncmp(info->dlpi_name, "linux-vdso", 10) == 0) return 0;
     Dynamic dynamic;
     if (!read_dynamic(*info, dynamic)) return 0;

@@ -9,6 +9,9 @@
 
 #include <cstdlib>
 
+// What atexit calls, in every C library.
+extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
+
 using namespace memtoll;
 
 namespace {
@@ -35,6 +38,13 @@ void record_exit(int status, void*) {
     say_last_words(scope);
 }
 
+void record_exit_without_status(void*) {
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) return;
+    scope.no_call();
+    say_last_words(scope);
+}
+
 // Whether the calling process is the one that is recorded: not a child on its parent's memory, between vfork and exec, and not
 // a forked one that has made no call yet.
 bool is_recorded_process() {
@@ -54,7 +64,14 @@ bool is_recorded_process() {
 
 } // namespace
 
-void memtoll::expect_end() { on_exit(record_exit, nullptr); }
+void memtoll::expect_end() {
+    // musl has no on_exit.
+    using OnExit = int(void (*)(int, void*), void*);
+    if (auto* const on_exit = reinterpret_cast<OnExit*>(find_symbol("on_exit", Where::kAnywhere)))
+        on_exit(record_exit, nullptr);
+    else
+        __cxa_atexit(record_exit_without_status, nullptr, nullptr);
+}
 
 MEMTOLL_HOOK void _exit(int status) {
     need_next();

@@ -114,8 +114,9 @@ Reason inspect_elf(File& file, const Elf64_Ehdr& header) {
         char loader[64] = {};
         const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
         file.read(segment.p_offset, loader, bytes);
-        const char* name = strrchr(loader, '/');
-        if (strcmp(name ? name + 1 : loader, arch::kLoader) != 0) return Reason::kForeignLibc;
+        const char* slash = strrchr(loader, '/');
+        const char* name = slash ? slash + 1 : loader;
+        if (strcmp(name, arch::kGlibcLoader) != 0 && strcmp(name, arch::kMuslLoader) != 0) return Reason::kForeignLibc;
         reason = Reason::kRecordable;
     }
     return reason;

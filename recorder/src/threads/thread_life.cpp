@@ -3,12 +3,11 @@
 #include "../dynamic_section.hpp"
 #include "../kernel.hpp"
 #include "../resource_usage.hpp"
+#include "stack_end.hpp"
 #include "state_pool.hpp"
 #include "thread_id.hpp"
 
 #include <pthread.h>
-
-extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
 
 namespace memtoll {
 namespace {
@@ -25,15 +24,6 @@ int (*set_specific)(pthread_key_t, const void*) = nullptr;
 
 pthread_key_t exit_key;
 std::atomic<bool> has_exit_key{false};
-
-uintptr_t stack_end_of_this_thread(uintptr_t stack_pointer) {
-    // A thread's control block lies at the end of its stack; the main thread's lies elsewhere, below its stack.
-    const auto self = static_cast<uintptr_t>(pthread_self());
-    const auto main_end = reinterpret_cast<uintptr_t>(__libc_stack_end);
-    const bool below_self = stack_pointer < self;
-    const bool below_main_end = stack_pointer < main_end;
-    return below_self && (!below_main_end || self < main_end) ? self : main_end;
-}
 
 void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;

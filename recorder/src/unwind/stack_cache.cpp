@@ -38,7 +38,7 @@ void StackCache::start(StackTree* tree, uint32_t depth_limit, AnnounceModule ann
     prediction_.start(pieces.take<char>(Prediction::kMemoryBytes), take);
 }
 
-void StackCache::set_stack_end(uintptr_t stack_end) {
+void StackCache::set_stack_end(StackEnd stack_end) {
     if (!memory_.set_end(stack_end)) return; // the C library reuses stacks: what is known about this one still holds
     last_.forget();
     prediction_.clear();

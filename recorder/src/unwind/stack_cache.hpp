@@ -24,7 +24,7 @@ public:
 
     // The thread that the cache serves has changed, and with it the stack. `stack_end`: an address at or above the
     // thread's first frame, on the same mapping. For the main thread: where the kernel had it begin.
-    void set_stack_end(uintptr_t stack_end);
+    void set_stack_end(StackEnd stack_end);
 
     // Code was unloaded: nothing that is remembered about addresses holds any longer.
     void forget_code();

@@ -43,13 +43,13 @@ Reach StackMemory::reach_elsewhere(uintptr_t word, const Lead& lead) const {
     return kernel::readable(word) ? Reach::kReadable : Reach::kUnreadable;
 }
 
-// The process's entry in the loader is code without a rule on glibc: it calls the constructors of libraries, and is known by
-// its stack pointer, which stands at the very beginning of the stack.
+// The C library's code that starts a process or a thread may be without a rule: it is known by its place at the beginning of
+// the stack.
 //
 // On a stack of another making, such code in a file is where a fiber begins: libraries of fibers write it in assembly. Nothing is
 // known above it. On the thread's own stack, and of code that a program generates, it is in the midst of calls.
 uint32_t StackMemory::root_without_rule(uintptr_t stack_pointer, bool in_file) const {
-    if (end_ - stack_pointer < 2 * sizeof(uintptr_t)) return wire::kRootComplete;
+    if (end_ - stack_pointer <= first_frames_) return wire::kRootComplete;
     const uintptr_t word = stack_pointer - sizeof(uintptr_t), last = end_ - sizeof(uintptr_t);
     if (!in_file || is_own(word) || is_near_own(last, word) || kernel::silent.load(std::memory_order_relaxed)) return wire::kRootNoRule;
     return stack_mappings::is_past(last, word, word) ? wire::kRootComplete : wire::kRootNoRule;

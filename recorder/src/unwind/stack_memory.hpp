@@ -23,14 +23,22 @@ struct Lead {
     uintptr_t base;       // the register's value that the word's address was computed from
 };
 
+// Where a thread's stack begins, at its high end.
+struct StackEnd {
+    // At or above the thread's first frame, on the same mapping. For the main thread: where the kernel had it begin.
+    uintptr_t address = 0;
+    // Code without rules whose frame ends at most this far below is the C library's, and starts the thread.
+    uint32_t first_frames = 0;
+};
+
 class StackMemory {
 public:
-    // Another thread's stack. `end`: an address at or above the thread's first frame, on the same mapping. For the main
-    // thread: where the kernel had it begin. False if it is the one that was known already.
-    bool set_end(uintptr_t end) {
-        if (end == end_) return false;
+    // Another thread's stack. False if it is the one that was known already.
+    bool set_end(StackEnd end) {
+        if (end.address == end_) return false;
         *this = StackMemory{};
-        end_ = end;
+        end_ = end.address;
+        first_frames_ = end.first_frames;
         return true;
     }
 
@@ -58,6 +66,7 @@ private:
     uintptr_t low_ = 0;
     uintptr_t bytes_ = 0; // 0 until the thread's own stack is known
     uintptr_t end_ = 0;
+    uintptr_t first_frames_ = 0;
 };
 
 } // namespace memtoll::unwind

@@ -36,7 +36,8 @@ inline uint64_t valgrind_depth() {
 
 // -- programs and libraries ------------------------------------------------------------------------------------------
 inline constexpr uint16_t kElfMachine = EM_X86_64;
-inline constexpr char kLoader[] = "ld-linux-x86-64.so.2";
+inline constexpr char kGlibcLoader[] = "ld-linux-x86-64.so.2";
+inline constexpr char kMuslLoader[] = "ld-musl-x86_64.so.1"; // it is the C library, too
 
 inline bool is_jump_slot(uint64_t relocation) { return relocation == R_X86_64_JUMP_SLOT; }
 inline bool is_pointer(uint64_t relocation) {
