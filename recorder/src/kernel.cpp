@@ -6,12 +6,20 @@
 
 namespace memtoll::kernel {
 
+namespace {
+
+long read_own_memory(void* to, uintptr_t from, size_t bytes) {
+    iovec there{to, bytes}, here{reinterpret_cast<void*>(from), bytes};
+    return call(SYS_process_vm_readv, process_id(), reinterpret_cast<long>(&there), 1, reinterpret_cast<long>(&here), 1,
+                0);
+}
+
+} // namespace
+
 bool readable(uintptr_t address) {
     if (arch::valgrind_depth() > 0) { // it has a look at the call below, and complains of the nonsense
         char byte;
-        iovec to{&byte, sizeof byte}, from{reinterpret_cast<void*>(address), sizeof byte};
-        return call(SYS_process_vm_readv, process_id(), reinterpret_cast<long>(&to), 1, reinterpret_cast<long>(&from), 1,
-                    0) == sizeof byte;
+        return read_own_memory(&byte, address, sizeof byte) == sizeof byte;
     }
     // The kernel copies the signal set at `address` before it looks at the nonsensical `how`: EFAULT means it cannot be
     // read, EINVAL that it can. Nothing changes either way.
@@ -19,11 +27,14 @@ bool readable(uintptr_t address) {
     return call(SYS_rt_sigprocmask, kNonsense, static_cast<long>(address), 0, kSetBytes) == -kEinval;
 }
 
+size_t copy(void* to, uintptr_t from, size_t bytes) {
+    const long result = read_own_memory(to, from, bytes);
+    return failed(result) ? 0 : static_cast<size_t>(result);
+}
+
 uint64_t word_at(uintptr_t address) {
     uint64_t word = 0;
-    iovec to{&word, sizeof word}, from{reinterpret_cast<void*>(address), sizeof word};
-    const long result = call(SYS_process_vm_readv, process_id(), reinterpret_cast<long>(&to), 1,
-                             reinterpret_cast<long>(&from), 1, 0);
+    const long result = read_own_memory(&word, address, sizeof word);
     if (!failed(result)) return word;
     // Some containers forbid it: then there is a small chance that the memory is gone right after the question.
     constexpr long kEfault = -14;

@@ -92,6 +92,9 @@ ResidentSet resident_set();
 
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);
+// Copies memory of the process that may be gone. How many bytes: fewer where the rest cannot be read, 0 where the kernel may not
+// be asked.
+size_t copy(void* to, uintptr_t from, size_t bytes);
 
 // The word at `address`, which another thread may be about to unmap; 0 if it cannot be read.
 uint64_t word_at(uintptr_t address);

@@ -89,10 +89,12 @@ Rule compress(const Row& row, uintptr_t address) {
     Rule hard;
     hard.cfa = Rule::kEveryRegister;
     hard.signal_frame = row.signal_frame;
+    hard.read_from_code = row.read_from_code;
     if (!compress_register(row.registers[arch::kReturnAddress], address, rule.return_address, rule.return_offset))
         return hard;
     if (rule.return_address == Rule::kUnchanged) return hard;
     rule.signal_frame = row.signal_frame;
+    rule.read_from_code = row.read_from_code;
     if (rule.return_address == Rule::kNoCaller) {
         rule.cfa = Rule::kStack;
         return rule;

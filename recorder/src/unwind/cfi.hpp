@@ -42,6 +42,7 @@ struct RegisterRule {
 struct Row {
     uint8_t cfa_register = 0;
     bool signal_frame = false;    // the caller was interrupted, it did not call
+    bool read_from_code = false;  // a guess (code_reading.hpp)
     int64_t cfa_offset = 0;
     uintptr_t cfa_expression = 0; // 0: the CFA is cfa_register + cfa_offset
     RegisterRule registers[arch::kRegisterCount];
@@ -85,7 +86,8 @@ struct Rule {
     Cfa cfa = kNoRule;
     Saved frame_pointer = kUnchanged;
     Saved return_address = kSavedAtCfa;
-    bool signal_frame = false;
+    bool signal_frame : 1 = false;
+    bool read_from_code : 1 = false;
 };
 static_assert(sizeof(Rule) == 16);
 

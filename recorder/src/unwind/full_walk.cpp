@@ -51,6 +51,10 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
         context.last = Reach::kReadable;
         const bool applied = apply(*row, registers, read, &context);
         if (!applied && context.last == Reach::kPastStack) return walk;
+        if (row->read_from_code && !(applied && follows_call(arch::code_address(address)))) {
+            walk.root = memory.root_without_rule(before, module != kNoModule);
+            return walk;
+        }
         if (!applied || (!row->signal_frame && stack_pointer < before)) {
             walk.root = wire::kRootBadFrame;
             return walk;

@@ -12,10 +12,11 @@ constexpr uint32_t kMost = 16384;
 
 } // namespace
 
-size_t RuleCache::memory_bytes() { return Pieces::bytes<CfiScratch>(1) + Pieces::bytes<Entry>(kMost); }
+size_t RuleCache::memory_bytes() { return Pieces::bytes<CfiScratch>(1) + Pieces::bytes<CodeReader>(1) + Pieces::bytes<Entry>(kMost); }
 
 void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner, Take take) {
     scratch_ = memory.take<CfiScratch>(1);
+    reader_ = memory.take<CodeReader>(1);
     entries_ = memory.take<Entry>(kMost);
     mask_ = kFirst - 1;
     announce_ = announce;
@@ -45,7 +46,10 @@ const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
     const bool has_tables = number != kNoModule && module.cfi.eh_frame_hdr != 0;
     if (has_tables && find_row_of_call(module.cfi, address)) return &scratch_->row;
     const arch::Instructions known = arch::signal_return(address, [&] { return !is_data(address); });
-    return known.count != 0 && make_signal_row(known, *scratch_) ? &scratch_->row : nullptr;
+    if (known.count != 0) return make_signal_row(known, *scratch_) ? &scratch_->row : nullptr;
+    if (is_data(address)) return nullptr;
+    const bool after_call = follows_call(address + 1);
+    return reader_->read(after_call ? address + 1 : address, after_call, scratch_->row) ? &scratch_->row : nullptr;
 }
 
 const RuleCache::Entry& RuleCache::read(uintptr_t address) {

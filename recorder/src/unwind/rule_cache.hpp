@@ -4,6 +4,7 @@
 #include "../modules.hpp"
 #include "cfi.hpp"
 #include "code_ranges.hpp"
+#include "code_reading.hpp"
 #include "prediction.hpp"
 
 namespace memtoll::unwind {
@@ -63,6 +64,7 @@ private:
     uint32_t misses_at_growth_ = 0;
     CfiScratch* scratch_ = nullptr;
     CodeRanges code_;
+    CodeReader* reader_ = nullptr;
     AnnounceModule announce_ = nullptr;
     void* owner_ = nullptr;
     Take take_ = nullptr;

@@ -68,6 +68,12 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
     return innermost.place.node;
 }
 
+// Whether what was read from code without tables is to be believed.
+bool StackCache::leads_to_call(const Rule& rule, Position at) const {
+    WordsRead read;
+    return step(rule, memory_, at, read) == Stepped::kToCaller && follows_call(arch::code_address(at.return_address));
+}
+
 // Goes outwards until it meets a frame of the image that stands as it was, or the end of the stack.
 inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& caller) {
     Walk walk;
@@ -93,7 +99,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
                  {},
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
-        if (rule.cfa <= Rule::kNotCode) {
+        if (rule.cfa <= Rule::kNotCode || (rule.read_from_code && !leads_to_call(rule, at))) {
             // Above a stack that was made by hand there may be anything. On the thread's own stack, an address that cannot be
             // one is a sign that the walk went astray, and where a signal struck, the program did.
             const bool ends_before =

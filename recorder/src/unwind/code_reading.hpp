@@ -1,0 +1,65 @@
+// The row of a call in code that has no unwind tables, read from the code itself.
+//
+// Functions leave the stack pointer where it was at their beginning. So the instructions from the call to a return tell how far
+// the return address lies, and where the registers were saved that the function takes back before it returns.
+//
+// What follows a call that never returns is another function, and a return there no way out. It is told by its distance: the ABI
+// wants the stack pointer to be a multiple of 16 at each call, which puts the return address 8 bytes beside one. Of the others,
+// most ways decide.
+//
+// Such a row is a good guess: a walk believes it only if it leads to an address behind a call.
+#pragma once
+
+#include "../arch/instructions.hpp"
+#include "cfi.hpp"
+
+namespace memtoll::unwind {
+
+// Whether a call can return to `address`.
+bool follows_call(uintptr_t address);
+
+class CodeReader {
+public:
+    // The row of the instruction at `address`: where a call returns to (`after_call`), or a signal struck. False if none is found.
+    bool read(uintptr_t address, bool after_call, Row& row);
+
+private:
+    // Where the stack pointer stands, from a register's value at `address`, and what has been taken back so far.
+    struct Way {
+        uintptr_t at = 0;
+        bool from_frame = false; // the frame pointer's value, not the stack pointer's
+        uint16_t restored = 0;   // registers, a bit each
+        int64_t offset = 0;
+        int32_t saved[arch::kRegisterCount] = {};
+    };
+    struct Found {
+        Way way;
+        unsigned ways = 0;
+    };
+
+    void follow();
+    arch::Instruction instruction_at(uintptr_t address);
+    void arrive();
+    bool is_new(uintptr_t target);
+    void restore(unsigned reg, int64_t offset);
+
+    static constexpr unsigned kMostSteps = 4096;
+    static constexpr unsigned kMostBranches = 64;
+    static constexpr unsigned kMostFound = 8;
+    static constexpr unsigned kSeen = 512;
+
+    Way way_;
+    Way branches_[kMostBranches]; // still to be taken
+    unsigned branch_count_ = 0;
+    Found found_[kMostFound];
+    unsigned found_count_ = 0;
+    uint32_t seen_[kSeen]; // branches taken, by their distance from the first instruction
+    uintptr_t begin_ = 0;
+    bool is_aligned_ = false; // the stack pointer at begin_
+    unsigned steps_ = 0;
+    uint8_t window_[512]; // code, copied
+    uintptr_t window_at_ = 0;
+    size_t window_bytes_ = 0;
+};
+
+} // namespace memtoll::unwind
