@@ -2,6 +2,7 @@
 
 use memtoll_model::{Image, Recording};
 use memtoll_tally::Threads;
+use memtoll_text::shell;
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Thread;
 use memtoll_trace::path::last_part;
@@ -105,7 +106,7 @@ pub fn title(image: &Image) -> Option<&str> {
 
 /// The command line, and the title beside it.
 pub fn command(image: &Image) -> String {
-    let command = image.about.command.join(" ");
+    let command = shell::line(&image.about.command);
     match title(image) {
         Some(title) => format!("{command} (title: {title})"),
         None => command,

@@ -3,6 +3,7 @@
 
 use crate::limit::Limit;
 use crate::metric::{Kind, Metric, by_key};
+use memtoll_text::shell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -83,7 +84,7 @@ pub struct Entry {
 /// The command that writes a budget where there is none.
 fn first_budget(error: &std::io::Error, file: &str) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => format!("; write one with: memtoll budget RECORDING -o {file}"),
+        std::io::ErrorKind::NotFound => format!("; write one with: memtoll budget RECORDING -o {}", shell::word(file)),
         _ => String::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! The tests of a test program: how frameworks list them, and how one of them is run alone.
 
+use memtoll_text::shell;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -155,8 +156,8 @@ enum Ends {
 /// What a command prints with some more arguments.
 fn ask(words: &[OsString], more: &[&str], ends: Ends) -> Result<String, NotListed> {
     let shown = || {
-        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
-        words.chain(more.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>().join(" ")
+        let words = words.iter().map(|word| word.to_string_lossy());
+        shell::line(&words.chain(more.iter().map(|word| (*word).into())).collect::<Vec<_>>())
     };
     let (program, arguments) = words.split_first().ok_or(NotListed::Nothing)?;
     let output = Command::new(program).args(arguments).args(more).stdin(Stdio::null()).output();

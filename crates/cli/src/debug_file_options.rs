@@ -5,6 +5,7 @@ use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_debuginfod::{Client, Progress, Settings};
 use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Wish, is_debug_file};
+use memtoll_text::shell;
 use std::path::{Path, PathBuf};
 
 /// Options of all commands that show names.
@@ -28,7 +29,7 @@ impl NameArguments {
             exit::say(format!(
                 "found names for {}; to keep them in the recording: memtoll symbolize {}",
                 listed(found),
-                path.display()
+                shell::file(path)
             ));
         }
         Ok(recording)

@@ -8,6 +8,7 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_text::shell;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
@@ -116,7 +117,7 @@ impl Export for Dhat {
             tu: "ns",
             mtu: "ms",
             tuth: SHORT_NS,
-            cmd: answer.about.command.join(" "),
+            cmd: shell::line(&answer.about.command),
             pid: samples.recording.images.first().map_or(0, |image| image.about.pid),
             tg: tariff.ns(peak_time as f64) as u64,
             te: end,

@@ -20,6 +20,7 @@ use memtoll_model::{Recording, StackId};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_text::format::Unit;
+use memtoll_text::shell;
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::path::last_part;
@@ -320,7 +321,7 @@ impl Writer<'_, '_> {
             "startTime": started.saturating_sub(from) as f64 / 1e6,
             "processType": 0,
             "product": about.command.first().map_or("", |program| last_part(program)),
-            "arguments": about.command.join(" "),
+            "arguments": shell::line(&about.command),
             "importedFrom": concat!("memtoll ", env!("CARGO_PKG_VERSION")),
             "stackwalk": 1,
             "version": 36,

@@ -15,6 +15,7 @@ use memtoll_model::StackId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_tally::Selection;
+use memtoll_text::shell;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
@@ -152,7 +153,7 @@ impl<'r, W: Write> File<'r, W> {
     fn head(&mut self, answer: &Answer, index: usize) {
         self.line(b'v', &VERSION);
         let recording = answer.basis.recording;
-        let command = recording.images[index].about.command.join(" ");
+        let command = shell::line(&recording.images[index].about.command);
         self.lines.extend_from_slice(format!("X {}\n", one_line(&command)).as_bytes());
         let machine = &recording.about.machine;
         let page = u64::from(machine.page.max(1));

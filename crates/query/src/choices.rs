@@ -6,6 +6,7 @@ use crate::query::List;
 use memtoll_analysis::names;
 use memtoll_analysis::thread_filter::{Runners, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
+use memtoll_text::shell;
 use memtoll_trace::meta::{Exit, MarkKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ pub struct Process<'a> {
 impl Process<'_> {
     /// The command line, and the title beside it.
     pub fn shown_command(&self) -> String {
-        let command = self.command.join(" ");
+        let command = shell::line(&self.command);
         self.title.map_or(command.clone(), |title| format!("{command} (title: {title})"))
     }
 }

@@ -11,6 +11,7 @@ use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
 use crate::{exit_descriptor, proc_files, rank};
+use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
@@ -117,7 +118,7 @@ impl Listener {
     fn welcome(&self, peer: BorrowedFd<'_>) {
         let Err(error) = self.try_to_welcome(peer) else { return };
         let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
-        let process = format!("process {pid} ({})", proc_files::command(pid as u32).join(" "));
+        let process = format!("process {pid} ({})", shell::line(&proc_files::command(pid as u32)));
         let error = match Errno::from_io_error(&error) {
             Some(Errno::PIPE | Errno::CONNRESET) if !proc_files::exists(pid as u32) => {
                 return; // it ended meanwhile, before its first call
@@ -226,7 +227,8 @@ impl Listener {
             rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
-        let recorded = Recorded { command: identity.command.join(" "), arena: arena.clone(), signals: signals.clone() };
+        let recorded =
+            Recorded { command: shell::line(&identity.command), arena: arena.clone(), signals: signals.clone() };
         run.roster.began(Active { image, pid, about: recorded });
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description, process);

@@ -14,6 +14,7 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
 use memtoll_trace::meta::Clock;
@@ -24,7 +25,7 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     let about = &recording.about;
     let mut text = String::new();
     let command =
-        wrap::shorten(&visible(&about.command.join(" ")), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+        wrap::shorten(&visible(&shell::line(&about.command)), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
     let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));

@@ -17,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::By;
 use memtoll_model::Recording;
 use memtoll_query::Span;
+use memtoll_text::shell;
 use memtoll_text::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -312,7 +313,7 @@ fn header(shown: &Shown, pane: &mut Pane) {
     let name = format!("memtoll  {}", shown.file);
     pane.put(0, 0, columns, &fit(&name, columns), BOLD);
     let x = width(&name) + 2;
-    let command = visible(&shown.recording.about.command.join(" "));
+    let command = visible(&shell::line(&shown.recording.about.command));
     pane.put(x, 0, columns, &fit(&command, columns.saturating_sub(x)), SOFT);
 }
 

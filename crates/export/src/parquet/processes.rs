@@ -13,6 +13,7 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Image;
 use memtoll_query::{Details, Figures};
 use memtoll_tally::{Selection, Split};
+use memtoll_text::shell;
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::Exit;
 use parquet::data_type::ByteArray;
@@ -48,7 +49,7 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
             process: names::program(image).to_owned(),
             pid: told.pid,
             parent_pid: told.parent,
-            command: told.command.join(" "),
+            command: shell::line(&told.command),
             title: told.title.clone(),
             executable: image.about.executable.clone(),
             is_forked: told.forked,

@@ -6,6 +6,7 @@ use crate::section::{FAINT, title};
 use memtoll_analysis::diff::Run;
 use memtoll_query::comparison::Comparison;
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_text::table::Table;
 use memtoll_text::visible;
 use memtoll_text::wrap;
@@ -45,7 +46,7 @@ fn about(run: &Run) -> String {
     let about = &run.recording.about;
     let lasted = format::seconds(about.clock.seconds(run.recording.ended()));
     let (file, date) = (run.recording.path().display(), format::date(about.started));
-    format!("{file}, {date}, {lasted}: {}", visible(&about.command.join(" ")))
+    format!("{file}, {date}, {lasted}: {}", visible(&shell::line(&about.command)))
 }
 
 fn room(width: Option<usize>) -> usize {

@@ -6,6 +6,7 @@ use crate::draw::{Pane, paragraph};
 use crate::keys::Action;
 use crate::scrolled_rows::Scroll;
 use memtoll_text::format;
+use memtoll_text::shell;
 use ratatui::text::Line;
 
 /// What was recorded.
@@ -22,7 +23,7 @@ impl RecordingView {
         let threads: usize = recording.images.iter().map(|image| image.threads.len()).sum();
         let facts = [
             ("file      ", shown.file.to_owned()),
-            ("command   ", about.command.join(" ")),
+            ("command   ", shell::line(&about.command)),
             ("started   ", format!("{} UTC", about.started)),
             ("ran for   ", format::seconds(about.seconds)),
             ("machine   ", format!("{}, {} processors", about.machine.processor, about.machine.processors)),
