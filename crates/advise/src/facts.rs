@@ -1,7 +1,7 @@
 //! What rules look at, and what they say.
 
 use crate::byte_costs::Work;
-use crate::delayed_coalescing::Late;
+use crate::delayed_coalescing::DelayedWork;
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::program_work::OwnWork;
 use crate::range::Range;
@@ -34,7 +34,7 @@ pub struct Facts<'a> {
     /// Where the plain program works.
     pub own: OwnWork,
     /// What frees of small blocks leave to other calls.
-    pub late: Late,
+    pub delayed: DelayedWork,
     /// Wall time.
     pub wall: Wall,
     /// Statements about what could not be looked at.
@@ -63,7 +63,7 @@ impl<'a> Facts<'a> {
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let copy_byte = Work::copy_byte(&tariff).likely;
-        let late = Late::of(&sites, priced, &tariff, copy_byte);
+        let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
         let balance = Balance::of_all(recording, sums);
         Facts {
             recording,
@@ -74,7 +74,7 @@ impl<'a> Facts<'a> {
             tariff,
             sites,
             own: OwnWork::of(recording),
-            late,
+            delayed,
             notes,
             packages: Packages::of(&recording.frames),
             addresses: OnceCell::new(),

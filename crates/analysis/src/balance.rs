@@ -10,10 +10,10 @@ use crate::calibration::{self, Figure};
 use crate::costs::Costs;
 use crate::estimate::Estimate;
 use crate::priced::Priced;
-use crate::processor::{ProcessorTimes, Runner};
+use crate::processor::{ImageOrThread, ProcessorTimes};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
-use crate::uncharged_faults::{Beside, UnchargedFaults};
+use crate::uncharged_faults::{HeapAndOtherFaults, UnchargedFaults};
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
@@ -91,9 +91,9 @@ pub struct Balance {
 impl Balance {
     /// Of the whole recording, or of the part of it that was added up.
     pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
-        let mut beside = Beside::default();
+        let mut beside = HeapAndOtherFaults::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));
-        let some = (!sums.runners.are_all()).then(|| of_some(recording, sums));
+        let some = (!sums.thread_filter.are_all()).then(|| of_some(recording, sums));
         let whole = match &some {
             None => Whole {
                 recorder: &recording.recorder,
@@ -126,7 +126,7 @@ impl Balance {
         let (recorder, kernel) =
             image.end.as_ref().map_or((&nothing.0, &nothing.1), |end| (&end.recorder, &end.kernel));
         let whole = (!sums.is_part()).then_some(Whole { recorder, kernel, usage });
-        let runner = Runner { image: index, thread: None };
+        let runner = ImageOrThread { image: index, thread: None };
         let span = sums.processor.as_ref().and_then(|times| times.of(runner));
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
@@ -205,7 +205,13 @@ struct Whole<'a> {
 }
 
 /// `span`: CPU time of a span, units.
-fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
+fn of(
+    recording: &Recording,
+    total: &Priced,
+    beside: &HeapAndOtherFaults,
+    whole: Option<Whole>,
+    span: Option<u64>,
+) -> Balance {
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));

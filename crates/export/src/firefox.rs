@@ -109,7 +109,8 @@ fn profile(answer: &Answer) -> Value {
         sums.paid = sums.paid.wrapping_add(metric.value(&sample.metrics));
         sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes);
     }
-    let images: Vec<usize> = (0..recording.images.len()).filter(|at| answer.basis.runners.of(*at).is_some()).collect();
+    let images: Vec<usize> =
+        (0..recording.images.len()).filter(|at| answer.basis.thread_filter.of(*at).is_some()).collect();
     // Marks are shown, whether their thread allocated or not.
     for image in &images {
         for mark in &recording.images[*image].marks {

@@ -162,7 +162,7 @@ impl<'r, W: Write> File<'r, W> {
 
     fn events(&mut self, answer: &Answer<'r>, sums: &Sums, index: usize) -> Result<()> {
         let recording = answer.basis.recording;
-        let Some(threads) = sums.runners.of(index) else { return Ok(()) };
+        let Some(threads) = sums.thread_filter.of(index) else { return Ok(()) };
         let (image, selection) = (&recording.images[index], sums.selection);
         let from = if is_late(&selection) { selection.from } else { 0 };
         let ms = |time: u64| (recording.about.clock.seconds(time) * 1e3) as u64;

@@ -46,7 +46,9 @@ pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
 /// The intervals of an image, as long as it is there. What cannot be read was said when sums were made.
 pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -> Vec<Interval> {
     let (image, selection) = (&recording.images[index], sums.selection);
-    let (Some(threads), Ok(cells)) = (sums.runners.of(index), cells(recording, index, grid)) else { return Vec::new() };
+    let (Some(threads), Ok(cells)) = (sums.thread_filter.of(index), cells(recording, index, grid)) else {
+        return Vec::new();
+    };
     let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
     if image.about.began > grid.last() || ended < grid.start() {
         return Vec::new();

@@ -16,7 +16,7 @@ use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
@@ -142,7 +142,7 @@ pub struct Basis<'r> {
     /// The part of the time, and what else was selected.
     pub selection: Selection,
     /// The processes and threads that count.
-    pub runners: Runners,
+    pub thread_filter: ThreadFilter,
     /// What was added up; `None`: the view needs no sums.
     pub sums: Option<Sums>,
     /// How stacks are shown.

@@ -80,7 +80,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         basis: Basis {
             recording,
             selection: selected.selection,
-            runners: selected.runners.clone(),
+            thread_filter: selected.thread_filter.clone(),
             sums: None,
             view: selected.view.clone(),
             tariff,
@@ -89,22 +89,22 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
     let Selection { from, to, .. } = selected.selection;
     match &query.view {
         View::Lanes { intervals } => {
-            let found = lanes::lanes(recording, from, to, *intervals, &selected.runners);
+            let found = lanes::lanes(recording, from, to, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Lanes(Lanes::new(recording, found, &tariff));
         }
         View::Activity { intervals } => {
-            let found = timeline::timeline(recording, from, to, *intervals, &selected.runners);
+            let found = timeline::timeline(recording, from, to, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Activity(Activity::new(&found, &tariff));
         }
         View::Regions => {
-            let (found, damage) = regions::regions(recording, from, to, &selected.runners);
+            let (found, damage) = regions::regions(recording, from, to, &selected.thread_filter);
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.runners, *of)),
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }

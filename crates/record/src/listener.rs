@@ -4,7 +4,7 @@ use crate::arena::{Arena, Settings};
 use crate::exit_watcher::Ends;
 use crate::identity::Identity;
 use crate::image::Worker;
-use crate::job_threads::Crew;
+use crate::job_threads::JobThreads;
 use crate::private_directory::PrivateDirectory;
 use crate::recorded_images::Active;
 use crate::run::{Recorded, Run, Signals};
@@ -42,7 +42,7 @@ pub struct Listener {
     run: Arc<Run>,
     sockets: Vec<OwnedFd>,
     token: [u64; 2],
-    crew: Arc<Crew>,
+    job_threads: Arc<JobThreads>,
     ends: Arc<Ends>,
     /// Of all images so far: a child may be forked long after its parent is gone.
     identities: Mutex<FxHashMap<ImageNo, Arc<Identity>>>,
@@ -69,7 +69,7 @@ impl Listener {
             run,
             sockets,
             token: directory.token(),
-            crew: Arc::default(),
+            job_threads: Arc::default(),
             ends,
             identities: Mutex::default(),
         })
@@ -212,7 +212,7 @@ impl Listener {
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
-        let thread = self.crew.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
+        let thread = self.job_threads.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
         run.looks.begins(image, pid, arena.clone(), identity.clone());
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {

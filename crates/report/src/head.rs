@@ -270,13 +270,13 @@ fn s(number: u64) -> &'static str {
 fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
     /// More are only counted.
     const SHOWN: usize = 4;
-    if sums.runners.are_all() {
+    if sums.thread_filter.are_all() {
         return None;
     }
     let mut names = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         let process = format!("{} {}", names::program(image), image.about.pid);
-        match sums.runners.of(index) {
+        match sums.thread_filter.of(index) {
             None => {}
             Some(Threads::All) => names.push(format!("process {process}")),
             Some(threads) => {

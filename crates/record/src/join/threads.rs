@@ -1,7 +1,7 @@
 //! What is known of each thread: its last call and in which stage that is, whether it has the processor, and what happened
 //! since.
 
-use super::call_time::Bill;
+use super::call_time::CallTime;
 use super::fault_time::Observed;
 use super::heap_pages::Share;
 use super::sample::Sample;
@@ -210,7 +210,7 @@ pub struct Thread {
     /// The stage in which that is.
     pub stage: Stage,
     /// Of the last call that was more than a few stores: what is left of its time.
-    pub bill: Bill,
+    pub call_time: CallTime,
     /// Its calls were compared with what threads fell asleep before this one.
     pub compared: SleepNo,
     /// It makes no call any more.

@@ -1,7 +1,7 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
-use super::fork_inheritance::{Adopted, Patience};
+use super::fork_inheritance::{InheritedNodes, Patience};
 use super::image_facts::Facts;
 use crate::arena::Arena;
 use crate::join::Join;
@@ -46,7 +46,7 @@ impl Sink {
     }
 
     fn write_costs(&mut self) {
-        write_adopted(&self.run.output, self.facts.image, self.heirs.adopted());
+        write_inherited_nodes(&self.run.output, self.facts.image, self.inheritable.inherited_nodes());
         let costs = self.join.costs();
         for part in costs.chunks(MAX_COSTS) {
             part.iter().for_each(|cost| self.ledger.tally.cost(cost));
@@ -305,8 +305,15 @@ pub(super) fn write_in_parts<T>(
 }
 
 /// Writes what the ids of ancestors' nodes mean that are new.
-pub(super) fn write_adopted(output: &Output, image: ImageNo, adopted: &mut Adopted) {
-    write_in_parts(output, BlockKind::Inherited, image, adopted.fresh_nodes(), MAX_INHERITED, inherited::encode);
+pub(super) fn write_inherited_nodes(output: &Output, image: ImageNo, inherited_nodes: &mut InheritedNodes) {
+    write_in_parts(
+        output,
+        BlockKind::Inherited,
+        image,
+        inherited_nodes.fresh_nodes(),
+        MAX_INHERITED,
+        inherited::encode,
+    );
 }
 
 /// The code addresses at which costs were paid.
