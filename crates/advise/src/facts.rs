@@ -223,7 +223,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Of a site, with nothing said yet.
+    /// Of a site, still without texts.
     pub fn of(site: usize) -> Draft {
         Draft {
             site,

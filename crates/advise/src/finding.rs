@@ -244,7 +244,7 @@ pub struct Advice {
     pub bound: Saves,
     /// CPU time of the program, without the recorder, ns, as far as it is known.
     pub processor_ns: Option<f64>,
-    /// Wall time of the program at the most, ns: with the recorder, unless plain runs told.
+    /// Wall time of the program at the most, ns: with the recorder, unless plain runs measured it.
     pub wall_ns: f64,
     /// Bytes live at the peak.
     pub peak_bytes: u64,

@@ -1,7 +1,7 @@
 //! A finding as a change of the source, where that is mechanical: a unified diff for `git apply` or `patch -p1`.
 //!
 //! Source is read as text, without a compiler. So each change is one that holds whatever the rest of the code does, and
-//! what cannot be told from the text is refused, with the reason.
+//! what the text does not prove is refused, with the reason.
 //!
 //! * [`code`]: source text as statements and blocks
 //! * [`names`]: which object a statement is about, and where that is declared

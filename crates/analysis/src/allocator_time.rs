@@ -26,7 +26,7 @@ const HIDDEN: f64 = 0.33;
 /// the allocator takes longer. Of 22 programs, 12 % held 91 % of the recordings, 25 % held 98 %.
 const SAMPLES_ERR: f64 = 0.25;
 
-/// Stamps said between half and 31 times what the allocator took, in most programs up to three times.
+/// Stamps measured between half and 31 times what the allocator took, in most programs up to three times.
 const STAMPS_TOO_LARGE: f64 = 0.75;
 const STAMPS_TOO_SMALL: f64 = 0.5;
 

@@ -4,7 +4,7 @@
 //!
 //! The kernel counts processes as a whole. Of a part of a recording, a span of time or blocks of some size, there is no
 //! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
-//! time, told from when threads had the processor.
+//! time, from when threads had the processor.
 
 use crate::calibration::{self, Figure};
 use crate::costs::Costs;
@@ -131,7 +131,7 @@ impl Balance {
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
 
-    /// CPU time of the program without the recorder, ns: what plain runs told or, of one recorded run, what the kernel
+    /// CPU time of the program without the recorder, ns: what plain runs took or, of one recorded run, what the kernel
     /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
     pub fn program(&self) -> Option<Estimate> {
         let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));

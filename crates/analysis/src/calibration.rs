@@ -1,4 +1,4 @@
-//! What the program takes without the recorder, as plain runs of it told: means with their intervals.
+//! What the program takes without the recorder, measured by plain runs of it: means with their intervals.
 //!
 //! Means, not medians: those of the parts add up to that of the CPU time, exactly.
 
@@ -122,7 +122,7 @@ impl Spread {
         Spread::around(runs, mean, both(|spread| spread.standard_error), both(Spread::margin))
     }
 
-    /// As others write it; the interval of a single run is not known, and said to be all.
+    /// As others write it; the interval of a single run is not known, so it is everything.
     pub fn estimate(&self) -> Estimate {
         let (low, high) = (self.low.unwrap_or(0.0), self.high.unwrap_or(2.0 * self.mean));
         Estimate { value: self.mean, low, high }

@@ -140,7 +140,7 @@ pub struct Change {
     pub values: Values,
 }
 
-/// By what rows of different recordings are told to be the same: what the report calls them. Lines change with every
+/// What identifies a row in different recordings: its name in the report. Lines change with every
 /// edit and are not part of it; they tell call sites of the same name apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Identity {

@@ -133,7 +133,7 @@ impl What {
     }
 }
 
-/// Something worth saying. There is one for each line: what else is found at it is said with it.
+/// A finding. There is one for each line: what else is found there is a part of it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What.

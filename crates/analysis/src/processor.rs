@@ -1,4 +1,4 @@
-//! CPU time of threads between two times, told from when they lost the processor and got it back. The kernel itself
+//! CPU time of threads between two times, from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
 use crate::tariff::Tariff;

@@ -65,7 +65,7 @@ index! {
     TypeNo
 }
 
-/// What is said of each frame.
+/// Texts and properties of each frame.
 #[derive(Clone, Copy)]
 struct About {
     owner: Owner,
@@ -317,7 +317,7 @@ impl<'a> Stacks<'a> {
 
     /// What leads in a stack with frames that are shown; none other is one.
     fn own_leading(&mut self, node: StackId) -> Option<Leading> {
-        // Types that are told inside of the innermost frame that tells none for sure, and the frames that lead: innermost first.
+        // Types that frames inside of the innermost one without a type prove, and the frames that lead: innermost first.
         let (mut typed, mut leading): (Vec<FrameId>, Vec<FrameId>) = (Vec::new(), Vec::new());
         let (mut is_typed, mut is_led) = (false, false);
         self.each_frame(node, |frame, is_compiled| {

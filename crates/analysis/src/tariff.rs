@@ -113,7 +113,7 @@ pub fn waits(time: f64) -> Estimate {
 /// What the kernel's records that were lost may have been about.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
-    /// What the faults took of which they told, ns.
+    /// What the timed faults took, ns.
     faults: f64,
     /// Samples of where threads ran.
     running: u64,

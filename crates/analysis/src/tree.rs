@@ -2,7 +2,7 @@
 //!
 //! Sums are hundreds of bytes long, and there are millions of stacks of dozens of frames. So the sums of a stack are added
 //! once, to the branch at which it ends, and from there those of each branch once to its caller's ([`grow`]). Where only
-//! large branches are wanted, which ones these are is told by one number of each stack ([`Limit`]), and others are never made.
+//! large branches are wanted, one number of each stack decides which ones ([`Limit`]), and others are never made.
 
 mod callees;
 mod callers;

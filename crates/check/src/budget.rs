@@ -1,4 +1,4 @@
-//! The budget file. TOML, read by hand over its spans, so that each mistake is told with its line, what was found, and
+//! The budget file. TOML, read by hand over its spans, so that each mistake has its line, what was found, and
 //! what is known.
 
 use crate::limit::Limit;

@@ -34,7 +34,7 @@ pub struct Tested {
     pub taken: Option<Taken>,
     /// How it failed, if it did: its figures are those of the failure.
     pub failed: Option<String>,
-    /// Whether it said that it was skipped: then nothing is held against its limits.
+    /// Whether it reported that it was skipped: then nothing is held against its limits.
     pub skipped: bool,
     /// Its limits.
     pub limits: Vec<Judged>,

@@ -8,7 +8,7 @@ use crate::cache::{Cache, Known};
 use crate::http::{self, Error};
 use crate::settings::Settings;
 
-/// Is told how a download goes on.
+/// Receives the progress of a download.
 pub trait Progress {
     /// Bytes of the debug file of `name` that are here, and all of them if that is known.
     fn part(&mut self, name: &str, bytes: u64, all: Option<u64>);

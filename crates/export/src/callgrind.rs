@@ -28,7 +28,7 @@ struct Function<'r> {
     name: &'r str,
 }
 
-/// A value for each metric, and how many blocks: calls are not counted, so these are what a call is said to be called for.
+/// A value for each metric, and how many blocks: calls are not counted, so blocks stand for them.
 #[derive(Clone, Default)]
 struct Costs {
     blocks: u64,

@@ -106,7 +106,7 @@ impl Export for Dhat {
         let pps = samples.all.iter().map(point).collect();
         let tariff = &answer.basis.tariff;
         let peak_time = answer.basis.sums.as_ref().map_or(0, |sums| sums.peak_time);
-        let ended = (answer.about.seconds * 1e9) as u64;
+        let ended = (answer.about.seconds.unwrap_or(0.0) * 1e9) as u64;
         let end = answer.about.span.and_then(|span| span.to_ns).map_or(ended, |to| to.min(ended));
         let file = File {
             dhat_file_version: 2,

@@ -167,7 +167,7 @@ impl<'r, W: Write> File<'r, W> {
         let from = if is_late(&selection) { selection.from } else { 0 };
         let ms = |time: u64| (recording.about.clock.seconds(time) * 1e3) as u64;
         let mut written = Ok(());
-        // What cannot be read was said when sums were made.
+        // The sums have reported damage.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
             for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time.0)) {
                 let Block::Number(block) = event.block else { continue };

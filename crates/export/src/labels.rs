@@ -1,4 +1,4 @@
-//! What is said of a stack beside its calls, and of a profile beside its stacks.
+//! Labels of stacks and of whole profiles.
 
 use crate::samples::Sample;
 use memtoll_analysis::stacks::Stacks;
@@ -33,7 +33,7 @@ pub fn of<'a>(stacks: &'a Stacks, sample: &Sample) -> Vec<(&'static str, Value<'
 
 /// When what is selected began, ns since 1970, and how long it took, ns.
 pub fn times(answer: &Answer) -> (u64, u64) {
-    let end = (answer.about.seconds * 1e9) as u64;
+    let end = (answer.about.seconds.unwrap_or(0.0) * 1e9) as u64;
     let span = answer.about.span;
     let from = span.map_or(0, |span| span.from_ns);
     let to = span.and_then(|span| span.to_ns).map_or(end, |to| to.min(end));

@@ -48,7 +48,7 @@ pub struct Run {
     pub id: Id,
     /// What ran: the label, or else the program.
     pub service: String,
-    /// The machine; empty if it is not told.
+    /// The machine; empty with `--private`.
     pub host: String,
     /// When it began: ns since 1970, UTC.
     pub start_ns: i64,

@@ -1,4 +1,4 @@
-//! What is told of the target, one event at a time.
+//! Events of the target.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub enum Error {
     Failed {
         /// How it ended.
         status: ExitStatus,
-        /// What it said.
+        /// Its standard error.
         stderr: String,
     },
     /// The memory to be measured is too small for it.

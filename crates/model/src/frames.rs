@@ -125,7 +125,7 @@ impl Frames {
     }
 
     /// Programs, with their files and what they were called: a file that was always called by one other name, as that of a
-    /// symbolic link, is shown by that name. To be said before anything is added.
+    /// symbolic link, is shown by that name. Set it before anything is added.
     pub(crate) fn call<'i>(&mut self, programs: impl Iterator<Item = (&'i str, &'i str)>) {
         let mut called: FxHashMap<&str, Option<&str>> = FxHashMap::default(); // none: by several names
         for (file, name) in programs {

@@ -147,7 +147,7 @@ pub struct Recording {
     pub stacks: StackTree,
     /// What the recorder did in all images that ended, together.
     pub recorder: RecorderStats,
-    /// What the kernel said of all images that ended, together. Usage is not added up: processes may have several images.
+    /// The kernel's figures of all images that ended, together. Usage is not added up: processes may have several images.
     pub kernel: KernelStats,
     ended: u64,
     /// See [`Recording::read_plainly`].

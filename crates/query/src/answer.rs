@@ -71,8 +71,8 @@ pub struct About<'r> {
     pub malloc_settings: &'r [memtoll_trace::meta::MallocSetting],
     /// When it started, UTC.
     pub started: String,
-    /// For how long it ran.
-    pub seconds: f64,
+    /// For how long it ran; `None` if it was cut off before its first event.
+    pub seconds: Option<f64>,
     /// The part of the time that was asked for; `None`: all of it.
     pub span: Option<Span>,
 }

@@ -204,7 +204,7 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
         rank: recording.about.rank,
         malloc_settings: &recording.about.malloc_settings,
         started: format::date(recording.about.started),
-        seconds: recording.about.clock.seconds(recording.ended()),
+        seconds: recording.seconds(),
         span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),
     }
 }

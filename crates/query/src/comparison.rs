@@ -81,7 +81,7 @@ pub struct Comparison<'a> {
     pub totals: Vec<Total>,
     /// What changed, the most important first.
     pub changes: Vec<Change>,
-    /// What changed too little to be told, in the same order.
+    /// The sum of what changed too little for a row, in the same order.
     pub within_noise: Vec<Change>,
     /// What is in the whole but in no row: what a filter leaves out, peaks of processes at different times.
     pub elsewhere: Values,

@@ -198,7 +198,7 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     text
 }
 
-/// What most of a line's cost is. Waiting takes no CPU time, and is said beside it.
+/// What most of a line's cost is. Waiting takes no CPU time and stands beside it.
 fn most_of(line: &CostlyLine, of: Whole) -> String {
     let of_processor = of == Whole::ProcessorTime;
     let working = [

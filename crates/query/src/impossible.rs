@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// Names that are told; of more, there are lists.
-const TOLD: usize = 5;
+/// Names in an error, at most; `--list` has all.
+const MOST_NAMES: usize = 5;
 
 /// Why a question has no answer. The text says what there is to choose from.
 #[derive(Clone, PartialEq, Debug, Serialize, thiserror::Error)]
@@ -144,8 +144,8 @@ fn marks(names: &[String]) -> String {
 fn some(names: &[String]) -> String {
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.dedup();
-    let more = names.len().saturating_sub(TOLD);
-    names.truncate(TOLD);
+    let more = names.len().saturating_sub(MOST_NAMES);
+    names.truncate(MOST_NAMES);
     match more {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),

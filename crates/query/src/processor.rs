@@ -1,5 +1,5 @@
 //! CPU time of threads and processes: as the kernel counts it or, of a span of time and of threads that did not end
-//! while they were recorded, told from when they had the processor.
+//! while they were recorded, from when they had the processor.
 
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::processor::{ImageOrThread, ProcessorTimes};

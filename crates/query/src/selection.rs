@@ -16,8 +16,8 @@ use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
 
-/// Functions and modules that are told where a filter matches nothing.
-const TOLD: usize = 5;
+/// Functions and modules that an error names where a filter matches nothing.
+const MOST_NAMES: usize = 5;
 
 /// What a query selects of a recording.
 pub(crate) struct Selected {
@@ -30,7 +30,7 @@ pub(crate) struct Selected {
     whole: RefCell<Option<Sums>>,
 }
 
-/// Whether anything of a query's answer is told by stacks.
+/// Whether any part of a query's answer depends on stacks.
 fn needs_stacks(query: &Query) -> bool {
     matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
 }
@@ -123,7 +123,7 @@ impl Selected {
             let mut rows = rows(&mut stacks, &whole, group);
             sort(&mut rows, &recording.frames, Metric::Allocations);
             rows.retain(|row| row.metrics.allocations() > 0);
-            rows.into_iter().take(TOLD).collect::<Vec<_>>()
+            rows.into_iter().take(MOST_NAMES).collect::<Vec<_>>()
         };
         let functions = top(GroupBy::Function);
         let functions = functions.iter().filter_map(|row| Some(names::function(&recording.frames, row.frame?)));

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was
-/// recorded; and beside a part of a recording. Its CPU time is told all the same where switches were seen.
+/// recorded; and beside a part of a recording. Its CPU time is known all the same where switches were seen.
 #[derive(Serialize)]
 pub struct Thread {
     pub pid: u32,

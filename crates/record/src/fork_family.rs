@@ -77,7 +77,7 @@ pub struct SilentChild {
     pub ended: u64,
     /// How, if that is known.
     pub exit: Option<Exit>,
-    /// What the kernel told.
+    /// The kernel's events.
     pub events: VecDeque<KernelEvent>,
 }
 

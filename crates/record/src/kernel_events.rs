@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
+/// Events that are kept for an image that no worker has asked for; its hello may still come, or never.
 const MOST_UNCLAIMED: usize = 1 << 17;
 /// How long a process that ended is remembered, until its worker asks for its events.
 const PATIENCE_MICROSECONDS: u64 = 5_000_000;
@@ -269,7 +269,7 @@ impl Kernel {
 
     /// The processes of the run that live. None if that is not known, because records were lost.
     pub fn living(&self) -> Option<Vec<u32>> {
-        std::thread::sleep(SETTLED); // what has just happened is told
+        std::thread::sleep(SETTLED); // events of this instant arrive
         let mut state = self.locked();
         state.drain();
         (!state.lost && state.collector.is_some()).then(|| state.threads.keys().copied().collect())
@@ -289,7 +289,7 @@ impl Kernel {
             state.totals = collector.finish(&mut |event| state.route(event));
             state.watermark = u64::MAX;
         }
-        // Those that go on, too, have told all that they will.
+        // All events of those that go on have arrived, too.
         let silent: Vec<(Key, u64)> =
             state.queues.iter().filter_map(|(key, queue)| Some((*key, queue.events.back()?.ticks))).collect();
         silent.into_iter().for_each(|(key, ticks)| state.is_over(key, ticks, Some(Exit::Running)));

@@ -47,7 +47,7 @@ impl Destination {
         }
     }
 
-    /// The same, for one of several ranks that were all told the same: `run.rank3.memtoll` instead of `run.memtoll`.
+    /// The same, for one of several ranks with the same command line: `run.rank3.memtoll` instead of `run.memtoll`.
     pub fn of_rank(self, rank: Rank) -> Destination {
         match self {
             Destination::New(path) => Destination::New(with_rank(&path, rank)),

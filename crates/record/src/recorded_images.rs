@@ -66,7 +66,7 @@ impl<T> Roster<T> {
         waited.unwrap_or_else(PoisonError::into_inner).0.is_empty()
     }
 
-    /// How a process ended. What was said first holds.
+    /// How a process ended. The first report holds.
     pub fn set_exit(&self, pid: u32, exit: Exit) {
         locked(&self.exits).entry(pid).or_insert(exit);
     }

@@ -60,7 +60,7 @@ pub struct Sink {
     pace: chapters::Pace,
     /// Live bytes as the run knows them.
     reported_live: u64,
-    /// What the kernel told last.
+    /// The kernel's last event.
     recent: Recent,
     touches: Vec<touched_pages::Touch>,
     /// The process may not read the clock: how long its calls take is not known.
@@ -213,7 +213,7 @@ impl Sink {
         }
     }
 
-    /// What follows from a release: the join is told and the event written.
+    /// Passes a release to the join and writes it.
     #[inline(always)]
     fn is_released(&mut self, event: &Event, released: &Released, begin: Ticks, end: Ticks) {
         let node = event.node;

@@ -154,7 +154,7 @@ impl Target {
             })
         };
         let meanwhile = |pid| {
-            // A fault in there is said, and the program runs all the same.
+            // A fault in there is reported, and the program runs all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| meanwhile(pid)));
             abort_handler::target_starts(pid);
         };

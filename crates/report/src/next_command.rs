@@ -1,4 +1,4 @@
-//! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
+//! The command to type next after a recording: what its findings call for, or what names their lines.
 
 use crate::{first_screen, unnamed_functions};
 use memtoll_analysis::findings::{NoNames, What};

@@ -20,7 +20,7 @@ pub const LINES: usize = CURVE + 1;
 pub struct Picking {
     /// Where the cursor is.
     pub at: usize,
-    /// Where the span began, once that is said.
+    /// Where the span begins, once it is chosen.
     pub anchor: Option<usize>,
 }
 

@@ -143,7 +143,7 @@ enum Kind {
 }
 
 /// Runs the program: once unmeasured, then without the recorder, sampled, and, by `record`, recorded, in random order.
-/// `record` says what the run took; `progress` is told how many runs are done, of how many. Tells also how all runs ended.
+/// `record` says what the run took; `progress` receives how many runs are done, of how many. Tells also how all runs ended.
 ///
 /// # Errors
 /// A run cannot be started, or ends otherwise than the first.

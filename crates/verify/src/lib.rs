@@ -1,7 +1,7 @@
 //! Measures what a change saves: programs as they are, without the recorder, or the calls of a recording made again.
 //!
 //! The sides of a comparison run in turn, in an order that changes at random from round to round, so that what disturbs
-//! the machine meanwhile meets all of them. What is saved is told from the differences within the rounds, with an
+//! the machine meanwhile meets all of them. The saving is computed from the differences within the rounds, with an
 //! interval; there are as many rounds as it takes to know it well enough.
 //!
 //! * [`command`]: what is run

@@ -21,7 +21,7 @@ fn with_error(metric: Metric, value: Option<&Interval>) -> String {
     }
 }
 
-/// `520 ms (493 ms to 541 ms)`; that it may be nothing is said.
+/// `520 ms (493 ms to 541 ms)`; says so where it may be nothing.
 fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
     match saved {
         None => UNKNOWN.to_owned(),

@@ -52,7 +52,7 @@ fn about(recording: &Recording) -> About {
         file: recording.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         command: shell::line(&of.command),
         started: format::date(of.started),
-        duration_ns: of.clock.seconds(recording.ended()) * 1e9,
+        duration_ns: recording.seconds().map(|seconds| seconds * 1e9),
         processor: of.machine.processor.clone(),
         processors: of.machine.processors,
         events: recording.end.as_ref().map(|end| end.events),

@@ -23,7 +23,7 @@ const MOST_CELLS: usize = 1 << 15;
 /// canvas of more than 32,767 pixels.
 const MOST_AREAS: usize = 300;
 
-/// Blocks of a range that are told one by one.
+/// Blocks of a range with rows of their own, at most.
 const MOST_BLOCKS: usize = 1000;
 
 /// Processes of which there could be a map.

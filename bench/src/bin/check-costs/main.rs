@@ -3,7 +3,7 @@
 //! * Page faults: what memtoll saw one by one or by samples, against the kernel's count (getrusage) for the same run. More
 //!   than 1 % apart is a failure; an ordinary user does not see those inside system calls.
 //! * The same without the recorder's own faults, beside the kernel's count for the program without memtoll. Where the heap
-//!   happens to lie makes a difference to both; it is said if none of the runs with memtoll is like one without.
+//!   happens to lie makes a difference to both; a line says so if none of the runs with memtoll is like one without.
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
@@ -58,7 +58,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     plain_runs: usize,
 
-    /// A file for all times, one line each: what is said, its interval, the truth and its error, as CSV, in ms at the usual pace
+    /// A file for all times, one line each: what is reported, its interval, the truth and its error, as CSV, in ms at the usual pace
     #[arg(long)]
     csv: Option<PathBuf>,
 }

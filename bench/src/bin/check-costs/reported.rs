@@ -110,7 +110,7 @@ impl Compared {
         )
     }
 
-    /// Cells of a Markdown table: what is said, how far that is off, how many hold the truth.
+    /// Cells of a Markdown table: what is reported, how far that is off, how many hold the truth.
     pub fn cells(&self) -> [String; 3] {
         [format!("{:.1}", self.value()), self.percent(), format!("{}/{}", self.held(), self.reported.len())]
     }

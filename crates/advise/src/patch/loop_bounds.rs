@@ -178,7 +178,7 @@ fn rust(head: &str) -> Result<Option<Turns>, Refusal> {
 mod tests {
     use super::*;
 
-    /// What is said of the line with `<--`, for loops behind the first `;`.
+    /// The bounds of the line with `<--`, for loops behind the first `;`.
     fn said(language: Language, text: &str, object: &str) -> Result<String, Refusal> {
         let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
         let code = Code::new(text, language);

@@ -9,7 +9,7 @@ use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-/// More are not told.
+/// At most.
 const MOST: usize = 3;
 
 /// A function that touched memory first.

@@ -177,7 +177,7 @@ impl Looks {
         state.look_if_affordable(began);
     }
 
-    /// The process of an image has ended. The sooner this is said, the likelier is it that its parent has not waited for it
+    /// The process of an image has ended. The sooner this is called, the likelier it is that its parent has not waited for it
     /// yet.
     pub fn ended(&self, image: ImageNo) {
         self.locked().ends(image, self.now());

@@ -30,7 +30,7 @@ pub struct Facts {
     marks: Vec<Mark>,
     /// The status passed to exit(), if it was called.
     pub exit_code: Option<i32>,
-    /// What the process said when it seemed to end, or to execute another program.
+    /// What the process reported when it seemed to end, or to execute another program.
     pub word: Option<Word>,
     /// The process took memtoll for dead.
     pub given_up: bool,

@@ -44,9 +44,9 @@ pub fn text(of: &Comparison, limit: usize, width: Option<usize>) -> String {
 /// The recording's file, what it is of, when that ran, and for how long.
 fn about(run: &Run) -> String {
     let about = &run.recording.about;
-    let lasted = format::seconds(about.clock.seconds(run.recording.ended()));
+    let lasted = run.recording.seconds().map_or(String::new(), |seconds| format!(", {}", format::seconds(seconds)));
     let (file, date) = (run.recording.path().display(), format::date(about.started));
-    format!("{file}, {date}, {lasted}: {}", visible(&shell::line(&about.command)))
+    format!("{file}, {date}{lasted}: {}", visible(&shell::line(&about.command)))
 }
 
 fn room(width: Option<usize>) -> usize {

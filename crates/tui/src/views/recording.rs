@@ -25,7 +25,7 @@ impl RecordingView {
             ("file      ", shown.file.to_owned()),
             ("command   ", shell::line(&about.command)),
             ("started   ", format!("{} UTC", about.started)),
-            ("ran for   ", format::seconds(about.seconds)),
+            ("ran for   ", about.seconds.map_or("not known".into(), format::seconds)),
             ("machine   ", format!("{}, {} processors", about.machine.processor, about.machine.processors)),
             ("processes ", format::count(recording.images.len() as u64)),
             ("threads   ", format::count(threads as u64)),

@@ -119,7 +119,7 @@ impl Outcome {
     }
 }
 
-/// Plays all, `rounds` times after one round that does not count. `progress` is told of each round.
+/// Plays all, `rounds` times after one round that does not count. `progress` receives each round.
 ///
 /// # Errors
 /// A player fails.

@@ -45,7 +45,7 @@ pub struct Counts {
     pub failed: u64,
     /// Frees of blocks from before the recording or of functions that are not hooked: not played.
     pub unknown_frees: u64,
-    /// Calls of the program's own allocator, which it told with memtoll.h: not played.
+    /// Calls of the program's own allocator, reported with memtoll.h: not played.
     pub own_pools: u64,
 }
 
