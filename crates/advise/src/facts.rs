@@ -19,9 +19,7 @@ use std::cell::OnceCell;
 
 /// What is known of a recording.
 pub struct Facts<'a> {
-    /// The recording.
     pub recording: &'a Recording,
-    /// Its sums.
     pub sums: &'a Sums,
     /// Prices.
     pub tariff: Tariff,
@@ -47,11 +45,9 @@ pub struct Facts<'a> {
 /// In what the line is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
-    /// C.
     C,
     /// C++.
     Cxx,
-    /// Rust.
     Rust,
 }
 
@@ -110,12 +106,10 @@ impl<'a> Facts<'a> {
         site.row.frame.map_or("", |frame| Texts::of(&self.recording.frames, frame).function)
     }
 
-    /// Where a site is.
     pub fn place(&self, site: &Site) -> Place {
         site.row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
     }
 
-    /// Where a frame is.
     pub fn place_of(&self, frame: FrameId) -> Place {
         Places::new(self.recording).of(frame)
     }
@@ -202,7 +196,6 @@ pub struct Draft {
     pub called: Option<Called>,
     /// The same for `--patch`, if it is mechanical.
     pub remedy: Option<Remedy>,
-    /// What it saves.
     pub saves: Saves,
     /// The part of that which is the program's own work and no cost of the line's memory, ns of CPU time.
     pub own_work: Range,

@@ -13,7 +13,6 @@ pub struct Place {
     pub function: String,
     /// The source file, as the debug information spells it.
     pub file: Option<String>,
-    /// The line in it.
     pub line: Option<u32>,
 }
 
@@ -223,7 +222,6 @@ pub struct Finding {
     /// The loaded file with the code of the line.
     #[serde(skip)]
     pub module: String,
-    /// What it saves.
     pub saves: Saves,
     /// What the change saved when it was measured, if it was (`memtoll verify`).
     pub verified: Option<Verified>,

@@ -84,7 +84,6 @@ pub struct Balance {
     /// What the recorder takes: its own work in the program, with its faults, and the program's waits for what it pushed out
     /// of the caches. `None` of a part of a recording.
     pub recorder: Option<Estimate>,
-    /// The faults.
     pub faults: Faults,
 }
 

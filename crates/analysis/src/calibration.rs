@@ -25,9 +25,7 @@ pub enum Figure {
     System,
     /// From start to end, ns.
     Wall,
-    /// Minor faults.
     MinorFaults,
-    /// Major faults.
     MajorFaults,
     /// Largest resident set of a process, bytes.
     Resident,
@@ -81,7 +79,6 @@ impl Quantity for Figure {
 /// A mean, and where the true one lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Runs.
     pub runs: usize,
     /// Of the runs.
     pub mean: f64,

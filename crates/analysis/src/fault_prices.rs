@@ -44,7 +44,6 @@ pub struct FaultPrices {
 }
 
 impl FaultPrices {
-    /// Those of a recording.
     pub(crate) fn in_recording(recording: &Recording, prices: &Prices) -> FaultPrices {
         let on_average = FaultPrices::from(prices);
         let Some(end) = &recording.end else { return on_average };

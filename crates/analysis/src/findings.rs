@@ -72,7 +72,6 @@ pub enum Whole {
 /// A part of something. The part is never more than the whole.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// The part.
     pub part: f64,
     /// What it is a part of.
     pub whole: f64,

@@ -55,7 +55,6 @@ impl Sliced {
         }
     }
 
-    /// The slices of a chapter of an image.
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 /// Live blocks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Live {
-    /// Their bytes.
     pub bytes: u64,
     /// Their number.
     pub blocks: u64,

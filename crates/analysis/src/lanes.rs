@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 pub struct Lane {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
-    /// The thread.
     pub thread: ThreadNo,
     /// Share of each interval in which the thread was there at all.
     pub alive: Vec<f64>,

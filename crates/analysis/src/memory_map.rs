@@ -11,7 +11,6 @@ use std::ops::{ControlFlow, Range};
 /// A block that is live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Its address.
     pub address: u64,
     /// Bytes asked for.
     pub size: u64,

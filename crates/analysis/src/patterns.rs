@@ -66,7 +66,6 @@ pub struct RowPattern {
 
 /// The patterns of rows, in their order.
 pub struct Patterns {
-    /// By row.
     pub rows: Vec<RowPattern>,
     /// Statements about what is missing.
     pub damage: Vec<String>,

@@ -16,7 +16,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// One run of a region.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionRun {
     /// When it began, units.
@@ -30,7 +29,6 @@ pub struct RegionRun {
 /// All runs of the regions of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// The name.
     pub name: String,
     /// The runs, in the order of their ends.
     pub runs: Vec<RegionRun>,

@@ -75,7 +75,6 @@ impl Programs {
 /// Which processes a call site ran in. Processes are indices in [`Recording::images`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RanIn {
-    /// One process.
     Process(usize),
     /// Several processes.
     Programs {

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 pub enum GroupBy {
     /// A line, its inline chain and the type of the blocks.
     Site,
-    /// A function.
     Function,
     /// A function as it was compiled: the one into which the function of the line is inlined.
     CompiledFunction,

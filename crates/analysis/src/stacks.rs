@@ -161,7 +161,6 @@ pub struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    /// For the stacks of `recording`.
     pub fn new(recording: &'a Recording, view: &View) -> Self {
         let frames = &recording.frames;
         let packages = Packages::of(frames);
@@ -226,7 +225,6 @@ impl<'a> Stacks<'a> {
         self.leading.forget(|leading| paths.frames(leading.leading).any(|frame| folded.contains(&frame)));
     }
 
-    /// The recording they are of.
     pub fn recording(&self) -> &'a Recording {
         self.recording
     }
@@ -464,7 +462,6 @@ impl<'a> Stacks<'a> {
         calls
     }
 
-    /// The first frame of a path.
     pub fn first(&self, path: Path) -> Option<FrameId> {
         self.paths.frames(path).next()
     }
@@ -479,7 +476,6 @@ impl<'a> Stacks<'a> {
         self.about[stack.named_by?.index()].type_name
     }
 
-    /// The name of a type.
     pub fn type_name(&self, number: TypeNo) -> &str {
         &self.type_names.names[number.index()]
     }
@@ -516,7 +512,6 @@ impl Known {
         }
     }
 
-    /// `nodes`: how many there are.
     fn is(&mut self, node: StackId, leading: Leading, nodes: usize) {
         if self.numbers.is_empty() {
             self.numbers = vec![0; nodes];

@@ -65,9 +65,7 @@ impl Part {
 pub struct Site {
     /// Node of [`Recording::stacks`]; 0 where sums are split, unless both are asked for.
     pub node: StackId,
-    /// The part.
     pub part: Part,
-    /// The images it is of.
     pub images: Images,
     /// The sums.
     pub metrics: Priced,
@@ -79,7 +77,6 @@ pub struct Sums {
     pub selection: Selection,
     /// Whose events were added up.
     pub thread_filter: ThreadFilter,
-    /// By image.
     pub images: Vec<ImageSums>,
     /// The images that count; nothing: none does.
     pub counting: Option<Images>,

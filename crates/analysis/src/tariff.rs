@@ -260,7 +260,6 @@ impl Tariff {
         self.allocator_time.hidden.scaled(calls as f64)
     }
 
-    /// Units as ns.
     pub fn ns(&self, units: f64) -> f64 {
         units / self.clock.units_per_second * 1e9
     }

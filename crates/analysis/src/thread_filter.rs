@@ -58,7 +58,6 @@ impl ThreadFilter {
         Ok(ThreadFilter { images: Some(images) })
     }
 
-    /// Of these, only those of one image.
     pub fn only(&self, recording: &Recording, image: usize) -> ThreadFilter {
         let threads = |index: usize| self.of(index).filter(|_| index == image).cloned();
         ThreadFilter { images: Some((0..recording.images.len()).map(threads).collect()) }

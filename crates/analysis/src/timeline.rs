@@ -26,7 +26,6 @@ pub struct Interval {
     pub live: u64,
     /// Blocks acquired, with those of reallocations.
     pub allocations: u64,
-    /// Bytes of these.
     pub bytes: u64,
     /// Calls of the allocator.
     pub calls: u64,

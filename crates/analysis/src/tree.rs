@@ -48,7 +48,6 @@ pub enum By {
 /// Where a part of a tree begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Below<'a> {
-    /// At the branch with this key.
     Branch(Key),
     /// At the branch to which these keys lead, the root's child first. This takes less time.
     Trail(&'a [Key]),
@@ -112,7 +111,6 @@ pub struct Branch {
 /// Branches that are too small to be shown.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Dropped {
-    /// Number of branches.
     pub branches: usize,
     /// Their sums.
     pub metrics: Priced,

@@ -41,17 +41,14 @@ impl From<&KernelStats> for UnchargedFaults {
 /// Faults that are charged to no site, and how the heap moved.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct HeapAndOtherFaults {
-    /// These faults.
     pub uncharged: UnchargedFaults,
     /// Variance of the number of all faults that were seen, charged or not: not 0 where they were sampled.
     pub variance: f64,
     /// How often calls of the allocator took memory from the system.
     pub grown_calls: u64,
-    /// How much, bytes.
     pub grown_bytes: u64,
     /// How often they gave it back.
     pub shrunk_calls: u64,
-    /// How much, bytes.
     pub shrunk_bytes: u64,
 }
 

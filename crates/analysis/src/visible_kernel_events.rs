@@ -4,7 +4,6 @@ use memtoll_model::Recording;
 
 pub use memtoll_metrics::Sees;
 
-/// In a recording.
 pub(crate) fn sees(recording: &Recording) -> Sees {
     match &recording.end {
         Some(end) => Sees { faults: end.kernel.faults, switches: end.kernel.switches, fault_prices: true },

@@ -205,7 +205,6 @@ fn longest_chain(allocations: u64, total: u64, found: &Wrappers) -> Option<usize
 }
 
 impl Wrappers {
-    /// Whether a frame is one of them.
     pub fn holds(&self, frames: &Frames, frame: FrameId) -> bool {
         self.chain.iter().any(|wrapper| wrapper.holds(frames, frame))
     }

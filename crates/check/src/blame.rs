@@ -19,7 +19,6 @@ const MOST: usize = 3;
 pub struct Line {
     /// As a report shows it.
     pub text: String,
-    /// The function.
     pub function: String,
     /// The source file, where it is known.
     pub file: Option<String>,

@@ -50,7 +50,6 @@ pub enum NotListed {
     /// The program cannot be read.
     #[error("{}: {error}", program.display())]
     Program {
-        /// The program.
         program: PathBuf,
         /// What the system says.
         error: io::Error,
@@ -97,9 +96,6 @@ const MARKS: [(&str, Framework); 5] = [
 
 /// The framework of a command. A program is not asked, but its file is looked at: one that does not know the option for
 /// listing its tests might run them all.
-///
-/// # Errors
-/// The program cannot be read, or has no framework that is known.
 pub fn framework(program: &Path) -> Result<Framework, NotListed> {
     match program.file_name().and_then(OsStr::to_str) {
         Some("ctest" | "ctest3") => return Ok(Framework::CTest),
@@ -112,9 +108,6 @@ pub fn framework(program: &Path) -> Result<Framework, NotListed> {
 }
 
 /// The tests of a command, which says what a user would to run all of them.
-///
-/// # Errors
-/// They cannot be listed.
 pub fn list(words: &[OsString]) -> Result<Vec<Test>, NotListed> {
     let program = words.first().map(PathBuf::from).ok_or(NotListed::Nothing)?;
     match framework(&program)? {

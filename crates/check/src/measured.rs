@@ -26,11 +26,9 @@ use std::cell::OnceCell;
 
 /// A recording with what is known of it.
 pub struct Measured {
-    /// The recording.
     pub recording: Recording,
     /// What its file is called.
     pub name: String,
-    /// Its sums.
     pub sums: Sums,
     /// What things cost in it.
     pub tariff: Tariff,
@@ -112,7 +110,6 @@ impl Measured {
         self.findings.get_or_init(find)
     }
 
-    /// All regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &ThreadFilter::default())).0
     }
@@ -124,9 +121,6 @@ impl Measured {
     }
 
     /// How much the recording has of what an entry limits; else why that is unknown.
-    ///
-    /// # Errors
-    /// It is not in the recording.
     pub fn value(&self, entry: &Entry) -> Result<Value, Unknown> {
         let metric = match entry.what {
             What::Findings => {
@@ -168,7 +162,6 @@ impl Measured {
         evaluate(metric, &Facts::of_sites(metrics, &self.tariff, processor))
     }
 
-    /// How much a function has of a metric.
     pub fn of_function(&self, name: &str, metric: Metric) -> f64 {
         let scope = Scope { kind: Kind::Function, name: name.to_owned(), with_callees: false, after: 0 };
         self.of(metric, &self.matching(&scope).0, self.processor).map_or(0.0, |value| value.estimate.value)
@@ -299,7 +292,6 @@ impl Measured {
         }
     }
 
-    /// How much a run of a region has of a metric.
     pub fn value_of_run(&self, run: &RegionRun, metric: Metric) -> f64 {
         self.of(metric, &run.metrics, None).map_or(0.0, |value| value.estimate.value)
     }

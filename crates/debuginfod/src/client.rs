@@ -19,7 +19,6 @@ pub trait Progress {
 /// What a server answered in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The server.
     pub server: String,
     /// Files whose debug files it lacks.
     pub lacks: Vec<String>,

@@ -85,9 +85,6 @@ pub struct Totals {
 impl Collector {
     /// Starts with process `pid`, which must not have exec'd yet: from its next exec on, everything it and its descendants
     /// do is collected.
-    ///
-    /// # Errors
-    /// What the kernel expects of those who want to see page faults. Where it refuses only a part, [`Self::view`] says so.
     pub fn start(pid: Pid, clock: Clock, options: &Options) -> Result<Collector, Refused> {
         let Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view } = open(pid, clock, options)?;
         let adaptive = fault_sets.len() > 1;
@@ -116,9 +113,6 @@ impl Collector {
     }
 
     /// Something to sleep on until [`Self::drain`] is due. Without it, drain every 10 ms.
-    ///
-    /// # Errors
-    /// Where descriptors are short.
     pub fn wakeup(&self) -> io::Result<Wakeup> {
         self.ring_reader.with(|rings, _| Wakeup::new(rings.iter().map(|ring| ring.event())))
     }

@@ -86,7 +86,6 @@ pub enum What {
 /// Who runs while a thread has the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The program.
     Program,
     /// The kernel, in a system call.
     SystemCall,

@@ -92,7 +92,6 @@ impl RingReader {
         act(&state.rings, &state.fault_sets)
     }
 
-    /// Closes them.
     pub(crate) fn close(&self) {
         let mut state = self.locked();
         state.rings.clear();

@@ -25,9 +25,6 @@ impl Wakeup {
     }
 
     /// Sleeps until it rings, at most for `timeout`. Returns false when the whole process tree has ended.
-    ///
-    /// # Errors
-    /// Those of epoll.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         if self.events.iter().all(Option::is_none) {
             return Ok(false);

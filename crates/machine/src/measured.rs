@@ -38,13 +38,11 @@ impl Samples {
         Samples { way, by_touch: Default::default(), refused }
     }
 
-    /// The place of samples in `by_touch`.
     pub fn place(touch: Touch, several: bool) -> usize {
         usize::from(touch == Touch::Sparse) + 2 * usize::from(several)
     }
 }
 
-/// What was measured, and with what.
 pub(crate) struct Measured {
     pub machine: About,
     pub bytes: u64,

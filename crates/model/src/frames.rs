@@ -14,7 +14,6 @@ pub struct Frame {
     pub function: TextId,
     /// The source file.
     pub file: Option<TextId>,
-    /// The line in it.
     pub line: Option<u32>,
     /// The loaded file that holds the code.
     pub module: TextId,
@@ -55,12 +54,10 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A text.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id.index()).map_or("", String::as_str)
     }
 
-    /// A frame.
     pub fn frame(&self, id: FrameId) -> Frame {
         self.frames[id.index()]
     }

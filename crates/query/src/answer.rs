@@ -63,7 +63,6 @@ pub struct Answer<'r> {
 pub struct About<'r> {
     /// The command line.
     pub command: &'r [String],
-    /// The machine.
     pub machine: &'r memtoll_trace::meta::Machine,
     /// Which rank of a parallel job; `None`: none.
     pub rank: Option<Rank>,
@@ -137,7 +136,6 @@ pub struct Table<'r> {
 
 /// What an answer is made from.
 pub struct Basis<'r> {
-    /// The recording.
     pub recording: &'r Recording,
     /// The part of the time, and what else was selected.
     pub selection: Selection,

@@ -33,27 +33,17 @@ use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
 
 /// Answers a question about a recording.
-///
-/// # Errors
-///
-/// [`Impossible`], with what there was to choose from, if nothing in the recording is what was asked for.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
     Session::new(recording).ask(query)
 }
 
 impl<'r> Session<'r> {
     /// Answers a question about the recording.
-    ///
-    /// # Errors
-    /// As [`ask`].
     pub fn ask(&self, query: &Query) -> Result<Answer<'r>, Impossible> {
         answer(self, query)
     }
 
     /// The sums of what a query selects, whatever it shows of them, and how stacks are shown.
-    ///
-    /// # Errors
-    /// As [`ask`].
     pub fn sums(&self, query: &Query) -> Result<(Sums, stacks::View), Impossible> {
         let selected = Selected::of(self, query)?;
         let sums = selected.sums(self);

@@ -23,7 +23,6 @@ pub struct Mark<'a> {
     pub last_ns: u64,
 }
 
-/// A thread.
 #[derive(Serialize)]
 pub struct Thread<'a> {
     pub pid: u32,

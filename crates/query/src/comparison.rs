@@ -31,9 +31,6 @@ pub struct Side<'a, 'r> {
 
 impl<'r> Answers<'r> {
     /// Asks both sides. A filter need not match anything in some of them: what it matches may be new, or gone.
-    ///
-    /// # Errors
-    /// [`Impossible`], if nothing in a recording is what was asked for, or nothing in any of them is what the filter matches.
     pub fn ask(sides: [Side<'_, 'r>; 2]) -> Result<Answers<'r>, Impossible> {
         let (mut view, mut why, mut is_any) = (View::default(), None, false);
         let mut answers: [Vec<Answer>; 2] = Default::default();
@@ -77,7 +74,6 @@ pub struct Comparison<'a> {
     pub group: GroupBy,
     /// Which differences are more than two runs of one program show.
     pub noise: Noise,
-    /// The totals that there are.
     pub totals: Vec<Total>,
     /// What changed, the most important first.
     pub changes: Vec<Change>,

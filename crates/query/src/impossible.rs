@@ -18,7 +18,6 @@ pub enum Impossible {
         name: String,
         /// What there is.
         there_are: Vec<String>,
-        /// The list that has all.
         list: &'static str,
     },
     /// The recording ends earlier. Seconds.
@@ -29,9 +28,7 @@ pub enum Impossible {
     TooLate {
         /// When the recording ends.
         ends: f64,
-        /// What was asked for.
         asked: f64,
-        /// Whether there are marks.
         has_marks: bool,
     },
     /// There is no such mark.
@@ -39,7 +36,6 @@ pub enum Impossible {
     NoMark {
         /// What was asked for.
         name: String,
-        /// After which one.
         after: Option<String>,
         /// The marks that there are.
         there_are: Vec<String>,
@@ -75,7 +71,6 @@ pub enum Impossible {
     /// A regular expression is none.
     #[error("{option} \"{pattern}\" is not a regular expression: {why}")]
     Pattern {
-        /// Which option.
         option: &'static str,
         /// What was given.
         pattern: String,

@@ -164,9 +164,6 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 }
 
 /// The time between two marks, units. A region's begin and end have the same name.
-///
-/// # Errors
-/// There are no such marks.
 fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
     let missing = |name: &str, after: Option<&str>| {

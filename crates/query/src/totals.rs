@@ -160,7 +160,6 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Of sums.
     pub(crate) fn new(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Totals {
         let mut beside = HeapAndOtherFaults::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));

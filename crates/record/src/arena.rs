@@ -26,7 +26,6 @@ const MAX_NODES: u64 = 64 << 20;
 pub const ENOUGH_CHUNKS: u32 = 256;
 const CHUNKS_PER_THREAD: u32 = 4;
 
-/// How much of each there is room for.
 struct Room {
     slots: u64,
     chunks: u64,

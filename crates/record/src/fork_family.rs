@@ -91,7 +91,6 @@ pub struct ParentSink<S: ?Sized = dyn Ancestor> {
 /// A forked child may ask.
 pub struct Fork {
     parent_sink: Arc<ParentSink>,
-    /// When it was, ticks.
     ticks: u64,
     /// The same in units.
     pub at: u64,
@@ -198,7 +197,6 @@ impl Fork {
         &self.parent_sink
     }
 
-    /// Whose `address` was at the fork.
     pub fn owner_at_fork(&self, address: u64) -> Option<Inheritance> {
         self.parent_sink.sink().owner_at_fork(address, self.at)
     }

@@ -198,9 +198,6 @@ impl State {
 
 impl Kernel {
     /// Passes on what `collector` hears, until [`Kernel::finish`].
-    ///
-    /// # Errors
-    /// There are no more threads.
     pub fn start(collector: Collector, ticks_per_microsecond: u64) -> io::Result<Arc<Kernel>> {
         let view = collector.view();
         let (ring_reader, wakeup) = (collector.ring_reader(), collector.wakeup());

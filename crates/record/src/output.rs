@@ -114,7 +114,6 @@ fn claim(path: &Path, file: File) -> io::Result<File> {
     if lock(&file) && has_name(&file, path) { Ok(file) } else { Err(in_use()) }
 }
 
-/// Whether the file is the one that has this name.
 fn has_name(file: &File, path: &Path) -> bool {
     let identity = |about: std::fs::Metadata| (about.dev(), about.ino());
     file.metadata().ok().map(identity) == std::fs::metadata(path).ok().map(identity)

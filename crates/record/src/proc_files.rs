@@ -117,7 +117,6 @@ pub fn exit_of_status(status: i32) -> Exit {
 /// The resident set of a process, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Now.
     pub now: u64,
     /// The largest one since it executed its program or was forked.
     pub largest: u64,

@@ -31,7 +31,6 @@ impl<T> Roster<T> {
         Roster { images: AtomicU32::new(0), active: Mutex::default(), changed: Condvar::new(), exits: Mutex::default() }
     }
 
-    /// The number of a new image.
     pub fn next_image(&self) -> ImageNo {
         ImageNo::FIRST.later(self.images.fetch_add(1, Relaxed))
     }

@@ -84,9 +84,6 @@ pub struct Attention {
 
 impl Attention {
     /// Takes the signals from now on.
-    ///
-    /// # Errors
-    /// There are no more threads or descriptors.
     pub fn pay(signals: Signals) -> io::Result<Attention> {
         let shared = Arc::new(Shared {
             pid: AtomicI32::new(0),

@@ -124,7 +124,6 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
     curve.highest.get(before as usize..).unwrap_or_default()
 }
 
-/// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
     let tariff = Tariff::of(recording);

@@ -55,7 +55,6 @@ pub enum Asked {
     /// There are none.
     #[default]
     NoServer,
-    /// Not yet.
     NotYet,
     /// They were.
     Yes,

@@ -12,7 +12,6 @@ pub fn word(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A file.
 pub fn file(path: &Path) -> String {
     word(&path.to_string_lossy()).into_owned()
 }

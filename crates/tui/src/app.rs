@@ -94,7 +94,6 @@ impl<'r> App<'r> {
         self.answers.learn(question, outcome);
     }
 
-    /// Draws all.
     pub fn draw(&mut self, buffer: &mut Buffer, area: Rect) {
         if area.width < LEAST.0 || area.height < LEAST.1 {
             let text = format!("memtoll needs {} columns and {} lines; q quits", LEAST.0, LEAST.1);
@@ -154,7 +153,6 @@ impl<'r> App<'r> {
         format!("? help  q quit  m {metric}  p {who}  t time  {search}{group}")
     }
 
-    /// A key.
     pub fn press(&mut self, key: &KeyEvent) {
         self.message = None;
         if let Mode::Search(before) = &self.mode {

@@ -57,10 +57,6 @@ pub enum End {
 }
 
 /// Shows a recording until somebody ends it. `file` is its name. What is being answered then is not waited for.
-///
-/// # Errors
-///
-/// There is no terminal, or it cannot be used.
 pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
     if !io::stdout().is_terminal() {
         return Err(Error::NoTerminal);

@@ -45,7 +45,6 @@ pub enum Error {
     Start {
         /// Which side of the comparison.
         side: String,
-        /// Its command.
         command: String,
         /// What the system says.
         source: std::io::Error,
@@ -55,7 +54,6 @@ pub enum Error {
     Failed {
         /// Which side of the comparison.
         side: String,
-        /// Its command.
         command: String,
         /// How it ended.
         how: String,
@@ -77,7 +75,6 @@ pub enum Error {
     /// A prediction cannot be used.
     #[error("{file}: {what}")]
     Prediction {
-        /// The file.
         file: String,
         /// What was expected, and what was found.
         what: String,

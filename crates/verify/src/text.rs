@@ -36,7 +36,6 @@ fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
     }
 }
 
-/// What is saved, as a share of the whole.
 fn share(saved: Option<&Interval>, whole: Option<&Interval>) -> String {
     match (saved, whole) {
         (Some(saved), Some(whole)) if whole.median > 0.0 && saved.excludes_zero() => {

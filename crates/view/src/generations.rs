@@ -20,7 +20,6 @@ const MOST: usize = 12;
 struct Border {
     /// Units.
     at: u64,
-    /// The mark there.
     mark: Option<String>,
 }
 

@@ -9,7 +9,6 @@ use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-/// At most.
 const MOST: usize = 3;
 
 /// A function that touched memory first.
@@ -20,7 +19,6 @@ pub struct Toucher {
     /// Its share of the faults, from 0 to 1.
     pub share: f64,
     #[serde(skip)]
-    /// The frame.
     pub frame: FrameId,
 }
 

@@ -12,7 +12,6 @@ pub struct CallTime {
 }
 
 impl CallTime {
-    /// Of a call of this length.
     pub fn of(length: Ticks) -> CallTime {
         CallTime { rest: length, beyond: Ticks::ZERO }
     }

@@ -40,7 +40,6 @@ pub enum Effect {
     /// It acquires a block.
     #[default]
     Acquire,
-    /// It releases one.
     Release,
     /// It works on mappings.
     Mapping,
@@ -197,7 +196,6 @@ impl Waiting {
     }
 }
 
-/// A thread.
 #[derive(Default)]
 pub struct Thread {
     /// Its number, once it has recorded something.
@@ -205,9 +203,7 @@ pub struct Thread {
     /// Whether the next call must look at more than itself. Where this is false, the last call is settled and nothing waits:
     /// most calls then are over with a few stores.
     pub attention: bool,
-    /// The last call.
     pub last: Call,
-    /// The stage in which that is.
     pub stage: Stage,
     /// Of the last call that was more than a few stores: what is left of its time.
     pub call_time: CallTime,

@@ -139,9 +139,6 @@ impl Looks {
     }
 
     /// Looks at all processes now and then, from now on.
-    ///
-    /// # Errors
-    /// There are no more threads.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
         let looks = self.clone();
         thread_spawning::start("looks", Stack::Small, move || looks.go_on()).map(|_| ())

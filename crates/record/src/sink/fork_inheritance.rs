@@ -155,7 +155,6 @@ pub enum Patience {
     Waits,
 }
 
-/// Where a block is from.
 #[derive(Clone, Copy)]
 pub(super) enum BlockFrom {
     Heap,

@@ -24,7 +24,6 @@ pub struct Facts {
     pub modules: Vec<Module>,
     /// When each of these was seen for the first time.
     seen_at: Vec<Ticks>,
-    /// How many of these are written.
     modules_written: usize,
     pub threads: ThreadList,
     marks: Vec<Mark>,
@@ -112,7 +111,6 @@ impl Facts {
         seen.map(|at| &self.modules[*at])
     }
 
-    /// A thread has a name.
     pub fn thread_name(&mut self, payload: &[u8]) {
         if let Some((ThreadNameBlob { handle }, name)) = ThreadNameBlob::split(payload) {
             self.threads.is_named(handle, String::from_utf8_lossy(name).into_owned());

@@ -66,12 +66,10 @@ impl Ledger {
         }
     }
 
-    /// The number that the next block gets.
     pub fn next_block(&self) -> BlockNo {
         self.next
     }
 
-    /// The number of a new block.
     #[inline(always)]
     pub fn number(&mut self) -> BlockNo {
         let number = self.next;

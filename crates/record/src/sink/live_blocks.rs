@@ -171,7 +171,6 @@ impl<T: Copy> LiveBlocks<T> {
         Some(block)
     }
 
-    /// The block at `address`.
     pub fn get(&self, address: u64) -> Option<T> {
         let slot = self.find(address);
         if self.addresses[slot] != address || address == 0 {

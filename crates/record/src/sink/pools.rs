@@ -26,7 +26,6 @@ const LAST_NAME: u16 = u16::MAX;
 pub struct Handed {
     /// Where it begins.
     pub address: u64,
-    /// What is kept of it.
     pub kept: NumberedBlock,
     name: u16,
 }
@@ -43,12 +42,10 @@ impl Handed {
 pub struct Lender {
     start: u64,
     end: u64,
-    /// What is kept of it.
     pub kept: NumberedBlock,
 }
 
 impl Lender {
-    /// The block at `start`.
     pub fn new(start: u64, kept: NumberedBlock) -> Lender {
         Lender { start, end: start.saturating_add(kept.block.size()), kept }
     }
@@ -359,7 +356,6 @@ impl Pools {
         }
     }
 
-    /// The number of a name, from 1.
     fn name(&mut self, name: &str) -> u16 {
         if let Some(&number) = self.by_name.get(name) {
             return number;

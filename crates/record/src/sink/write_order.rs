@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A longer list of threads is not written each time that it changes, but at the end.
 const THREADS_AT_ONCE: usize = 64;
-/// Nodes in a block of nodes.
 pub(super) const NODES_PER_BLOCK: usize = 1 << 16;
 
 /// Which nodes are written.

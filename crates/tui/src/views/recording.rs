@@ -16,7 +16,6 @@ pub struct RecordingView {
 }
 
 impl RecordingView {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
         let (about, recording, width) = (&answer.about, shown.recording, pane.width());

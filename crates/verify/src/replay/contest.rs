@@ -120,9 +120,6 @@ impl Outcome {
 }
 
 /// Plays all, `rounds` times after one round that does not count. `progress` receives each round.
-///
-/// # Errors
-/// A player fails.
 pub fn play(
     player: &Player,
     scripts: &[&Path],

@@ -47,9 +47,7 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
 pub struct FigureBothWays {
     /// What.
     pub figure: Figure,
-    /// As recorded.
     pub recorded: Estimate,
-    /// As replayed.
     pub replayed: Interval,
 }
 

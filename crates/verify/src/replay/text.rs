@@ -10,7 +10,6 @@ use memtoll_text::Quantity;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 
-/// A replay.
 pub struct Replay<'a> {
     /// The process: `python3 (4711)`.
     pub process: String,
