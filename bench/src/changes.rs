@@ -3,6 +3,7 @@
 
 use crate::programs::tuned_programs;
 use crate::run::CommandLine;
+use memtoll_text::shell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,7 @@ impl Workshop {
                 let program =
                     programs.into_iter().find(|program| program.name == case.name).ok_or("no such program")?;
                 let words: Vec<_> = program.command.words.iter().map(|word| word.to_string_lossy()).collect();
-                (Side { typed: words.join(" "), environment: program.command.environment.clone() }, None)
+                (Side { typed: shell::line(&words), environment: program.command.environment.clone() }, None)
             }
         })
     }

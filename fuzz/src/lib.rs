@@ -10,7 +10,7 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::regions::regions;
 use memtoll_analysis::sums::sums;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -57,8 +57,8 @@ pub fn read(path: &Path) {
             ControlFlow::Continue(())
         });
     }
-    let _ = lanes(&recording, 0, u64::MAX, INTERVALS, &Runners::default());
-    let _ = regions(&recording, 0, u64::MAX, &Runners::default());
+    let _ = lanes(&recording, 0, u64::MAX, INTERVALS, &ThreadFilter::default());
+    let _ = regions(&recording, 0, u64::MAX, &ThreadFilter::default());
     let all = Selection::default();
     let selections =
         [all, Selection { from: 1000, to: 1 << 40, min_size: 1, ..all }, Selection { charge: Charge::Payment, ..all }];

@@ -8,7 +8,7 @@
 
 namespace memtoll::machine {
 
-inline constexpr size_t kPage = 4096;
+extern const size_t kPage; // the system's
 inline constexpr size_t kBlock = size_t{64} << 10; // the second touch writes the first byte of each
 // Blocks from malloc are shorter by what the GNU C library puts in front of each, so that they lie kBlock apart.
 inline constexpr size_t kHeader = 16;

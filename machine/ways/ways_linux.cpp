@@ -23,6 +23,8 @@
 
 namespace memtoll::machine {
 
+const size_t kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+
 namespace {
 
 // --- Mappings that are made for each use -----------------------------------------------------------------------------

@@ -5,6 +5,12 @@
 
 namespace memtoll::machine {
 
+const size_t kPage = [] {
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return size_t{info.dwPageSize};
+}();
+
 namespace {
 
 // --- Memory that is taken for each use -------------------------------------------------------------------------------

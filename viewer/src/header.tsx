@@ -40,7 +40,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
                 <bdi>{about.command}</bdi>
             </span>
             <span class="facts">
-                {about.started} UTC · {time(about.duration_ns)}
+                {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
                 {about.events !== null && ` · ${counted(about.events, "event")}`}
             </span>
             {live && <Recording live={live} snapshot={snapshot} />}

@@ -317,7 +317,7 @@ export function TimelineBand() {
     const current = useRef({ state, go });
     current.current = { state, go };
     const later = useRef({ ask: 0, tell: 0 });
-    /** What the address was told last: it may come back when something else is shown already. */
+    /** What was last written to the address: it may come back when something else is shown already. */
     const told = useRef({ left: state.left, right: state.right });
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
     const pixels = Math.max(1, width - GUTTER - 28);

@@ -14,7 +14,7 @@ const SMALL: u64 = 120;
 
 /// Work that small blocks leave to later calls.
 #[derive(Debug, Default, PartialEq)]
-pub struct Late {
+pub struct DelayedWork {
     /// What it took.
     ns: f64,
     /// Small blocks.
@@ -24,7 +24,7 @@ pub struct Late {
 }
 
 /// What the calls of a site are known by.
-struct Seen<'s> {
+struct SiteCalls<'s> {
     metrics: &'s Priced,
     calls: &'s Calls,
     /// Bytes that its reallocations moved.
@@ -33,7 +33,7 @@ struct Seen<'s> {
     inside: f64,
 }
 
-impl Seen<'_> {
+impl SiteCalls<'_> {
     /// What its long calls took that is neither their usual work nor copying and zeroing of their own blocks, ns. Page
     /// faults, mappings and waiting inside of them are no work of the allocator.
     fn excess(&self, ns: impl Fn(f64) -> f64, byte: f64) -> f64 {
@@ -51,14 +51,14 @@ fn is_small(site: &Site) -> bool {
     site.pattern.blocks > 0 && site.mean_size() <= SMALL
 }
 
-impl Late {
+impl DelayedWork {
     /// Of the lines that cost something, in a program whose call sites all together are `all`; copying a byte takes
     /// `copy_byte` ns.
-    pub fn of(sites: &[Site], all: impl Iterator<Item = Priced>, tariff: &Tariff, copy_byte: f64) -> Late {
+    pub fn of(sites: &[Site], all: impl Iterator<Item = Priced>, tariff: &Tariff, copy_byte: f64) -> DelayedWork {
         let is_small_priced = |of: &Priced| of.allocations() > 0 && of.bytes <= of.allocations() * SMALL;
         let small = all.filter(is_small_priced).map(|of| of.allocations()).sum();
         let excess = |site: &Site| {
-            let seen = Seen {
+            let seen = SiteCalls {
                 metrics: site.metrics(),
                 calls: &site.pattern.calls,
                 copied_bytes: site.pattern.copied_bytes,
@@ -67,7 +67,7 @@ impl Late {
             Some((*site.nodes.first()?, seen.excess(|units| tariff.ns(units), copy_byte)))
         };
         let of: FxHashMap<StackId, f64> = sites.iter().filter(|site| !is_small(site)).filter_map(excess).collect();
-        Late { ns: of.values().sum(), small, of }
+        DelayedWork { ns: of.values().sum(), small, of }
     }
 
     /// What a site's calls, or those below a line, do for small blocks of other lines, ns: it stays when the calls go.
@@ -97,7 +97,7 @@ mod tests {
 
     fn seen(inside: f64, allocator_ns: u64, copied_bytes: u64) -> f64 {
         let metrics = Priced { allocator_ns, ..Priced::default() };
-        Seen { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
+        SiteCalls { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
     }
 
     /// In the mean, a call takes half a microsecond: the few that put blocks together are lost in it.
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn small_blocks_share_what_they_left() {
-        let late = Late { ns: 50_000.0, small: 4000, of: FxHashMap::default() };
-        assert_eq!(late.of_small_blocks(1000), 12_500.0);
+        let delayed = DelayedWork { ns: 50_000.0, small: 4000, of: FxHashMap::default() };
+        assert_eq!(delayed.of_small_blocks(1000), 12_500.0);
         // Of a line with several call sites, the blocks of some may be larger; all together are small on average.
-        assert_eq!(late.of_small_blocks(9000), 50_000.0);
-        assert_eq!(Late::default().of_small_blocks(5), 0.0);
+        assert_eq!(delayed.of_small_blocks(9000), 50_000.0);
+        assert_eq!(DelayedWork::default().of_small_blocks(5), 0.0);
     }
 }

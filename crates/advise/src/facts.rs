@@ -1,7 +1,7 @@
 //! What rules look at, and what they say.
 
 use crate::byte_costs::Work;
-use crate::delayed_coalescing::Late;
+use crate::delayed_coalescing::DelayedWork;
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::program_work::OwnWork;
 use crate::range::Range;
@@ -19,9 +19,7 @@ use std::cell::OnceCell;
 
 /// What is known of a recording.
 pub struct Facts<'a> {
-    /// The recording.
     pub recording: &'a Recording,
-    /// Its sums.
     pub sums: &'a Sums,
     /// Prices.
     pub tariff: Tariff,
@@ -34,7 +32,7 @@ pub struct Facts<'a> {
     /// Where the plain program works.
     pub own: OwnWork,
     /// What frees of small blocks leave to other calls.
-    pub late: Late,
+    pub delayed: DelayedWork,
     /// Wall time.
     pub wall: Wall,
     /// Statements about what could not be looked at.
@@ -47,11 +45,9 @@ pub struct Facts<'a> {
 /// In what the line is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
-    /// C.
     C,
     /// C++.
     Cxx,
-    /// Rust.
     Rust,
 }
 
@@ -63,7 +59,7 @@ impl<'a> Facts<'a> {
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let copy_byte = Work::copy_byte(&tariff).likely;
-        let late = Late::of(&sites, priced, &tariff, copy_byte);
+        let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
         let balance = Balance::of_all(recording, sums);
         Facts {
             recording,
@@ -74,7 +70,7 @@ impl<'a> Facts<'a> {
             tariff,
             sites,
             own: OwnWork::of(recording),
-            late,
+            delayed,
             notes,
             packages: Packages::of(&recording.frames),
             addresses: OnceCell::new(),
@@ -110,12 +106,10 @@ impl<'a> Facts<'a> {
         site.row.frame.map_or("", |frame| Texts::of(&self.recording.frames, frame).function)
     }
 
-    /// Where a site is.
     pub fn place(&self, site: &Site) -> Place {
         site.row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
     }
 
-    /// Where a frame is.
     pub fn place_of(&self, frame: FrameId) -> Place {
         Places::new(self.recording).of(frame)
     }
@@ -202,7 +196,6 @@ pub struct Draft {
     pub called: Option<Called>,
     /// The same for `--patch`, if it is mechanical.
     pub remedy: Option<Remedy>,
-    /// What it saves.
     pub saves: Saves,
     /// The part of that which is the program's own work and no cost of the line's memory, ns of CPU time.
     pub own_work: Range,
@@ -223,7 +216,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Of a site, with nothing said yet.
+    /// Of a site, still without texts.
     pub fn of(site: usize) -> Draft {
         Draft {
             site,

@@ -13,7 +13,6 @@ pub struct Place {
     pub function: String,
     /// The source file, as the debug information spells it.
     pub file: Option<String>,
-    /// The line in it.
     pub line: Option<u32>,
 }
 
@@ -223,7 +222,6 @@ pub struct Finding {
     /// The loaded file with the code of the line.
     #[serde(skip)]
     pub module: String,
-    /// What it saves.
     pub saves: Saves,
     /// What the change saved when it was measured, if it was (`memtoll verify`).
     pub verified: Option<Verified>,
@@ -244,7 +242,7 @@ pub struct Advice {
     pub bound: Saves,
     /// CPU time of the program, without the recorder, ns, as far as it is known.
     pub processor_ns: Option<f64>,
-    /// Wall time of the program at the most, ns: with the recorder, unless plain runs told.
+    /// Wall time of the program at the most, ns: with the recorder, unless plain runs measured it.
     pub wall_ns: f64,
     /// Bytes live at the peak.
     pub peak_bytes: u64,

@@ -169,7 +169,7 @@ fn conflicts(all: &[Weighed], at: usize) -> Vec<String> {
 fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, processor: Option<f64>) -> Finding {
     let Weighed { rule, mut draft, id, .. } = of;
     let site = draft.subject(facts);
-    let others = facts.late.for_others(site);
+    let others = facts.delayed.for_others(site);
     if !draft.saves.cpu_ns.is_nothing() && others > site.allocator.likely * SAID {
         draft.assumptions.push(format!(
             "some of its calls take long, {} together: glibc puts small blocks together there that other lines freed, which \

@@ -1,7 +1,7 @@
 //! A finding as a change of the source, where that is mechanical: a unified diff for `git apply` or `patch -p1`.
 //!
 //! Source is read as text, without a compiler. So each change is one that holds whatever the rest of the code does, and
-//! what cannot be told from the text is refused, with the reason.
+//! what the text does not prove is refused, with the reason.
 //!
 //! * [`code`]: source text as statements and blocks
 //! * [`names`]: which object a statement is about, and where that is declared
@@ -31,7 +31,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// The file.
     pub file: PathBuf,
     /// What it is called from the root of the sources.
     pub name: String,
@@ -64,10 +63,7 @@ impl Edit {
 }
 
 /// The change that a finding asks for.
-///
-/// # Errors
-/// It is not mechanical, the source is not at hand or has changed since the program was built, or it cannot be told from
-/// the text that the change is right: a statement for the user.
+/// The error is a sentence for the user.
 pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Patch, Refusal> {
     let Some(remedy) = &finding.remedy else {
         return Err(format!("{} needs a decision of yours: see the snippet of memtoll advise", finding.id).into());
@@ -106,9 +102,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Where a finding's place is, whose code is in `module`.
-    ///
-    /// # Errors
-    /// It is not at hand, or has changed since: a statement for the user.
+    /// The error is a sentence for the user.
     pub fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, Refusal> {
         let known = place.file.as_deref().zip(place.line);
         let (file, line) = known.ok_or_else(|| unknown(&place.function))?;

@@ -38,9 +38,7 @@ pub struct Pattern {
     pub calls: Calls,
     /// Acquisitions that were read.
     pub blocks: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// What the heap takes for them.
     pub heap_bytes: u64,
     /// Instances: blocks, less those that another one replaced.
     pub instances: u64,
@@ -189,11 +187,8 @@ fn copies(function: &str) -> bool {
 
 /// What is watched: the numbers of a site and of a line for each node of [`Recording::stacks`] that belongs to one.
 pub struct Watch<'a> {
-    /// Sites.
     pub site_of: &'a FxHashMap<StackId, u32>,
-    /// What each site is.
     pub sites: &'a [Watched],
-    /// Lines.
     pub line_of: &'a FxHashMap<StackId, u32>,
     /// How many.
     pub lines: usize,

@@ -64,7 +64,7 @@ impl Range {
         Range::new(self.low * down, self.likely, self.high * up)
     }
 
-    /// Whether nothing is said: neither saved nor lost.
+    /// Whether it predicts nothing: neither a saving nor a loss.
     pub fn is_nothing(&self) -> bool {
         *self == Range::default()
     }

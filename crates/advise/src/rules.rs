@@ -21,13 +21,11 @@ mod untouched;
 
 use crate::facts::{Draft, Facts};
 
-/// A rule.
 pub struct Rule {
     /// Short name.
     pub id: &'static str,
     /// What it finds, in a few words.
     pub title: &'static str,
-    /// Its page.
     pub page: &'static str,
     /// Looks for it.
     pub find: fn(&Facts) -> Vec<Draft>,

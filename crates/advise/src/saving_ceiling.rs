@@ -33,7 +33,7 @@ impl Ceiling {
         })
     }
 
-    /// What a rule said saves more than there is: a mistake of the rule, for tests.
+    /// A rule predicts a larger saving than there is: a mistake of the rule, for tests.
     pub fn exceeded(&self, saves: &Saves) -> Vec<String> {
         let pairs = saves.named().into_iter().zip(self.0.named());
         // Sums of the same numbers in another order.

@@ -23,7 +23,6 @@ pub struct Site {
     pub row: Row,
     /// Nodes of [`Recording::stacks`] that lead to it, that with most allocations first.
     pub nodes: Vec<StackId>,
-    /// What it costs.
     pub costs: Costs,
     /// The allocator's own work, with its error, ns.
     pub allocator: Range,

@@ -18,7 +18,6 @@ impl<'a> Places<'a> {
         Places { recording }
     }
 
-    /// A frame.
     pub(crate) fn of(&self, frame: FrameId) -> Place {
         let texts = Texts::of(&self.recording.frames, frame);
         Place {
@@ -51,7 +50,6 @@ pub struct Root {
 }
 
 impl Root {
-    /// This folder.
     pub fn at(folder: &Path) -> Root {
         Root { folder: folder.canonicalize().unwrap_or_else(|_| folder.to_owned()) }
     }
@@ -66,7 +64,6 @@ impl Root {
         Root { folder: found.unwrap_or(ran) }
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

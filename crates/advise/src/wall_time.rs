@@ -9,9 +9,9 @@ use memtoll_model::Recording;
 
 /// From start to end, and what happens side by side meanwhile.
 pub struct Wall {
-    /// Of the program, ns: with the recorder, unless plain runs told.
+    /// Of the program, ns: with the recorder, unless plain runs measured it.
     whole: Range,
-    /// Whether plain runs told.
+    /// Whether plain runs measured it.
     is_plain: bool,
     /// Threads of all processes that live at one instant, in the mean; at least 1.
     at_once: f64,

@@ -26,7 +26,7 @@ const HIDDEN: f64 = 0.33;
 /// the allocator takes longer. Of 22 programs, 12 % held 91 % of the recordings, 25 % held 98 %.
 const SAMPLES_ERR: f64 = 0.25;
 
-/// Stamps said between half and 31 times what the allocator took, in most programs up to three times.
+/// Stamps measured between half and 31 times what the allocator took, in most programs up to three times.
 const STAMPS_TOO_LARGE: f64 = 0.75;
 const STAMPS_TOO_SMALL: f64 = 0.5;
 
@@ -46,7 +46,7 @@ pub struct Calls {
 
 /// What the kernel's samples met.
 #[derive(Clone, Copy, Debug)]
-pub struct Met {
+pub struct AllocatorSamples {
     /// Samples in the allocator's code.
     pub allocator: u64,
     /// Samples in the program's own.
@@ -60,9 +60,9 @@ pub struct Met {
 impl Calls {
     /// What samples do not see of all these calls, ns: the more of its own work the program does for each in the mean, the
     /// less. It may be nothing, and where that work comes all at once, much more.
-    fn hidden(&self, met: &Met) -> Estimate {
+    fn hidden(&self, observed: &AllocatorSamples) -> Estimate {
         let least = self.calls * self.fastest;
-        let between = met.program as f64 * met.period;
+        let between = observed.program as f64 * observed.period;
         let share = if least > 0.0 { least / (least + between) } else { 0.0 };
         let (value, most) = (least * HIDDEN * share, least * HIDDEN);
         Estimate { value, low: 0.0, high: value + 0.5 * most }
@@ -71,7 +71,7 @@ impl Calls {
 
 /// The allocator's time. ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Anchor {
+pub struct AllocatorTime {
     /// All of it.
     pub total: Estimate,
     /// Of any call.
@@ -82,31 +82,32 @@ pub struct Anchor {
     pub hidden: Estimate,
 }
 
-impl Anchor {
+impl AllocatorTime {
     /// Stamps are true.
-    pub fn stamps(fastest: f64) -> Anchor {
-        Anchor { total: Estimate::default(), each: fastest, beyond: 1.0, hidden: Estimate::default() }
+    pub fn stamps(fastest: f64) -> AllocatorTime {
+        AllocatorTime { total: Estimate::default(), each: fastest, beyond: 1.0, hidden: Estimate::default() }
     }
 
-    /// `met`: what samples met; `None`: there are none.
-    pub fn of(calls: &Calls, met: Option<Met>) -> Anchor {
+    /// `observed`: what samples met; `None`: there are none.
+    pub fn of(calls: &Calls, observed: Option<AllocatorSamples>) -> AllocatorTime {
         let stamps = calls.calls * calls.fastest + (calls.beyond - calls.overlap).max(0.0);
         let stamps = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
-        let Some(met) = met else { return Anchor::dividing(calls, stamps) };
-        let found = Estimate::of_samples(met.allocator, met.period).may_lack(met.lost as f64 * met.period);
-        let hidden = calls.hidden(&met);
+        let Some(observed) = observed else { return AllocatorTime::dividing(calls, stamps) };
+        let found =
+            Estimate::of_samples(observed.allocator, observed.period).may_lack(observed.lost as f64 * observed.period);
+        let hidden = calls.hidden(&observed);
         let samples = found.give_or_take(SAMPLES_ERR * found.value).plus(hidden);
-        let anchor = Anchor::dividing(calls, samples.weighed_with(stamps));
-        Anchor { hidden: hidden.scaled(1.0 / calls.calls.max(1.0)), ..anchor }
+        let allocator_time = AllocatorTime::dividing(calls, samples.weighed_with(stamps));
+        AllocatorTime { hidden: hidden.scaled(1.0 / calls.calls.max(1.0)), ..allocator_time }
     }
 
     /// Where it is known what the allocator took in all: only to be divided. Nothing that calls take beyond `fastest` counts
     /// more than once, so that errors of what was paid inside do not grow.
-    pub fn dividing(calls: &Calls, total: Estimate) -> Anchor {
+    pub fn dividing(calls: &Calls, total: Estimate) -> AllocatorTime {
         let more = total.value - calls.calls * calls.fastest;
         let beyond = if more > 0.0 && calls.beyond > 0.0 { (more / calls.beyond).min(1.0) } else { 0.0 };
         let each = if calls.calls > 0.0 { (total.value - beyond * calls.beyond) / calls.calls } else { 0.0 };
-        Anchor { total, each, beyond, hidden: Estimate::default() }
+        AllocatorTime { total, each, beyond, hidden: Estimate::default() }
     }
 
     /// The time of `calls` that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
@@ -133,8 +134,8 @@ mod tests {
 
     const PERIOD: f64 = 1e6;
 
-    fn met(allocator: u64, program: u64) -> Option<Met> {
-        Some(Met { allocator, program, lost: 0, period: PERIOD })
+    fn observed(allocator: u64, program: u64) -> Option<AllocatorSamples> {
+        Some(AllocatorSamples { allocator, program, lost: 0, period: PERIOD })
     }
 
     const CALLS: Calls = Calls { calls: 1e6, beyond: 140e6, inside: 0.0, overlap: 0.0, fastest: 5.0 };
@@ -142,18 +143,23 @@ mod tests {
     #[test]
     fn samples_lead_where_there_are_many() {
         // 145 ms by stamps, 10 by samples.
-        let anchor = Anchor::of(&CALLS, met(10, 100));
-        assert!((8e6..14e6).contains(&anchor.total.value), "{anchor:?}");
-        assert!(anchor.total.low < 10e6 && 10e6 < anchor.total.high && anchor.total.high < 30e6, "{anchor:?}");
+        let allocator_time = AllocatorTime::of(&CALLS, observed(10, 100));
+        assert!((8e6..14e6).contains(&allocator_time.total.value), "{allocator_time:?}");
+        assert!(
+            allocator_time.total.low < 10e6 && 10e6 < allocator_time.total.high && allocator_time.total.high < 30e6,
+            "{allocator_time:?}"
+        );
         // Divided among sites, it is the total again.
-        let sites = [(0.25e6, 0.0), (0.75e6, 140e6)].map(|(calls, by)| anchor.of_calls(calls, by));
-        assert!((sites.iter().sum::<f64>() - anchor.total.value).abs() < 1.0, "{sites:?}");
+        let sites = [(0.25e6, 0.0), (0.75e6, 140e6)].map(|(calls, by)| allocator_time.of_calls(calls, by));
+        assert!((sites.iter().sum::<f64>() - allocator_time.total.value).abs() < 1.0, "{sites:?}");
         assert!(sites[0] > 1e6 && sites[0] < sites[1]);
     }
 
     #[test]
     fn lost_samples_may_all_have_met_the_allocator() {
-        let with = |lost| Anchor::of(&CALLS, met(100, 100).map(|met| Met { lost, ..met })).total;
+        let with = |lost| {
+            AllocatorTime::of(&CALLS, observed(100, 100).map(|observed| AllocatorSamples { lost, ..observed })).total
+        };
         let (all, some) = (with(0), with(50));
         // By stamps it is 145 ms, so not all of the 50 count in full.
         assert!(all.high < 145e6 && some.high > 165e6 && some.high < all.high + 50e6, "{all:?}, {some:?}");
@@ -163,37 +169,40 @@ mod tests {
     #[test]
     fn stamps_lead_where_there_are_few() {
         let short = Calls { calls: 10_000.0, beyond: 0.2e6, ..CALLS };
-        let anchor = Anchor::of(&short, met(0, 0));
-        assert!((0.1e6..0.3e6).contains(&anchor.total.value), "{anchor:?}");
-        assert_eq!(Anchor::of(&short, None).total.value, 0.25e6);
+        let allocator_time = AllocatorTime::of(&short, observed(0, 0));
+        assert!((0.1e6..0.3e6).contains(&allocator_time.total.value), "{allocator_time:?}");
+        assert_eq!(AllocatorTime::of(&short, None).total.value, 0.25e6);
     }
 
     #[test]
     fn calls_can_be_faster_than_in_a_loop() {
-        let anchor = Anchor::of(&CALLS, met(1, 100));
-        assert!(anchor.each < CALLS.fastest && anchor.beyond == 0.0, "{anchor:?}");
-        assert!((anchor.each * CALLS.calls - anchor.total.value).abs() < 1.0);
+        let allocator_time = AllocatorTime::of(&CALLS, observed(1, 100));
+        assert!(allocator_time.each < CALLS.fastest && allocator_time.beyond == 0.0, "{allocator_time:?}");
+        assert!((allocator_time.each * CALLS.calls - allocator_time.total.value).abs() < 1.0);
     }
 
     #[test]
     fn calls_hide_behind_the_recorder_only_where_nothing_else_hides_them() {
         let loops = Calls { beyond: 0.0, ..CALLS };
-        let hidden = |program| Anchor::of(&loops, met(4, program)).hidden.value;
+        let hidden = |program| AllocatorTime::of(&loops, observed(4, program)).hidden.value;
         assert!((hidden(0) - 5.0 * HIDDEN).abs() < 1e-9);
         // 40 ns of the program's own for each call.
         assert!((hidden(40) - 5.0 * HIDDEN / 9.0).abs() < 1e-9);
-        assert_eq!(Anchor::of(&Calls { calls: 0.0, ..loops }, met(0, 0)).hidden.value, 0.0);
-        assert_eq!(Anchor::of(&loops, None).hidden.value, 0.0);
+        assert_eq!(AllocatorTime::of(&Calls { calls: 0.0, ..loops }, observed(0, 0)).hidden.value, 0.0);
+        assert_eq!(AllocatorTime::of(&loops, None).hidden.value, 0.0);
     }
 
     #[test]
     fn a_site_errs_more_than_the_total() {
-        let anchor = Anchor::of(&CALLS, met(100, 100));
-        let (all, tenth) = (anchor.error(anchor.total.value, 0.0), anchor.error(anchor.total.value / 10.0, 0.0));
-        assert!((all.high - anchor.total.high).abs() < 1.0, "{all:?}");
+        let allocator_time = AllocatorTime::of(&CALLS, observed(100, 100));
+        let (all, tenth) = (
+            allocator_time.error(allocator_time.total.value, 0.0),
+            allocator_time.error(allocator_time.total.value / 10.0, 0.0),
+        );
+        assert!((all.high - allocator_time.total.high).abs() < 1.0, "{all:?}");
         assert!(tenth.margin() / tenth.value > 1.5 * all.margin() / all.value, "{tenth:?}");
-        let by_faults = anchor.error(0.0, 1e6);
+        let by_faults = allocator_time.error(0.0, 1e6);
         assert!(by_faults.is_noise() && by_faults.value == 0.0, "{by_faults:?}");
-        assert_eq!(Anchor::stamps(5.0).error(0.0, 0.0), Estimate::default());
+        assert_eq!(AllocatorTime::stamps(5.0).error(0.0, 0.0), Estimate::default());
     }
 }

@@ -4,16 +4,16 @@
 //!
 //! The kernel counts processes as a whole. Of a part of a recording, a span of time or blocks of some size, there is no
 //! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
-//! time, told from when threads had the processor.
+//! time, from when threads had the processor.
 
 use crate::calibration::{self, Figure};
 use crate::costs::Costs;
 use crate::estimate::Estimate;
 use crate::priced::Priced;
-use crate::processor::{ProcessorTimes, Runner};
+use crate::processor::{ImageOrThread, ProcessorTimes};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
-use crate::uncharged_faults::{Beside, UnchargedFaults};
+use crate::uncharged_faults::{HeapAndOtherFaults, UnchargedFaults};
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
@@ -84,16 +84,15 @@ pub struct Balance {
     /// What the recorder takes: its own work in the program, with its faults, and the program's waits for what it pushed out
     /// of the caches. `None` of a part of a recording.
     pub recorder: Option<Estimate>,
-    /// The faults.
     pub faults: Faults,
 }
 
 impl Balance {
     /// Of the whole recording, or of the part of it that was added up.
     pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
-        let mut beside = Beside::default();
+        let mut beside = HeapAndOtherFaults::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));
-        let some = (!sums.runners.are_all()).then(|| of_some(recording, sums));
+        let some = (!sums.thread_filter.are_all()).then(|| of_some(recording, sums));
         let whole = match &some {
             None => Whole {
                 recorder: &recording.recorder,
@@ -126,12 +125,12 @@ impl Balance {
         let (recorder, kernel) =
             image.end.as_ref().map_or((&nothing.0, &nothing.1), |end| (&end.recorder, &end.kernel));
         let whole = (!sums.is_part()).then_some(Whole { recorder, kernel, usage });
-        let runner = Runner { image: index, thread: None };
+        let runner = ImageOrThread { image: index, thread: None };
         let span = sums.processor.as_ref().and_then(|times| times.of(runner));
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
 
-    /// CPU time of the program without the recorder, ns: what plain runs told or, of one recorded run, what the kernel
+    /// CPU time of the program without the recorder, ns: what plain runs took or, of one recorded run, what the kernel
     /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
     pub fn program(&self) -> Option<Estimate> {
         let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));
@@ -205,7 +204,13 @@ struct Whole<'a> {
 }
 
 /// `span`: CPU time of a span, units.
-fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
+fn of(
+    recording: &Recording,
+    total: &Priced,
+    beside: &HeapAndOtherFaults,
+    whole: Option<Whole>,
+    span: Option<u64>,
+) -> Balance {
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));

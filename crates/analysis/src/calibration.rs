@@ -1,4 +1,4 @@
-//! What the program takes without the recorder, as plain runs of it told: means with their intervals.
+//! What the program takes without the recorder, measured by plain runs of it: means with their intervals.
 //!
 //! Means, not medians: those of the parts add up to that of the CPU time, exactly.
 
@@ -25,9 +25,7 @@ pub enum Figure {
     System,
     /// From start to end, ns.
     Wall,
-    /// Minor faults.
     MinorFaults,
-    /// Major faults.
     MajorFaults,
     /// Largest resident set of a process, bytes.
     Resident,
@@ -81,7 +79,6 @@ impl Quantity for Figure {
 /// A mean, and where the true one lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Runs.
     pub runs: usize,
     /// Of the runs.
     pub mean: f64,
@@ -122,7 +119,7 @@ impl Spread {
         Spread::around(runs, mean, both(|spread| spread.standard_error), both(Spread::margin))
     }
 
-    /// As others write it; the interval of a single run is not known, and said to be all.
+    /// As others write it; the interval of a single run is not known, so it is everything.
     pub fn estimate(&self) -> Estimate {
         let (low, high) = (self.low.unwrap_or(0.0), self.high.unwrap_or(2.0 * self.mean));
         Estimate { value: self.mean, low, high }

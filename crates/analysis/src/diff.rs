@@ -19,9 +19,7 @@ use std::collections::BTreeMap;
 
 /// A recording with its sums.
 pub struct Run<'a> {
-    /// The recording.
     pub recording: &'a Recording,
-    /// Its sums.
     pub sums: &'a Sums,
     /// What things cost in it.
     pub tariff: Tariff,
@@ -53,7 +51,6 @@ impl Quantity {
         self.0
     }
 
-    /// The metric that it is.
     pub fn metric(self) -> Metric {
         COMPARED[self.0]
     }
@@ -69,7 +66,6 @@ impl Quantity {
     }
 }
 
-/// One [`Samples`] for each [`Quantity`].
 #[derive(Clone, Debug)]
 pub struct Values(Vec<Samples>);
 
@@ -97,7 +93,6 @@ impl Values {
         Values(Quantity::ALL.iter().map(samples).collect())
     }
 
-    /// Those of a quantity.
     pub fn of(&self, quantity: Quantity) -> &Samples {
         &self.0[quantity.index()]
     }
@@ -140,7 +135,7 @@ pub struct Change {
     pub values: Values,
 }
 
-/// By what rows of different recordings are told to be the same: what the report calls them. Lines change with every
+/// What identifies a row in different recordings: its name in the report. Lines change with every
 /// edit and are not part of it; they tell call sites of the same name apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Identity {
@@ -148,7 +143,6 @@ struct Identity {
     names: Vec<String>,
     /// The type of the blocks.
     kind: Option<String>,
-    /// Their lines.
     lines: Vec<Option<u32>>,
 }
 

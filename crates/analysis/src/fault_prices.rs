@@ -44,7 +44,6 @@ pub struct FaultPrices {
 }
 
 impl FaultPrices {
-    /// Those of a recording.
     pub(crate) fn in_recording(recording: &Recording, prices: &Prices) -> FaultPrices {
         let on_average = FaultPrices::from(prices);
         let Some(end) = &recording.end else { return on_average };
@@ -163,7 +162,7 @@ fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
     let kernel = &recording.kernel;
     let others = UnchargedFaults::from(kernel).all().saturating_sub(kernel.recorder_faults);
     let priced = kernel.faults_charged as f64 * prices.page + others as f64 * prices.other;
-    // From a share of noise, no price can be told.
+    // A share within noise gives no price.
     let is_known = plain.low.is_some_and(|low| low > 0.0) && kernel.timed_huge_faults.samples == 0 && priced > 0.0;
     is_known.then(|| plain.mean / priced)
 }

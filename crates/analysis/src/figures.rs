@@ -73,7 +73,6 @@ pub struct About {
     pub key: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// Its unit.
     pub unit: Unit,
     /// How steady it is.
     pub steadiness: Steadiness,
@@ -95,7 +94,6 @@ pub struct About {
 /// When a difference of runs has a figure among its totals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Totals {
-    /// Never.
     Never,
     /// If a recording has some of it.
     IfAny,
@@ -218,9 +216,7 @@ impl Figure {
     }
 
     /// Its value, in its unit.
-    ///
-    /// # Errors
-    /// It is not known: a statement for the user.
+    /// The error is a sentence for the user.
     pub fn value(self, of: &Facts) -> Result<Estimate, &'static str> {
         let about = self.about();
         (about.value)(of).ok_or(about.unknown)

@@ -72,7 +72,6 @@ pub enum Whole {
 /// A part of something. The part is never more than the whole.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// The part.
     pub part: f64,
     /// What it is a part of.
     pub whole: f64,
@@ -133,7 +132,7 @@ impl What {
     }
 }
 
-/// Something worth saying. There is one for each line: what else is found at it is said with it.
+/// A finding. There is one for each line: what else is found there is a part of it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What.

@@ -29,7 +29,7 @@ impl Sliced {
     }
 
     /// Cuts all chapters. That reads each event once, so it takes long; others may ask meanwhile. What cannot be read is
-    /// not cut. `tell` is told the share that is done.
+    /// not cut. `tell` receives the share that is done.
     pub fn cut(&self, recording: &Recording, mut tell: impl FnMut(f64)) {
         let images = 0..recording.images.len();
         let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
@@ -37,7 +37,7 @@ impl Sliced {
         let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
         let (mut bytes, mut done) = (0, 0);
         for (index, chapters) in &images {
-            // Who asks for a chapter that is damaged is told so.
+            // Damage is reported when the chapter is asked for.
             let _ = span::cut(chapters, &self.cuts, |number, slices| {
                 bytes += slices.bytes();
                 if bytes > MOST_BYTES {
@@ -55,7 +55,6 @@ impl Sliced {
         }
     }
 
-    /// The slices of a chapter of an image.
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()

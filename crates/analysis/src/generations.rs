@@ -1,14 +1,13 @@
 //! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
 
 use crate::memory_map::live_blocks;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
 
 /// Live blocks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Live {
-    /// Their bytes.
     pub bytes: u64,
     /// Their number.
     pub blocks: u64,
@@ -25,17 +24,17 @@ pub struct Generations {
 
 /// The blocks that are live at `at`, each in the generation in which it was acquired: one before the first of `borders`, which
 /// are in ascending order, and one from each of them on. Units. It reads all events until then.
-pub fn generations(recording: &Recording, at: u64, borders: &[u64], runners: &Runners) -> Generations {
+pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filter: &ThreadFilter) -> Generations {
     let mut all = Generations::default();
     for (image, of) in recording.images.iter().enumerate() {
         // What a process had when it ended is live no more than the process is, and stays in its sums all the same.
-        if of.about.began > at || runners.of(image).is_none() {
+        if of.about.began > at || thread_filter.of(image).is_none() {
             continue;
         }
         let (blocks, missing) = live_blocks(recording, image, at);
         all.damage.extend(missing.map(|why| why.to_string()));
         for block in blocks {
-            if !runners.admit(image, block.thread) {
+            if !thread_filter.admit(image, block.thread) {
                 continue;
             }
             let of_node = all.of_node.entry(block.node).or_insert_with(|| vec![Live::default(); borders.len() + 1]);

@@ -23,7 +23,6 @@ impl From<Estimate> for Interval {
 }
 
 impl Interval {
-    /// The estimate of which it is the interval.
     pub fn around(self, value: f64) -> Estimate {
         Estimate { value, low: self.low as f64, high: self.high as f64 }
     }
@@ -44,7 +43,6 @@ impl Intervals {
         Intervals(TABLE.iter().zip(all).filter_map(shown).collect())
     }
 
-    /// Of what was priced by `tariff`.
     pub fn of(of: &Priced, tariff: &Tariff) -> Intervals {
         Intervals::of_all(&tariff.all_estimates(of))
     }

@@ -1,7 +1,7 @@
 //! What each thread did over time: running, in the allocator, faulting, waiting in the allocator, off the processor.
 
 use crate::tariff::Tariff;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use crate::timeline::{self, Grid};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 pub struct Lane {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
-    /// The thread.
     pub thread: ThreadNo,
     /// Share of each interval in which the thread was there at all.
     pub alive: Vec<f64>,
@@ -98,7 +97,7 @@ const CELLS: usize = 8;
 
 /// The lanes of threads between two times, in units, in at most `intervals` (at least 1). The first one begins up to an
 /// eighth of an interval earlier.
-pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runners: &Runners) -> Lanes {
+pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, thread_filter: &ThreadFilter) -> Lanes {
     let end = to.min(recording.ended()).max(from.saturating_add(1));
     let intervals = intervals.max(1);
     let grid = Grid::of(from, end - 1, intervals.saturating_mul(CELLS * 2));
@@ -110,7 +109,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
     let stamp = tariff.clock().stamp / width;
     let mut all = Lanes { start, width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
-        let Some(threads) = runners.of(index) else { continue };
+        let Some(threads) = thread_filter.of(index) else { continue };
         let mut of_thread: FxHashMap<ThreadNo, Draft> = FxHashMap::default();
         let image_end = image.end.as_ref().map_or(end, |end| end.ended);
         let nothing = || vec![0.0; intervals];

@@ -11,7 +11,6 @@ use std::ops::{ControlFlow, Range};
 /// A block that is live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Its address.
     pub address: u64,
     /// Bytes asked for.
     pub size: u64,
@@ -30,7 +29,7 @@ impl Block {
 }
 
 /// The blocks of an image that are live at a time (units), by address, and why some are missing. It reads all
-/// events until then. Blocks that a pool of the program's hands out are not told: what the pool is made of is.
+/// events until then. Blocks that a pool of the program's hands out are left out: the blocks that the pool is made of count.
 pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>, Option<Unreadable>) {
     let mut live: FxHashMap<u64, Block> = FxHashMap::default();
     let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };

@@ -9,7 +9,7 @@ use crate::parallel;
 use crate::sites::Row;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::{Aggregator, Selection, Threads, span};
 use memtoll_trace::cells::Cells;
@@ -66,7 +66,6 @@ pub struct RowPattern {
 
 /// The patterns of rows, in their order.
 pub struct Patterns {
-    /// By row.
     pub rows: Vec<RowPattern>,
     /// Statements about what is missing.
     pub damage: Vec<String>,
@@ -81,7 +80,7 @@ pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
     }
     let mut found = Patterns { rows: vec![RowPattern::default(); rows.len()], damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
-        let Some(threads) = sums.runners.of(index) else { continue };
+        let Some(threads) = sums.thread_filter.of(index) else { continue };
         let by_node = match of_image(recording, index, sums.selection, threads) {
             Ok(by_node) => by_node,
             Err(why) => {
@@ -205,9 +204,9 @@ pub fn of_image(
 /// Events after which counts are added up.
 const MOST_COUNTED: usize = 1 << 30;
 
-/// Runners for whom patterns are known without reading events.
-pub fn are_stored(selection: &Selection, runners: &Runners) -> bool {
-    selection.is_stored() && runners.are_all()
+/// Threads for whom patterns are known without reading events.
+pub fn are_stored(selection: &Selection, thread_filter: &ThreadFilter) -> bool {
+    selection.is_stored() && thread_filter.are_all()
 }
 
 #[cfg(test)]

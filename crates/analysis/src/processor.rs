@@ -1,8 +1,8 @@
-//! CPU time of threads between two times, told from when they lost the processor and got it back. The kernel itself
+//! CPU time of threads between two times, from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
 use crate::tariff::Tariff;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::ThreadNo;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// What runs: a process image, or one thread of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Runner {
+pub struct ImageOrThread {
     /// Index in [`Recording::images`].
     pub image: usize,
     /// The thread; `None`: all threads.
@@ -27,8 +27,8 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
-    /// Of those of `runners` between two times, in units; `None` where the kernel did not show who had the processor. Reads all costs.
-    pub fn between(recording: &Recording, from: u64, to: u64, runners: &Runners) -> Option<ProcessorTimes> {
+    /// Of those of `thread_filter` between two times, in units; `None` where the kernel did not show who had the processor. Reads all costs.
+    pub fn between(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> Option<ProcessorTimes> {
         if !Tariff::of(recording).sees().switches {
             return None;
         }
@@ -37,7 +37,7 @@ impl ProcessorTimes {
         let mut images = Vec::with_capacity(recording.images.len());
         for (index, image) in recording.images.iter().enumerate() {
             let image_end = image.end.as_ref().map_or(to, |end| end.ended);
-            for thread in image.threads.iter().filter(|thread| runners.admit(index, thread.number)) {
+            for thread in image.threads.iter().filter(|thread| thread_filter.admit(index, thread.number)) {
                 let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
                 threads.insert((index, thread.number), alive);
             }
@@ -55,7 +55,7 @@ impl ProcessorTimes {
     }
 
     /// Of a thread, or of the threads of an image, units; `None` if it is not known.
-    pub fn of(&self, runner: Runner) -> Option<u64> {
+    pub fn of(&self, runner: ImageOrThread) -> Option<u64> {
         match runner.thread {
             Some(thread) => self.threads.get(&(runner.image, thread)).copied(),
             None => self.images.get(runner.image).copied(),

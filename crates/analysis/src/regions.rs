@@ -4,7 +4,7 @@
 use crate::estimate::Estimate;
 use crate::priced::Priced;
 use crate::tariff::Tariff;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::event::Event;
@@ -16,7 +16,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// One run of a region.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionRun {
     /// When it began, units.
@@ -30,7 +29,6 @@ pub struct RegionRun {
 /// All runs of the regions of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// The name.
     pub name: String,
     /// The runs, in the order of their ends.
     pub runs: Vec<RegionRun>,
@@ -60,15 +58,15 @@ impl Spread {
     }
 }
 
-/// The regions of a recording that threads of `runners` set, by name, with the runs that are wholly between two times
+/// The regions of a recording that threads of `thread_filter` set, by name, with the runs that are wholly between two times
 /// (units), and statements about what is missing. Reads no events but where a recording does not say of marks what their
 /// threads had done until then.
-pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Region>, Vec<String>) {
+pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let Some(counted) = runners.of(index) else { continue };
+        let Some(counted) = thread_filter.of(index) else { continue };
         let (mut threads, are_told) = runs_of(image, from, to);
         threads.retain(|number, _| counted.admit(*number));
         if threads.is_empty() {

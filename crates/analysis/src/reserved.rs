@@ -8,7 +8,6 @@ use memtoll_trace::summary::PeakWithMappings;
 /// What a process had only reserved at its peak with mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// Bytes.
     pub bytes: u64,
     /// By how much that may be too much, because the kernel did not show all page faults. What is then missing is in use.
     pub error: u64,

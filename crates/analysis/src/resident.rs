@@ -14,7 +14,7 @@ pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
     if sums.is_part() {
         return None;
     }
-    let all = recording.end.as_ref().and_then(|end| end.resident).filter(|_| sums.runners.are_all());
+    let all = recording.end.as_ref().and_then(|end| end.resident).filter(|_| sums.thread_filter.are_all());
     if let Some(all) = all {
         return Some(against_plain_runs(all));
     }

@@ -4,7 +4,7 @@ use crate::thread_filter::program;
 use memtoll_model::{Image, Recording};
 use rustc_hash::FxHashMap;
 
-/// The process images that sums are of, as far as that is told. Small, because each site has one.
+/// The process images that sums are of, as far as they are kept apart. Small, because each site has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Images {
     first: u32,
@@ -75,7 +75,6 @@ impl Programs {
 /// Which processes a call site ran in. Processes are indices in [`Recording::images`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RanIn {
-    /// One process.
     Process(usize),
     /// Several processes.
     Programs {

@@ -4,7 +4,7 @@
 use crate::container_elements::Element;
 use crate::metric::Metric;
 use crate::priced::Priced;
-use crate::processor::Runner;
+use crate::processor::ImageOrThread;
 use crate::site_processes::{Images, RanIn};
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 pub enum GroupBy {
     /// A line, its inline chain and the type of the blocks.
     Site,
-    /// A function.
     Function,
     /// A function as it was compiled: the one into which the function of the line is inlined.
     CompiledFunction,
@@ -85,7 +84,7 @@ pub struct Row {
     /// What the row is called, for groups without frames.
     pub label: String,
     /// Whose sums they are, for [`GroupBy::Thread`] and [`GroupBy::Process`].
-    pub of: Option<Runner>,
+    pub of: Option<ImageOrThread>,
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn>,
     /// The stack nodes that it is about, for groups of stacks.
@@ -212,8 +211,8 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
         element: stacks.element(stack).filter(|_| of_site),
         label,
         of: match part {
-            Part::Process(image) => Some(Runner { image, thread: None }),
-            Part::Thread(image, thread) => thread.map(|thread| Runner { image, thread: Some(thread) }),
+            Part::Process(image) => Some(ImageOrThread { image, thread: None }),
+            Part::Thread(image, thread) => thread.map(|thread| ImageOrThread { image, thread: Some(thread) }),
             Part::Size(_) | Part::All => None,
         },
         ran_in: None,

@@ -30,7 +30,6 @@ impl Key {
         Key(self.0.with(other.0.0.to_le_bytes()))
     }
 
-    /// From [`Key::text`].
     pub fn parse(text: &str) -> Option<Key> {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(|hash| Key(Fnv64(hash)))
     }

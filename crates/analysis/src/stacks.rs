@@ -65,7 +65,7 @@ index! {
     TypeNo
 }
 
-/// What is said of each frame.
+/// Texts and properties of each frame.
 #[derive(Clone, Copy)]
 struct About {
     owner: Owner,
@@ -161,7 +161,6 @@ pub struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    /// For the stacks of `recording`.
     pub fn new(recording: &'a Recording, view: &View) -> Self {
         let frames = &recording.frames;
         let packages = Packages::of(frames);
@@ -226,7 +225,6 @@ impl<'a> Stacks<'a> {
         self.leading.forget(|leading| paths.frames(leading.leading).any(|frame| folded.contains(&frame)));
     }
 
-    /// The recording they are of.
     pub fn recording(&self) -> &'a Recording {
         self.recording
     }
@@ -317,7 +315,7 @@ impl<'a> Stacks<'a> {
 
     /// What leads in a stack with frames that are shown; none other is one.
     fn own_leading(&mut self, node: StackId) -> Option<Leading> {
-        // Types that are told inside of the innermost frame that tells none for sure, and the frames that lead: innermost first.
+        // Types that frames inside of the innermost one without a type prove, and the frames that lead: innermost first.
         let (mut typed, mut leading): (Vec<FrameId>, Vec<FrameId>) = (Vec::new(), Vec::new());
         let (mut is_typed, mut is_led) = (false, false);
         self.each_frame(node, |frame, is_compiled| {
@@ -464,7 +462,6 @@ impl<'a> Stacks<'a> {
         calls
     }
 
-    /// The first frame of a path.
     pub fn first(&self, path: Path) -> Option<FrameId> {
         self.paths.frames(path).next()
     }
@@ -479,7 +476,6 @@ impl<'a> Stacks<'a> {
         self.about[stack.named_by?.index()].type_name
     }
 
-    /// The name of a type.
     pub fn type_name(&self, number: TypeNo) -> &str {
         &self.type_names.names[number.index()]
     }
@@ -516,7 +512,6 @@ impl Known {
         }
     }
 
-    /// `nodes`: how many there are.
     fn is(&mut self, node: StackId, leading: Leading, nodes: usize) {
         if self.numbers.is_empty() {
             self.numbers = vec![0; nodes];

@@ -11,8 +11,8 @@ use crate::processor::ProcessorTimes;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use crate::thread_filter::Runners;
-use crate::uncharged_faults::Beside;
+use crate::thread_filter::ThreadFilter;
+use crate::uncharged_faults::HeapAndOtherFaults;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
@@ -25,12 +25,12 @@ use std::ops::ControlFlow;
 /// The sums of one image; its number is that in [`Recording::images`].
 #[derive(Default)]
 pub struct ImageSums {
-    /// Whether it was added up at all; see [`Runners`].
+    /// Whether it was added up at all; see [`ThreadFilter`].
     pub counts: bool,
     /// All sites together.
     pub total: Priced,
     /// What is charged to no site.
-    pub beside: Beside,
+    pub beside: HeapAndOtherFaults,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
     /// The peak with the program's own mappings, where it is known: not of some threads or sizes, of which it has no share.
@@ -65,9 +65,7 @@ impl Part {
 pub struct Site {
     /// Node of [`Recording::stacks`]; 0 where sums are split, unless both are asked for.
     pub node: StackId,
-    /// The part.
     pub part: Part,
-    /// The images it is of.
     pub images: Images,
     /// The sums.
     pub metrics: Priced,
@@ -78,8 +76,7 @@ pub struct Sums {
     /// What was added up.
     pub selection: Selection,
     /// Whose events were added up.
-    pub runners: Runners,
-    /// By image.
+    pub thread_filter: ThreadFilter,
     pub images: Vec<ImageSums>,
     /// The images that count; nothing: none does.
     pub counting: Option<Images>,
@@ -123,54 +120,64 @@ impl Sums {
     /// Whether the peak of all images together is only the sum of their own peaks: what several processes have at one instant
     /// is unknown, if that is not from the first event on or only of some threads or sizes.
     pub fn adds_peaks(&self) -> bool {
-        self.are_of_several() && adds_peaks(&self.selection, &self.runners)
+        self.are_of_several() && adds_peaks(&self.selection, &self.thread_filter)
     }
 
     /// Whether only some threads or sizes count.
     pub fn are_parts(&self) -> bool {
-        are_parts(&self.selection, &self.runners)
+        are_parts(&self.selection, &self.thread_filter)
     }
 
     /// Whether some times, sizes or threads are left out: what is known only of whole processes has no place beside that.
     pub fn is_part(&self) -> bool {
-        self.selection.is_part() || self.runners.are_threads()
+        self.selection.is_part() || self.thread_filter.are_threads()
     }
 }
 
-fn adds_peaks(selection: &Selection, runners: &Runners) -> bool {
-    selection.from > 0 || are_parts(selection, runners)
+fn adds_peaks(selection: &Selection, thread_filter: &ThreadFilter) -> bool {
+    selection.from > 0 || are_parts(selection, thread_filter)
 }
 
 /// Whether only some threads or sizes count.
-fn are_parts(selection: &Selection, runners: &Runners) -> bool {
-    !selection.is_of_all_sizes() || runners.are_threads()
+fn are_parts(selection: &Selection, thread_filter: &ThreadFilter) -> bool {
+    !selection.is_of_all_sizes() || thread_filter.are_threads()
 }
 
 /// Adds up what `selection` selects: from what the file says of the whole recording or of its chapters. Of chapters in which a
 /// span begins or ends, and of recordings without chapters, events are read.
 pub fn sums(recording: &Recording, selection: Selection) -> Sums {
-    sums_of(recording, selection, Runners::default())
+    sums_of(recording, selection, ThreadFilter::default())
 }
 
 /// The same of some processes and threads.
-pub fn sums_of(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, None, selection, runners, |_| Some(StackId::NONE))
+pub fn sums_of(recording: &Recording, selection: Selection, thread_filter: ThreadFilter) -> Sums {
+    add_up(recording, None, selection, thread_filter, |_| Some(StackId::NONE))
 }
 
 /// The same, with the help of slices.
-pub fn sums_of_sliced(recording: &Recording, sliced: &Sliced, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, Some(sliced), selection, runners, |_| Some(StackId::NONE))
+pub fn sums_of_sliced(
+    recording: &Recording,
+    sliced: &Sliced,
+    selection: Selection,
+    thread_filter: ThreadFilter,
+) -> Sums {
+    add_up(recording, Some(sliced), selection, thread_filter, |_| Some(StackId::NONE))
 }
 
 /// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
 /// does not add up to what the stack as a whole took.
-pub fn sums_by_thread(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, None, Selection { split: Split::Thread, ..selection }, runners, Some)
+pub fn sums_by_thread(recording: &Recording, selection: Selection, thread_filter: ThreadFilter) -> Sums {
+    add_up(recording, None, Selection { split: Split::Thread, ..selection }, thread_filter, Some)
 }
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
-pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Runners, stacks: &mut Stacks) -> Sums {
-    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(StackId::NONE))
+pub fn sums_that_match(
+    recording: &Recording,
+    selection: Selection,
+    thread_filter: ThreadFilter,
+    stacks: &mut Stacks,
+) -> Sums {
+    add_up(recording, None, selection, thread_filter, |node| stacks.of(node).matches.then_some(StackId::NONE))
 }
 
 /// `under` says under which node the sums of a node stand, if they are split and count at all.
@@ -178,7 +185,7 @@ fn add_up(
     recording: &Recording,
     sliced: Option<&Sliced>,
     selection: Selection,
-    runners: Runners,
+    thread_filter: ThreadFilter,
     mut under: impl FnMut(StackId) -> Option<StackId>,
 ) -> Sums {
     let tariff = Tariff::of(recording);
@@ -190,7 +197,7 @@ fn add_up(
     let (mut only_curve, mut counted) = (None, 0);
     let mut peak = PeakOfSum::default();
     for (index, image) in recording.images.iter().enumerate() {
-        let Some(threads) = runners.of(index) else {
+        let Some(threads) = thread_filter.of(index) else {
             images.push(ImageSums::default());
             continue;
         };
@@ -201,7 +208,7 @@ fn add_up(
         if selection.split == Split::None {
             sites.reserve(found.sites.len());
         }
-        for (node, extra, metrics) in priced(&tariff, recording, index, selection, &runners, &found.sites) {
+        for (node, extra, metrics) in priced(&tariff, recording, index, selection, &thread_filter, &found.sites) {
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
@@ -217,24 +224,24 @@ fn add_up(
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;
-        only_curve = (counted == 1 && !are_parts(&selection, &runners)).then_some(found.curve);
+        only_curve = (counted == 1 && !are_parts(&selection, &thread_filter)).then_some(found.curve);
     }
     let mut total = Priced::default();
     images.iter().for_each(|image| total.add(&image.total));
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
-    if counted > 1 && !adds_peaks(&selection, &runners) {
+    if counted > 1 && !adds_peaks(&selection, &thread_filter) {
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
         total.counts.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
-    let is_told = selection.is_span() || runners.are_threads() && !selection.is_part();
+    let is_told = selection.is_span() || thread_filter.are_threads() && !selection.is_part();
     let span = is_told.then_some((selection.from, selection.to));
-    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to, &runners));
+    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to, &thread_filter));
     Sums {
         selection,
-        runners,
+        thread_filter,
         images,
         counting,
         programs,
@@ -260,7 +267,7 @@ fn priced<'f>(
     recording: &Recording,
     index: usize,
     selection: Selection,
-    runners: &Runners,
+    thread_filter: &ThreadFilter,
     sites: &'f FoundSites,
 ) -> impl Iterator<Item = (Option<NodeId>, u64, Priced)> + 'f {
     let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
@@ -268,7 +275,7 @@ fn priced<'f>(
         sites.iter().for_each(|(node, _, counts)| of_nodes.entry(node).or_default().add(counts));
     }
     // Otherwise, pages may be of blocks that are not counted.
-    let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
+    let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let tariff = *tariff;
     let is_gone = ended(recording, index) < selection.to && selection.to < recording.ended();
     sites.iter().map(move |(node, extra, counts)| {
@@ -292,15 +299,15 @@ pub fn sums_in_image(
     recording: &Recording,
     index: usize,
     selection: Selection,
-    runners: &Runners,
+    thread_filter: &ThreadFilter,
 ) -> Vec<(StackId, Priced)> {
-    let Some(threads) = runners.of(index) else { return Vec::new() };
+    let Some(threads) = thread_filter.of(index) else { return Vec::new() };
     let selection = Selection { split: Split::None, ..selection };
     let tariff = Tariff::of(recording);
     // The caller has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
-    let all = priced(&tariff, recording, index, selection, runners, &found.sites);
+    let all = priced(&tariff, recording, index, selection, thread_filter, &found.sites);
     all.map(|(id, _, metrics)| (image.node(id), metrics)).collect()
 }
 
@@ -354,7 +361,7 @@ impl Sites {
 /// What is known of an image: by the image's own node ids, and what they are split by.
 struct Found {
     sites: FoundSites,
-    beside: Beside,
+    beside: HeapAndOtherFaults,
     curve: LiveCurve,
     peak_time: u64,
     peak_with_mappings: Option<PeakWithMappings>,
@@ -394,7 +401,7 @@ fn found_in(
 ) -> Found {
     let is_whole = *threads == Threads::All;
     let image = &recording.images[index];
-    let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
+    let mut beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
     let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
@@ -422,7 +429,7 @@ fn found_in(
     });
     damage.extend(read.err().map(|why| why.to_string()));
     aggregator.settle();
-    let mut seen = Beside::default();
+    let mut seen = HeapAndOtherFaults::default();
     let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
         if threads.admit(cost.thread) {
             seen.cost(cost, &selection);
@@ -462,10 +469,16 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
-    fn of_span(self, span: Span, thread: Option<ThreadNo>, mut beside: Beside, damage: &mut Vec<String>) -> Found {
+    fn of_span(
+        self,
+        span: Span,
+        thread: Option<ThreadNo>,
+        mut beside: HeapAndOtherFaults,
+        damage: &mut Vec<String>,
+    ) -> Found {
         let Asked { recording, index, selection, threads } = self;
         let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
-        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), Beside::default());
+        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), HeapAndOtherFaults::default());
         let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
             if threads.admit(cost.thread) {
                 seen.cost(cost, &selection);

@@ -17,7 +17,7 @@
 //! out at more than these calls took: its faults were cheaper than others. Nothing is cut to fit. By how much it is more is
 //! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
 
-use crate::allocator_time::{Anchor, Calls, Met};
+use crate::allocator_time::{AllocatorSamples, AllocatorTime, Calls};
 use crate::calibration::{self, Figure};
 use crate::costs::CostEstimates;
 use crate::estimate::Estimate;
@@ -73,7 +73,7 @@ pub struct Tariff {
     /// By how much calls look longer than they are, units.
     overlap: f64,
     /// The allocator's time.
-    anchor: Anchor,
+    allocator_time: AllocatorTime,
     /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
     own: Estimate,
     /// What it costs a thread when the kernel looks where it is, ns.
@@ -107,7 +107,7 @@ pub fn waits(time: f64) -> Estimate {
 /// What the kernel's records that were lost may have been about.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
-    /// What the faults took of which they told, ns.
+    /// What the timed faults took, ns.
     faults: f64,
     /// Samples of where threads ran.
     running: u64,
@@ -160,7 +160,7 @@ impl Tariff {
         // Where the kernel does not tell, and in a run shorter than that, there are no samples.
         let running = &recording.kernel.running;
         let looked = period > 0.0 && running.all() > 0;
-        let met = looked.then(|| Met {
+        let observed = looked.then(|| AllocatorSamples {
             allocator: running.allocator,
             program: running.program,
             lost: lost.running,
@@ -169,12 +169,12 @@ impl Tariff {
         // A recording that was cut off has no such sums: then stamps are all there is.
         let plain = recording.calibration.as_ref().map(calibration::plain);
         let known = plain.as_ref().and_then(|plain| plain.of(Figure::Part(Found::Allocator)));
-        let anchor = match known {
-            _ if calls.calls <= 0.0 => Anchor::stamps(tariff.fastest()),
-            Some(known) => Anchor::dividing(&calls, known.estimate()),
-            None => Anchor::of(&calls, met),
+        let allocator_time = match known {
+            _ if calls.calls <= 0.0 => AllocatorTime::stamps(tariff.fastest()),
+            Some(known) => AllocatorTime::dividing(&calls, known.estimate()),
+            None => AllocatorTime::of(&calls, observed),
         };
-        Tariff { anchor, chance, ..tariff }
+        Tariff { allocator_time, chance, ..tariff }
     }
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
@@ -188,7 +188,7 @@ impl Tariff {
             chance: SamplingError::default(),
             page,
             overlap: 0.0,
-            anchor: Anchor::stamps(prices.malloc_free.median / 2.0),
+            allocator_time: AllocatorTime::stamps(prices.malloc_free.median / 2.0),
             own: Estimate::exact(1.0),
             look: 0.0,
             kernel_period: None,
@@ -251,10 +251,9 @@ impl Tariff {
 
     /// The part of the allocator's calls that lies in the recorder's time, ns.
     pub fn hidden(&self, calls: u64) -> Estimate {
-        self.anchor.hidden.scaled(calls as f64)
+        self.allocator_time.hidden.scaled(calls as f64)
     }
 
-    /// Units as ns.
     pub fn ns(&self, units: f64) -> f64 {
         units / self.clock.units_per_second * 1e9
     }
@@ -309,7 +308,7 @@ impl Tariff {
     /// allocator.
     pub fn allocator(&self, of: &Priced) -> Estimate {
         let inside = self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR;
-        self.anchor.error(of.allocator_ns as f64, inside)
+        self.allocator_time.error(of.allocator_ns as f64, inside)
     }
 
     /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.
@@ -462,7 +461,7 @@ impl Tariff {
         let touched_bytes = zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE));
         Priced {
             counts: *site,
-            allocator_ns: self.anchor.of_calls(calls, beyond.max(0.0)).round() as u64,
+            allocator_ns: self.allocator_time.of_calls(calls, beyond.max(0.0)).round() as u64,
             overdrawn_ns: overdrawn.round() as u64,
             fault_time_ns: faults.round() as u64,
             zeroing_ns: zeroing.round() as u64,

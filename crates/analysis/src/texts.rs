@@ -9,7 +9,6 @@ pub struct Texts<'a> {
     pub function: &'a str,
     /// The source file.
     pub file: Option<&'a str>,
-    /// The line.
     pub line: Option<u32>,
     /// The loaded file.
     pub module: &'a str,
@@ -18,7 +17,6 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Of the frame with this id.
     pub fn of(frames: &'a Frames, id: FrameId) -> Texts<'a> {
         let frame = frames.frame(id);
         Texts {

@@ -2,6 +2,7 @@
 
 use memtoll_model::{Image, Recording};
 use memtoll_tally::Threads;
+use memtoll_text::shell;
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Thread;
 use memtoll_trace::path::last_part;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// The selected processes and threads; sums leave out the others.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Runners {
+pub struct ThreadFilter {
     /// By index in [`Recording::images`]; `None` there: nothing of the image. `None`: all that there is.
     images: Option<Vec<Option<Threads>>>,
 }
@@ -23,13 +24,13 @@ pub enum NoMatch {
     Thread(String),
 }
 
-impl Runners {
+impl ThreadFilter {
     /// Those of a recording that are called so. A process is called by its number, its program's name, its title, or a word of
     /// its command line; a thread by its number or its name, the first one of a process also by the program's name. Without
     /// names, all of them count.
-    pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<Runners, NoMatch> {
+    pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<ThreadFilter, NoMatch> {
         if processes.is_empty() && threads.is_empty() {
-            return Ok(Runners::default());
+            return Ok(ThreadFilter::default());
         }
         let missing = |name: &&String| !recording.images.iter().any(|image| is_process(image, name));
         if let Some(name) = processes.iter().find(missing) {
@@ -54,19 +55,18 @@ impl Runners {
                 return Err(NoMatch::Thread(name.clone()));
             }
         }
-        Ok(Runners { images: Some(images) })
+        Ok(ThreadFilter { images: Some(images) })
     }
 
-    /// Of these, only those of one image.
-    pub fn only(&self, recording: &Recording, image: usize) -> Runners {
+    pub fn only(&self, recording: &Recording, image: usize) -> ThreadFilter {
         let threads = |index: usize| self.of(index).filter(|_| index == image).cloned();
-        Runners { images: Some((0..recording.images.len()).map(threads).collect()) }
+        ThreadFilter { images: Some((0..recording.images.len()).map(threads).collect()) }
     }
 
     /// Whole images, by index in [`Recording::images`]: those for which `counts` says so.
-    pub fn images(recording: &Recording, counts: impl Fn(usize) -> bool) -> Runners {
+    pub fn images(recording: &Recording, counts: impl Fn(usize) -> bool) -> ThreadFilter {
         let threads = |index: usize| counts(index).then_some(Threads::All);
-        Runners { images: Some((0..recording.images.len()).map(threads).collect()) }
+        ThreadFilter { images: Some((0..recording.images.len()).map(threads).collect()) }
     }
 
     /// The threads of an image that count; `None`: nothing of it.
@@ -105,7 +105,7 @@ pub fn title(image: &Image) -> Option<&str> {
 
 /// The command line, and the title beside it.
 pub fn command(image: &Image) -> String {
-    let command = image.about.command.join(" ");
+    let command = shell::line(&image.about.command);
     match title(image) {
         Some(title) => format!("{command} (title: {title})"),
         None => command,

@@ -6,7 +6,7 @@
 
 use crate::chapters::chapters_of;
 use crate::parallel;
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::costs::CostKind;
@@ -26,7 +26,6 @@ pub struct Interval {
     pub live: u64,
     /// Blocks acquired, with those of reallocations.
     pub allocations: u64,
-    /// Bytes of these.
     pub bytes: u64,
     /// Calls of the allocator.
     pub calls: u64,
@@ -99,12 +98,12 @@ pub struct ImageCells {
 }
 
 /// What happens between two times, both included, in at most `most` intervals. Units.
-pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, runners: &Runners) -> TimelineView {
+pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_filter: &ThreadFilter) -> TimelineView {
     let grid = Grid::of(from, to.min(recording.ended()), most);
     let mut intervals = vec![Interval::default(); grid.count];
     let mut damage = Vec::new();
     for index in 0..recording.images.len() {
-        let Some(threads) = runners.of(index) else { continue };
+        let Some(threads) = thread_filter.of(index) else { continue };
         match cells(recording, index, grid) {
             Ok(cells) => {
                 add_live(&mut intervals, grid, &cells);

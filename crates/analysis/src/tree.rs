@@ -2,7 +2,7 @@
 //!
 //! Sums are hundreds of bytes long, and there are millions of stacks of dozens of frames. So the sums of a stack are added
 //! once, to the branch at which it ends, and from there those of each branch once to its caller's ([`grow`]). Where only
-//! large branches are wanted, which ones these are is told by one number of each stack ([`Limit`]), and others are never made.
+//! large branches are wanted, one number of each stack decides which ones ([`Limit`]), and others are never made.
 
 mod callees;
 mod callers;
@@ -48,7 +48,6 @@ pub enum By {
 /// Where a part of a tree begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Below<'a> {
-    /// At the branch with this key.
     Branch(Key),
     /// At the branch to which these keys lead, the root's child first. This takes less time.
     Trail(&'a [Key]),
@@ -112,7 +111,6 @@ pub struct Branch {
 /// Branches that are too small to be shown.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Dropped {
-    /// Number of branches.
     pub branches: usize,
     /// Their sums.
     pub metrics: Priced,

@@ -40,25 +40,22 @@ impl From<&KernelStats> for UnchargedFaults {
 
 /// Faults that are charged to no site, and how the heap moved.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub struct Beside {
-    /// These faults.
+pub struct HeapAndOtherFaults {
     pub uncharged: UnchargedFaults,
     /// Variance of the number of all faults that were seen, charged or not: not 0 where they were sampled.
     pub variance: f64,
     /// How often calls of the allocator took memory from the system.
     pub grown_calls: u64,
-    /// How much, bytes.
     pub grown_bytes: u64,
     /// How often they gave it back.
     pub shrunk_calls: u64,
-    /// How much, bytes.
     pub shrunk_bytes: u64,
 }
 
-impl Beside {
+impl HeapAndOtherFaults {
     /// Of a whole image.
-    pub fn of(kernel: &KernelStats) -> Beside {
-        Beside {
+    pub fn of(kernel: &KernelStats) -> HeapAndOtherFaults {
+        HeapAndOtherFaults {
             uncharged: kernel.into(),
             variance: kernel.faults_error * kernel.faults_error,
             grown_calls: kernel.grown_calls,
@@ -91,8 +88,8 @@ impl Beside {
     }
 
     /// Adds that of another image.
-    pub fn add(&mut self, other: &Beside) {
-        let Beside { uncharged, variance, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes } = other;
+    pub fn add(&mut self, other: &HeapAndOtherFaults) {
+        let HeapAndOtherFaults { uncharged, variance, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes } = other;
         for (sum, more) in self.uncharged.0.iter_mut().zip(uncharged.0) {
             *sum = sum.saturating_add(more);
         }
@@ -128,7 +125,7 @@ mod tests {
             holder: None,
         };
         let selection = Selection { from: 100, to: 200, ..Selection::default() };
-        let mut beside = Beside::default();
+        let mut beside = HeapAndOtherFaults::default();
         for (time, kind, amount) in [
             (99, CostKind::FileFault, 17),
             (100, CostKind::FileFault, 1),
@@ -139,7 +136,8 @@ mod tests {
         ] {
             beside.cost(&cost(time, kind, amount), &selection);
         }
-        let mut expected = Beside { grown_calls: 1, grown_bytes: 4096, variance: 8.0, ..Beside::default() };
+        let mut expected =
+            HeapAndOtherFaults { grown_calls: 1, grown_bytes: 4096, variance: 8.0, ..HeapAndOtherFaults::default() };
         expected.uncharged.add(Uncharged::Files, 1);
         expected.uncharged.add(Uncharged::Stacks, 2);
         assert_eq!(beside, expected);

@@ -1,6 +1,6 @@
 //! Who waited in the allocator for whom.
 
-use crate::thread_filter::Runners;
+use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::ThreadNo;
@@ -21,15 +21,15 @@ pub struct Wait {
     pub time: u64,
 }
 
-/// The waits of threads, those of `runners`, that ended between two times (units), longest first, and statements about what is missing.
+/// The waits of threads, those of `thread_filter`, that ended between two times (units), longest first, and statements about what is missing.
 /// Reads the costs of that time.
-pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Wait>, Vec<String>) {
+pub fn waits(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
         let mut pairs: FxHashMap<(Option<ThreadNo>, Option<ThreadNo>), u64> = FxHashMap::default();
         let read = recording.for_each_cost_between(image, from, to, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
-            let counts = || runners.admit(image, cost.thread);
+            let counts = || thread_filter.admit(image, cost.thread);
             if waited && (from..=to).contains(&cost.time) && counts() {
                 let sum = pairs.entry((cost.thread, cost.holder)).or_default();
                 *sum = sum.wrapping_add(cost.amount);
@@ -57,25 +57,25 @@ pub struct Single {
     pub ended: u64,
 }
 
-/// The longest waits that overlap a span of time (units), of `runners`: at most `most`, by when they ended. How many there
+/// The longest waits that overlap a span of time (units), of `thread_filter`: at most `most`, by when they ended. How many there
 /// are in all, and statements about what is missing.
 pub fn longest(
     recording: &Recording,
     from: u64,
     to: u64,
-    runners: &Runners,
+    thread_filter: &ThreadFilter,
     most: usize,
 ) -> (Vec<Single>, usize, Vec<String>) {
     let mut kept: BinaryHeap<Reverse<(u64, Single)>> = BinaryHeap::new();
     let (mut count, mut damage) = (0, Vec::new());
     for image in 0..recording.images.len() {
-        if runners.of(image).is_none() {
+        if thread_filter.of(image).is_none() {
             continue;
         }
         let read = recording.for_each_cost_between(image, from, u64::MAX, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
             let began = cost.time.saturating_sub(cost.amount);
-            let counts = || runners.admit(image, cost.thread);
+            let counts = || thread_filter.admit(image, cost.thread);
             if waited && cost.time >= from && began <= to && counts() {
                 count += 1;
                 let wait = Single { image, thread: cost.thread, holder: cost.holder, began, ended: cost.time };

@@ -22,7 +22,7 @@ const LEAST_PERCENT_OF_FURTHER: u64 = 15;
 /// A function with more places that allocate is more than a wrapper.
 const MOST_PLACES: usize = 4;
 const FEWEST_CALLERS: usize = 3;
-/// Wrappers that are told, those of other wrappers included.
+/// Wrappers that a note names, those of other wrappers included.
 const MOST: usize = 6;
 /// Callers that are named.
 const MOST_LARGEST: usize = 3;
@@ -205,7 +205,6 @@ fn longest_chain(allocations: u64, total: u64, found: &Wrappers) -> Option<usize
 }
 
 impl Wrappers {
-    /// Whether a frame is one of them.
     pub fn holds(&self, frames: &Frames, frame: FrameId) -> bool {
         self.chain.iter().any(|wrapper| wrapper.holds(frames, frame))
     }

@@ -11,7 +11,7 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
 use std::collections::BTreeMap;
 
-/// Lines that are told at the most.
+/// Lines that are named, at most.
 const MOST: usize = 3;
 
 /// A line with its part of a broken limit.
@@ -19,7 +19,6 @@ const MOST: usize = 3;
 pub struct Line {
     /// As a report shows it.
     pub text: String,
-    /// The function.
     pub function: String,
     /// The source file, where it is known.
     pub file: Option<String>,

@@ -1,14 +1,14 @@
-//! The budget file. TOML, read by hand over its spans, so that each mistake is told with its line, what was found, and
+//! The budget file. TOML, read by hand over its spans, so that each mistake has its line, what was found, and
 //! what is known.
 
 use crate::limit::Limit;
 use crate::metric::{Kind, Metric, by_key};
+use memtoll_text::shell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A budget.
 #[derive(Default, Debug)]
 pub struct Budget {
     /// Recordings to compare with.
@@ -50,7 +50,6 @@ impl Scope {
 /// What is limited.
 #[derive(Clone, Copy)]
 pub enum What {
-    /// A metric.
     Metric(Metric),
     /// Findings of a rule, or of all of them.
     Findings,
@@ -83,7 +82,7 @@ pub struct Entry {
 /// The command that writes a budget where there is none.
 fn first_budget(error: &std::io::Error, file: &str) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => format!("; write one with: memtoll budget RECORDING -o {file}"),
+        std::io::ErrorKind::NotFound => format!("; write one with: memtoll budget RECORDING -o {}", shell::word(file)),
         _ => String::new(),
     }
 }
@@ -94,7 +93,6 @@ pub enum Error {
     /// The file cannot be read.
     #[error("cannot read the budget {file}: {source}{}", first_budget(source, file))]
     Read {
-        /// The file.
         file: String,
         /// What the system says.
         source: std::io::Error,
@@ -102,9 +100,7 @@ pub enum Error {
     /// A line of it is wrong.
     #[error("{file}:{line}: {what}")]
     Line {
-        /// The file.
         file: String,
-        /// The line, from 1.
         line: usize,
         /// What was expected, and what was found.
         what: String,
@@ -122,9 +118,6 @@ pub type Rules<'a> = &'a [&'a str];
 
 impl Budget {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// It cannot be read, or a line is wrong.
     pub fn read(path: &Path, rules: Rules) -> Result<Budget, Error> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| Error::Read { file: file.clone(), source })?;
@@ -137,9 +130,6 @@ impl Budget {
     }
 
     /// From its text. An error is a line, from 1, and what is wrong with it.
-    ///
-    /// # Errors
-    /// It is no TOML, or says something that memtoll does not know.
     pub fn parse(text: &str, rules: Rules) -> Result<Budget, (usize, String)> {
         let line = |span: Range<usize>| text[..span.start.min(text.len())].matches('\n').count() + 1;
         let table = DeTable::parse(text).map_err(|error| (error.span().map_or(1, line), error.message().to_owned()))?;

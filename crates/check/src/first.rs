@@ -7,7 +7,8 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{Metric as Counted, Place, Together};
 use memtoll_analysis::regions::Region;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
-use memtoll_analysis::stacks::{Stacks, Texts, View};
+use memtoll_analysis::stacks::Texts;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_text::format;
 use memtoll_text::format::Unit;
 use std::fmt::Write;
@@ -77,7 +78,7 @@ fn entry(metric: Metric, value: f64, high: f64) -> String {
 }
 
 fn functions(of: &Measured) -> String {
-    let mut rows = rows(&mut Stacks::new(&of.recording, &View::default()), &of.sums, GroupBy::Function);
+    let mut rows = rows(&mut without_wrappers(&of.recording, &of.sums), &of.sums, GroupBy::Function);
     sort(&mut rows, &of.recording.frames, Counted::Allocations);
     let all = Counted::Allocations.value(&of.sums.total) as f64;
     let mut text = String::new();
@@ -85,10 +86,13 @@ fn functions(of: &Measured) -> String {
     for row in largest.take(FUNCTIONS.0) {
         let Some(frame) = row.frame else { continue };
         let name = qualified_name(Texts::of(&of.recording.frames, frame).function);
-        let name = toml::Value::String(name.to_owned());
-        text += &format!("\n[function.{name}]\n");
+        let table = format!("\n[function.{}]\n", toml::Value::String(name.to_owned()));
+        if text.contains(&table) {
+            continue; // another function of this name: the limits are for all of them
+        }
+        text += &table;
         for metric in of_parts() {
-            let value = of.share_of(row, metric);
+            let value = of.of_function(name, metric);
             text += &entry(metric, value, value);
         }
     }
@@ -120,7 +124,7 @@ fn limits_of_region(of: &Measured, region: &Region) -> String {
 fn written(unit: Unit, value: f64) -> String {
     let rounded = |value: f64| {
         let step = 10f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
-        (value / step).ceil() * step
+        (value / step - 1e-9).ceil() * step // 1.1 × 200 is no more than 220
     };
     match unit {
         Unit::Count => {
@@ -148,6 +152,7 @@ mod tests {
         assert_eq!(written(Unit::Count, 29719.8), "30_000");
         assert_eq!(written(Unit::Count, 0.0), "0");
         assert_eq!(written(Unit::Count, 7.1), "8");
+        assert_eq!(written(Unit::Count, 200.0 * (1.0 + 0.1)), "220");
         assert_eq!(written(Unit::Bytes, 5.3 * 1048576.0), "\"6 MiB\"");
         assert_eq!(written(Unit::Bytes, 1500.0), "1500");
         assert_eq!(written(Unit::Share, 0.1234), "\"12.4 %\"");

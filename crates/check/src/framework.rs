@@ -1,5 +1,6 @@
 //! The tests of a test program: how frameworks list them, and how one of them is run alone.
 
+use memtoll_text::shell;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -49,7 +50,6 @@ pub enum NotListed {
     /// The program cannot be read.
     #[error("{}: {error}", program.display())]
     Program {
-        /// The program.
         program: PathBuf,
         /// What the system says.
         error: io::Error,
@@ -96,9 +96,6 @@ const MARKS: [(&str, Framework); 5] = [
 
 /// The framework of a command. A program is not asked, but its file is looked at: one that does not know the option for
 /// listing its tests might run them all.
-///
-/// # Errors
-/// The program cannot be read, or has no framework that is known.
 pub fn framework(program: &Path) -> Result<Framework, NotListed> {
     match program.file_name().and_then(OsStr::to_str) {
         Some("ctest" | "ctest3") => return Ok(Framework::CTest),
@@ -111,9 +108,6 @@ pub fn framework(program: &Path) -> Result<Framework, NotListed> {
 }
 
 /// The tests of a command, which says what a user would to run all of them.
-///
-/// # Errors
-/// They cannot be listed.
 pub fn list(words: &[OsString]) -> Result<Vec<Test>, NotListed> {
     let program = words.first().map(PathBuf::from).ok_or(NotListed::Nothing)?;
     match framework(&program)? {
@@ -155,8 +149,8 @@ enum Ends {
 /// What a command prints with some more arguments.
 fn ask(words: &[OsString], more: &[&str], ends: Ends) -> Result<String, NotListed> {
     let shown = || {
-        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
-        words.chain(more.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>().join(" ")
+        let words = words.iter().map(|word| word.to_string_lossy());
+        shell::line(&words.chain(more.iter().map(|word| (*word).into())).collect::<Vec<_>>())
     };
     let (program, arguments) = words.split_first().ok_or(NotListed::Nothing)?;
     let output = Command::new(program).args(arguments).args(more).stdin(Stdio::null()).output();

@@ -77,9 +77,6 @@ impl<'a> JsonLimit<'a> {
 }
 
 /// Values are counts, bytes, ns, or parts of 1.
-///
-/// # Errors
-/// A text cannot be written as JSON.
 pub fn render(all: &[Judged]) -> Result<String, serde_json::Error> {
     let limits = all.iter().map(JsonLimit::of).collect();
     Ok(serde_json::to_string_pretty(&Report { verdict: overall(all), limits })? + "\n")

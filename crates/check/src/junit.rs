@@ -5,9 +5,6 @@ use crate::verdict::{Judged, Verdict};
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 /// A suite with the name of the budget.
-///
-/// # Errors
-/// A text cannot be written as XML.
 pub fn render(all: &[Judged], budget: &str) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new(budget);
     for judged in all {

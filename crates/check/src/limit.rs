@@ -59,7 +59,6 @@ fn parse_value(unit: Unit, text: &str) -> Option<f64> {
 #[error("expected {}, or more than the baseline such as \"+5 %\"", examples(*.0))]
 pub struct Expected(Unit);
 
-/// A limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
     /// The most, in the metric's unit.

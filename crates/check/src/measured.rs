@@ -15,7 +15,7 @@ use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::query::When;
@@ -26,11 +26,9 @@ use std::cell::OnceCell;
 
 /// A recording with what is known of it.
 pub struct Measured {
-    /// The recording.
     pub recording: Recording,
     /// What its file is called.
     pub name: String,
-    /// Its sums.
     pub sums: Sums,
     /// What things cost in it.
     pub tariff: Tariff,
@@ -112,9 +110,8 @@ impl Measured {
         self.findings.get_or_init(find)
     }
 
-    /// All regions.
     pub fn regions(&self) -> &[Region] {
-        &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &Runners::default())).0
+        &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &ThreadFilter::default())).0
     }
 
     /// All call sites. Wrappers of malloc are folded into their callers, as in the report: they broke no limit.
@@ -124,9 +121,6 @@ impl Measured {
     }
 
     /// How much the recording has of what an entry limits; else why that is unknown.
-    ///
-    /// # Errors
-    /// It is not in the recording.
     pub fn value(&self, entry: &Entry) -> Result<Value, Unknown> {
         let metric = match entry.what {
             What::Findings => {
@@ -168,6 +162,11 @@ impl Measured {
         evaluate(metric, &Facts::of_sites(metrics, &self.tariff, processor))
     }
 
+    pub fn of_function(&self, name: &str, metric: Metric) -> f64 {
+        let scope = Scope { kind: Kind::Function, name: name.to_owned(), with_callees: false, after: 0 };
+        self.of(metric, &self.matching(&scope).0, self.processor).map_or(0.0, |value| value.estimate.value)
+    }
+
     /// The sums of a function's or a type's call sites, and how many these are.
     fn matching(&self, scope: &Scope) -> (Priced, usize) {
         let mut all = Priced::default();
@@ -199,18 +198,24 @@ impl Measured {
         Err(Unknown::NoMatch { of: scope.shown(), nearest })
     }
 
-    /// Calls `take` with each stack of a scope, which is a function or a type, and its sums.
+    /// Calls `take` with each stack of a scope, which is a function or a type, and its sums. A wrapper of malloc allocates
+    /// for its caller, as in the report; who names the wrapper means it all the same.
     fn each_matching(&self, scope: &Scope, mut take: impl FnMut(StackId, &Priced)) {
         let mut stacks = Stacks::new(&self.recording, &View::default());
+        let mut callers = without_wrappers(&self.recording, &self.sums);
+        let function = |frame: FrameId| Texts::of(&self.recording.frames, frame).function;
+        let leads = |stacks: &mut Stacks, node| {
+            let path = stacks.of(node).path;
+            stacks.first(path).is_some_and(|frame| fits_function(&scope.name, function(frame)))
+        };
         for site in &self.sums.sites {
             let stack = stacks.of(site.node);
-            let function = |frame: FrameId| Texts::of(&self.recording.frames, frame).function;
             let is_meant = match scope.kind {
                 Kind::Type => stacks.type_of(&stack).is_some_and(|kind| fits(&scope.name, stacks.type_name(kind))),
                 _ if scope.with_callees => {
                     stacks.frames(stack.path).into_iter().any(|frame| fits_function(&scope.name, function(frame)))
                 }
-                _ => stacks.first(stack.path).is_some_and(|frame| fits_function(&scope.name, function(frame))),
+                _ => leads(&mut callers, site.node) || leads(&mut stacks, site.node),
             };
             if is_meant {
                 take(site.node, &site.metrics);
@@ -287,7 +292,6 @@ impl Measured {
         }
     }
 
-    /// How much a run of a region has of a metric.
     pub fn value_of_run(&self, run: &RegionRun, metric: Metric) -> f64 {
         self.of(metric, &run.metrics, None).map_or(0.0, |value| value.estimate.value)
     }

@@ -19,7 +19,6 @@ pub enum Kind {
     Mark,
     /// Each run of a region.
     Region,
-    /// A process.
     Process,
     /// A test, run alone: `memtoll check --each-test`.
     Test,
@@ -108,9 +107,7 @@ impl Metric {
     }
 
     /// Its value.
-    ///
-    /// # Errors
-    /// It is not known: a statement for the user.
+    /// The error is a sentence for the user.
     pub fn value(self, facts: &Facts) -> Result<Estimate, &'static str> {
         match self {
             Metric::Sum(counted) if !counted.is_known(facts.tariff.sees()) => {

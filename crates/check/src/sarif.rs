@@ -19,9 +19,6 @@ fn rule_id(judged: &Judged) -> String {
 }
 
 /// A run with all broken limits as errors, and those that are not known as warnings.
-///
-/// # Errors
-/// A text cannot be written as JSON.
 pub fn render(all: &[Judged], budget: &str, root: &Path) -> Result<String, serde_json::Error> {
     let rule = |id: String, name: &str| {
         json!({

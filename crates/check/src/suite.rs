@@ -28,15 +28,13 @@ pub struct Taken {
 
 /// A test that ran.
 pub struct Tested {
-    /// Its name.
     pub name: String,
     /// What it takes; nothing if there is no recording.
     pub taken: Option<Taken>,
     /// How it failed, if it did: its figures are those of the failure.
     pub failed: Option<String>,
-    /// Whether it said that it was skipped: then nothing is held against its limits.
+    /// Whether it reported that it was skipped: then nothing is held against its limits.
     pub skipped: bool,
-    /// Its limits.
     pub limits: Vec<Judged>,
 }
 
@@ -59,7 +57,6 @@ impl Tested {
         Tested { name, taken, failed, skipped: false, limits }
     }
 
-    /// A test that was skipped.
     pub fn skipped(name: String) -> Tested {
         Tested { name, taken: None, failed: None, skipped: true, limits: Vec::new() }
     }
@@ -148,9 +145,6 @@ impl Suite {
     }
 
     /// For programs: docs/ci.md describes it.
-    ///
-    /// # Errors
-    /// A text cannot be written as JSON.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let test = |test: &Tested| {
             serde_json::json!({
@@ -169,9 +163,6 @@ impl Suite {
     }
 
     /// For CI servers: a test case for each test.
-    ///
-    /// # Errors
-    /// A text cannot be written as XML.
     pub fn junit(&self) -> Result<String, SerializeError> {
         let mut suite = TestSuite::new(&self.budget);
         for test in &self.tests {

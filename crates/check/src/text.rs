@@ -49,9 +49,9 @@ pub fn line(unit: Unit, line: &Line) -> String {
     text
 }
 
-/// The unit in which the lines of a broken limit are told.
+/// The unit of the lines of a broken limit.
 pub fn unit_of_lines(judged: &Judged) -> Unit {
-    // The largest resident set is told in page faults.
+    // Lines of the largest resident set are in page faults.
     if judged.entry.key().ends_with(".resident-peak") { Unit::Count } else { judged.entry.unit() }
 }
 

@@ -59,7 +59,6 @@ pub enum Unknown {
     OfRun {
         /// The run's recording.
         run: String,
-        /// Why.
         why: Box<Unknown>,
     },
     /// Values that were added up elsewhere are not known.

@@ -19,11 +19,9 @@ use memtoll_text::format::Unit;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is kept.
     Kept,
     /// The value is above the limit, but no more than runs of the same program differ: it counts as kept.
     WithinNoise,
-    /// It is broken.
     Broken,
     /// The limit could not be checked.
     Unknown,
@@ -39,7 +37,6 @@ pub struct Judged {
     pub measured: Option<Estimate>,
     /// What is allowed; uncertain where the baseline is.
     pub allowed: Option<Estimate>,
-    /// What the baseline has.
     pub baseline: Option<Estimate>,
     /// Why it could not be checked, or what a reader needs to judge it.
     pub note: Option<String>,

@@ -16,6 +16,7 @@ use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::{Query, Session, unnamed_functions};
 use memtoll_text::format;
+use memtoll_text::shell;
 use regex::Regex;
 use std::path::PathBuf;
 
@@ -125,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Code {
     let shown = match arguments.format {
         Format::Text => {
             let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
-            Ok(text(&advice, &root, &file.display().to_string(), screen.width, patched))
+            Ok(text(&advice, &root, &shell::file(file), screen.width, patched))
         }
         Format::Markdown => Ok(markdown(&advice, &root)),
         Format::Json => json(&advice),

@@ -4,6 +4,7 @@ use crate::exit::{self, Code, Failure};
 use crate::wait_messages::Waiting;
 use clap::ValueHint;
 use memtoll_model::{Recording, store_calibration};
+use memtoll_text::shell;
 use memtoll_trace::meta::{Calibration, Exit, PlainRun};
 use memtoll_verify::calibration::{Error, Plan, Recorded, Stdin, calibrate};
 use memtoll_verify::run::last_lines;
@@ -41,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Code {
     match calibrate_file(arguments) {
         Ok(()) => {
             exit::say(format!("wrote what the program takes without the recorder into {}", arguments.file.display()));
-            exit::say(format!("next: memtoll report {}", arguments.file.display()));
+            exit::say(format!("next: memtoll report {}", shell::file(&arguments.file)));
             Code::Done
         }
         Err(failure) => failure.say(),

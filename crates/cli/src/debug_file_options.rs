@@ -5,6 +5,7 @@ use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_debuginfod::{Client, Progress, Settings};
 use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Wish, is_debug_file};
+use memtoll_text::shell;
 use std::path::{Path, PathBuf};
 
 /// Options of all commands that show names.
@@ -20,7 +21,7 @@ pub struct NameArguments {
 }
 
 impl NameArguments {
-    /// Opens a recording and looks for names that it lacks. What was found is said in one line.
+    /// Opens a recording and looks for names that it lacks. Prints in one line what was found.
     pub fn open(&self, path: &Path) -> Result<Recording, Error> {
         let recording = self.with_search(path, Wish::Names, |search| Recording::open_and_search(path, search))?;
         let found = &recording.findings.found;
@@ -28,7 +29,7 @@ impl NameArguments {
             exit::say(format!(
                 "found names for {}; to keep them in the recording: memtoll symbolize {}",
                 listed(found),
-                path.display()
+                shell::file(path)
             ));
         }
         Ok(recording)
@@ -101,7 +102,7 @@ impl Servers for Debuginfod<'_> {
     }
 }
 
-/// Shows on stderr, where that is a terminal, how a download goes on; what came is said in any case.
+/// Shows on stderr, where that is a terminal, how a download goes on; prints what came in any case.
 #[derive(Default)]
 struct DownloadLine {
     bar: Option<ProgressBar>,

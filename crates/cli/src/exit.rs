@@ -69,7 +69,7 @@ pub const TABLE: [About; 11] = [
     },
     About {
         code: Code::Damaged,
-        meaning: "A recording is damaged or was cut off; what can be read is used",
+        meaning: "A recording is damaged or was cut off: budget refuses it, other commands use what can be read",
         ends: Ends::Only(&[
             "report",
             "html",

@@ -2,15 +2,14 @@
 
 mod add;
 mod check;
-mod keep;
 mod parse;
+mod retention;
 
 use crate::exit::{self, Code};
 use crate::output::Printing;
 use add::Add;
 use check::Check;
 use clap::ValueHint;
-use keep::{Forget, RollUp, Schema};
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::Error;
 use memtoll_fleet::grouping::{By, Per};
@@ -21,6 +20,7 @@ use memtoll_fleet::store::{Purpose, Store};
 use memtoll_fleet::table::Table;
 use parse::{parse_day, parse_label, parse_metric, parse_per};
 use regex::Regex;
+use retention::{Forget, RollUp, Schema};
 
 /// Query many recordings at once: of all machines, services and versions
 ///

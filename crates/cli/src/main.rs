@@ -36,7 +36,7 @@ mod wait_messages;
 use crate::exit::Code;
 use clap::error::ErrorKind;
 use clap::{FromArgMatches, Parser, Subcommand};
-use memtoll_query::unnamed_functions;
+use memtoll_text::shell;
 use std::process::ExitCode;
 
 /// Show what a program's memory really costs, and which line causes it.
@@ -97,8 +97,7 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if let Some(file) = implied_record::recording(&words) {
-        let report = unnamed_functions::shell_word(&file.display().to_string());
-        let what = format!("{} is a recording; look at it with: memtoll report {report}", file.display());
+        let what = format!("{} is a recording; look at it with: memtoll report {}", file.display(), shell::file(&file));
         return exit::fail(what, Code::Usage).into();
     }
     let words = implied_record::with_command(words);

@@ -9,9 +9,10 @@ use crate::progress::ProgressChoice;
 use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
-use memtoll_query::{Query, ask, unnamed_functions};
+use memtoll_query::{Query, ask};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
 use memtoll_report::{first_screen, next_command};
+use memtoll_text::shell;
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
 use memtoll_view::Compared;
@@ -297,10 +298,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
         exit::say(note);
     }
     if !quiet && path.exists() {
-        exit::say(format!(
-            "what the kernel counted: memtoll report {}",
-            unnamed_functions::shell_word(&path.display().to_string())
-        ));
+        exit::say(format!("what the kernel counted: memtoll report {}", shell::file(path)));
     }
 }
 

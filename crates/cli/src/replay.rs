@@ -5,7 +5,7 @@ use crate::exit::{self, Code, Failure};
 use crate::output::{ColorChoice, Screen};
 use crate::wait_messages::Waiting;
 use clap::ValueHint;
-use memtoll_analysis::thread_filter::{Runners, program};
+use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::Recording;
 use memtoll_verify::candidates;
 use memtoll_verify::replay::contest::{Contestant, play};
@@ -214,10 +214,10 @@ fn library(asked: &str) -> Result<(String, String), String> {
 /// The image to replay: that with most calls of those that are meant.
 fn image_of(recording: &Recording, process: Option<&String>) -> Result<usize, String> {
     let names: Vec<String> = process.cloned().into_iter().collect();
-    let runners = Runners::select(recording, &names, &[])
+    let thread_filter = ThreadFilter::select(recording, &names, &[])
         .map_err(|_| format!("the recording has no process \"{}\"", names.join(" ")))?;
     let events = |index: &usize| recording.images[*index].end.as_ref().map_or(0, |end| end.recorder.events);
-    let meant = (0..recording.images.len()).filter(|index| runners.of(*index).is_some());
+    let meant = (0..recording.images.len()).filter(|index| thread_filter.of(*index).is_some());
     meant.max_by_key(events).ok_or_else(|| "the recording has no process".to_owned())
 }
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// When something is said.
+/// When messages are printed.
 struct Pace {
-    /// Nothing is said before this time is over.
+    /// Print nothing before this time is over.
     patience: Duration,
     /// Time between two lines.
     pause: Duration,
@@ -36,7 +36,7 @@ impl Waiting {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let (seen, what) = (shared.clone(), what.to_string());
         let thread = std::thread::Builder::new().name("progress".to_owned());
-        // Without a thread, nothing is said: the work goes on.
+        // Without a thread, there are no messages: the work goes on.
         let shows = thread.spawn(move || match std::io::stderr().is_terminal() {
             true => show_on_terminal(&what, &seen),
             false => show(&OF_LOGS, &what, &seen, |text| _ = writeln!(std::io::stderr(), "memtoll: {text}")),

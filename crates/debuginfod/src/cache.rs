@@ -24,7 +24,6 @@ pub(crate) enum Known {
     Nothing,
 }
 
-/// The cache.
 pub(crate) struct Cache {
     folder: PathBuf,
 }

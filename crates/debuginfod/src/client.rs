@@ -8,7 +8,7 @@ use crate::cache::{Cache, Known};
 use crate::http::{self, Error};
 use crate::settings::Settings;
 
-/// Is told how a download goes on.
+/// Receives the progress of a download.
 pub trait Progress {
     /// Bytes of the debug file of `name` that are here, and all of them if that is known.
     fn part(&mut self, name: &str, bytes: u64, all: Option<u64>);
@@ -19,7 +19,6 @@ pub trait Progress {
 /// What a server answered in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The server.
     pub server: String,
     /// Files whose debug files it lacks.
     pub lacks: Vec<String>,

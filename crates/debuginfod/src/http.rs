@@ -52,7 +52,7 @@ pub(crate) fn agent(settings: &Settings) -> Agent {
         .new_agent()
 }
 
-/// Fetches `url` into `file`. `progress` is told of the bytes that are there, and of all that will be, if that is known.
+/// Fetches `url` into `file`. `progress` receives the bytes so far, and the size if it is known.
 pub(crate) fn fetch(
     agent: &Agent,
     url: &str,

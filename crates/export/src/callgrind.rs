@@ -11,6 +11,7 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_text::shell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +28,7 @@ struct Function<'r> {
     name: &'r str,
 }
 
-/// A value for each metric, and how many blocks: calls are not counted, so these are what a call is said to be called for.
+/// A value for each metric, and how many blocks: calls are not counted, so blocks stand for them.
 #[derive(Clone, Default)]
 struct Costs {
     blocks: u64,
@@ -150,7 +151,7 @@ pub fn event(about: &About) -> String {
 }
 
 fn head(answer: &Answer, metrics: &[&About]) -> String {
-    let command = answer.about.command.join(" ").replace('\n', " ");
+    let command = shell::line(&answer.about.command).replace('\n', " ");
     let version = env!("CARGO_PKG_VERSION");
     let mut text =
         format!("# callgrind format\nversion: 1\ncreator: memtoll {version}\ncmd: {command}\npositions: line\n");

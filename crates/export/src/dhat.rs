@@ -8,6 +8,7 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_text::shell;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
@@ -105,7 +106,7 @@ impl Export for Dhat {
         let pps = samples.all.iter().map(point).collect();
         let tariff = &answer.basis.tariff;
         let peak_time = answer.basis.sums.as_ref().map_or(0, |sums| sums.peak_time);
-        let ended = (answer.about.seconds * 1e9) as u64;
+        let ended = (answer.about.seconds.unwrap_or(0.0) * 1e9) as u64;
         let end = answer.about.span.and_then(|span| span.to_ns).map_or(ended, |to| to.min(ended));
         let file = File {
             dhat_file_version: 2,
@@ -116,7 +117,7 @@ impl Export for Dhat {
             tu: "ns",
             mtu: "ms",
             tuth: SHORT_NS,
-            cmd: answer.about.command.join(" "),
+            cmd: shell::line(&answer.about.command),
             pid: samples.recording.images.first().map_or(0, |image| image.about.pid),
             tg: tariff.ns(peak_time as f64) as u64,
             te: end,

@@ -21,6 +21,7 @@ use memtoll_model::{Recording, StackId};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_text::format::Unit;
+use memtoll_text::shell;
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::path::last_part;
@@ -109,7 +110,8 @@ fn profile(answer: &Answer) -> Value {
         sums.paid = sums.paid.wrapping_add(metric.value(&sample.metrics));
         sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes);
     }
-    let images: Vec<usize> = (0..recording.images.len()).filter(|at| answer.basis.runners.of(*at).is_some()).collect();
+    let images: Vec<usize> =
+        (0..recording.images.len()).filter(|at| answer.basis.thread_filter.of(*at).is_some()).collect();
     // Marks are shown, whether their thread allocated or not.
     for image in &images {
         for mark in &recording.images[*image].marks {
@@ -324,7 +326,7 @@ impl Writer<'_, '_> {
             "startTime": started.saturating_sub(from) as f64 / 1e6,
             "processType": 0,
             "product": about.command.first().map_or("", |program| last_part(program)),
-            "arguments": about.command.join(" "),
+            "arguments": shell::line(&about.command),
             "importedFrom": concat!("memtoll ", env!("CARGO_PKG_VERSION")),
             "stackwalk": 1,
             "version": 36,

@@ -15,6 +15,7 @@ use memtoll_model::StackId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_tally::Selection;
+use memtoll_text::shell;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
@@ -152,7 +153,7 @@ impl<'r, W: Write> File<'r, W> {
     fn head(&mut self, answer: &Answer, index: usize) {
         self.line(b'v', &VERSION);
         let recording = answer.basis.recording;
-        let command = recording.images[index].about.command.join(" ");
+        let command = shell::line(&recording.images[index].about.command);
         self.lines.extend_from_slice(format!("X {}\n", one_line(&command)).as_bytes());
         let machine = &recording.about.machine;
         let page = u64::from(machine.page.max(1));
@@ -161,12 +162,12 @@ impl<'r, W: Write> File<'r, W> {
 
     fn events(&mut self, answer: &Answer<'r>, sums: &Sums, index: usize) -> Result<()> {
         let recording = answer.basis.recording;
-        let Some(threads) = sums.runners.of(index) else { return Ok(()) };
+        let Some(threads) = sums.thread_filter.of(index) else { return Ok(()) };
         let (image, selection) = (&recording.images[index], sums.selection);
         let from = if is_late(&selection) { selection.from } else { 0 };
         let ms = |time: u64| (recording.about.clock.seconds(time) * 1e3) as u64;
         let mut written = Ok(());
-        // What cannot be read was said when sums were made.
+        // The sums have reported damage.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
             for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time.0)) {
                 let Block::Number(block) = event.block else { continue };

@@ -43,10 +43,12 @@ pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
     Grid::of(from, sums.selection.to.min(recording.ended()), most)
 }
 
-/// The intervals of an image, as long as it is there. What cannot be read was said when sums were made.
+/// The intervals of an image while it exists. The sums have reported damage.
 pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -> Vec<Interval> {
     let (image, selection) = (&recording.images[index], sums.selection);
-    let (Some(threads), Ok(cells)) = (sums.runners.of(index), cells(recording, index, grid)) else { return Vec::new() };
+    let (Some(threads), Ok(cells)) = (sums.thread_filter.of(index), cells(recording, index, grid)) else {
+        return Vec::new();
+    };
     let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
     if image.about.began > grid.last() || ended < grid.start() {
         return Vec::new();
@@ -86,7 +88,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
         let time = &mut weights[place(cell.cell)][0];
         *time = time.wrapping_add(cell.time);
     }
-    // What cannot be read was said.
+    // The sums have reported damage.
     let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
         if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node.is_none() {
             return;

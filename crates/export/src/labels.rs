@@ -1,9 +1,10 @@
-//! What is said of a stack beside its calls, and of a profile beside its stacks.
+//! Labels of stacks and of whole profiles.
 
 use crate::samples::Sample;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::thread_filter::{program, thread_name};
 use memtoll_query::Answer;
+use memtoll_text::shell;
 
 /// The value of a label.
 pub enum Value<'a> {
@@ -32,7 +33,7 @@ pub fn of<'a>(stacks: &'a Stacks, sample: &Sample) -> Vec<(&'static str, Value<'
 
 /// When what is selected began, ns since 1970, and how long it took, ns.
 pub fn times(answer: &Answer) -> (u64, u64) {
-    let end = (answer.about.seconds * 1e9) as u64;
+    let end = (answer.about.seconds.unwrap_or(0.0) * 1e9) as u64;
     let span = answer.about.span;
     let from = span.map_or(0, |span| span.from_ns);
     let to = span.and_then(|span| span.to_ns).map_or(end, |to| to.min(end));
@@ -43,6 +44,6 @@ pub fn times(answer: &Answer) -> (u64, u64) {
 /// What a reader of the profile wants to know: the command line, and what is missing.
 pub fn comments(answer: &Answer) -> Vec<String> {
     let by = concat!("made by memtoll ", env!("CARGO_PKG_VERSION"), " from a recording of: ");
-    let command = format!("{by}{}", answer.about.command.join(" "));
+    let command = format!("{by}{}", shell::line(&answer.about.command));
     std::iter::once(command).chain(answer.missing.iter().cloned()).collect()
 }

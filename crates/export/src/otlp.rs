@@ -12,6 +12,7 @@ use crate::text_table::TextTable;
 use memtoll_analysis::metric::About;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_text::shell;
 use memtoll_trace::path::last_part;
 use messages as otlp;
 use prost::Message;
@@ -139,7 +140,7 @@ fn resource(answer: &Answer) -> otlp::Resource {
     let attributes = vec![
         text("service.name", program),
         text("host.name", &answer.about.machine.host),
-        text("process.command_line", &answer.about.command.join(" ")),
+        text("process.command_line", &shell::line(&answer.about.command)),
     ];
     otlp::Resource { attributes }
 }

@@ -12,6 +12,7 @@ use memtoll_model::FrameId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_text::format::Unit;
+use memtoll_text::shell;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
@@ -106,7 +107,7 @@ impl Export for Speedscope {
         let file = File {
             schema: "https://www.speedscope.app/file-format-schema.json",
             exporter: concat!("memtoll ", env!("CARGO_PKG_VERSION")),
-            name: answer.about.command.join(" "),
+            name: shell::line(&answer.about.command),
             active_profile_index: metrics::first(answer, &metrics),
             profiles: metrics.iter().map(profile).collect(),
             shared: Shared { frames: shared },

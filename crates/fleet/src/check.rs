@@ -42,9 +42,6 @@ impl From<NotKnown> for Unknown {
 }
 
 /// Holds the runs of `selection` against a budget; `baseline`: the runs that relative limits are compared with.
-///
-/// # Errors
-/// The store does not answer.
 pub fn check(
     store: &mut dyn Store,
     budget: &Budget,

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 /// The roll-ups that stand for a part of the runs that are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Rolls {
-    /// Their keys.
     pub keys: Vec<Key>,
     /// The days of the other runs.
     pub days: BTreeSet<String>,

@@ -53,9 +53,6 @@ enum Failure {
 
 impl ClickHouse {
     /// Connects to a database, which is made if it is missing and runs are to be added.
-    ///
-    /// # Errors
-    /// The server is away, or the database has another schema.
     pub fn open(address: &str, purpose: Purpose) -> Result<ClickHouse, Error> {
         let store = ClickHouse::at(address)?;
         store.check(purpose)?;
@@ -185,7 +182,6 @@ impl ClickHouse {
         self.retried(|| self.send(query, None, database)).map(|_| ())
     }
 
-    /// Rows with a number of columns.
     fn read(&self, query: &str, database: &str, columns: usize) -> Result<Rows, Error> {
         let query = format!("{query} FORMAT JSONCompact");
         let text = self.retried(|| self.send(&query, None, database))?;

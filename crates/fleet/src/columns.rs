@@ -13,9 +13,6 @@ pub fn name(metric: Metric) -> &'static str {
 }
 
 /// The metric that an option calls so.
-///
-/// # Errors
-/// No row has it.
 pub fn named(option: &str) -> Result<Metric, Error> {
     METRICS.into_iter().find(|metric| metric.about().name == option).ok_or_else(|| {
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.about().name).collect();

@@ -20,7 +20,6 @@ pub enum Error {
     /// Another memtoll made it.
     #[error("{store} has schema {found}, and this memtoll knows schema {known}: {next}")]
     Schema {
-        /// The store.
         store: String,
         /// Its schema.
         found: i64,
@@ -32,7 +31,6 @@ pub enum Error {
     /// There is no answer.
     #[error("cannot reach the store {store}: {why}")]
     Away {
-        /// The store.
         store: String,
         /// What the system says.
         why: String,
@@ -40,7 +38,6 @@ pub enum Error {
     /// There is no room.
     #[error("the store {store} has no room left: {why}. What was not stored as a whole counts nowhere; make room")]
     Full {
-        /// The store.
         store: String,
         /// What the engine says.
         why: String,
@@ -48,7 +45,6 @@ pub enum Error {
     /// The engine says no.
     #[error("the store {store} refuses: {why}")]
     Engine {
-        /// The store.
         store: String,
         /// What the engine says.
         why: String,

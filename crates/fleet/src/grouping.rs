@@ -32,7 +32,6 @@ pub enum By {
 /// What values are divided by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Per {
-    /// A run.
     Run,
     /// A second of CPU time.
     Cpu,
@@ -57,7 +56,6 @@ pub struct Runs<'a> {
 pub enum Buckets<'a> {
     /// The values of a label.
     Label(&'a str),
-    /// Days.
     Day,
 }
 

@@ -13,7 +13,6 @@ pub enum Kind {
     Key,
     /// Several of them.
     Keys,
-    /// Text.
     Text,
     /// A day, UTC.
     Day,
@@ -21,16 +20,13 @@ pub enum Kind {
     Time,
     /// A count, bytes, or ns.
     Count,
-    /// A small number.
     Small,
     /// Any number.
     Number,
 }
 
-/// A column.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// What it holds.
     pub kind: Kind,
@@ -38,12 +34,9 @@ pub struct Column {
     pub is_for_large: bool,
 }
 
-/// A table.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
-    /// Its columns.
     pub columns: Vec<Column>,
     /// Where it is sorted by.
     pub key: Vec<&'static str>,

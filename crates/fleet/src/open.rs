@@ -7,9 +7,6 @@ use crate::store::{Purpose, Store};
 use std::path::Path;
 
 /// Opens a store: the path of a file, or `clickhouse://HOST:PORT/DATABASE`.
-///
-/// # Errors
-/// There is none, it cannot be reached, or it has another schema.
 pub fn open(store: &str, purpose: Purpose) -> Result<Box<dyn Store>, Error> {
     let wrong = |why: &str| Error::Address { store: store.to_owned(), why: why.to_owned() };
     match store.split_once("://") {

@@ -45,9 +45,6 @@ struct Roll {
 
 /// Rolls up the runs that began before a day, such as `2026-11-01`, as far as they are not yet; how many days of services
 /// these were. `again`: all of them, with the names that are known now.
-///
-/// # Errors
-/// The store does not do it.
 pub fn roll_up(store: &mut dyn Store, until: &str, again: bool) -> Result<u64, Error> {
     let rolls = rolls(store)?;
     let mut condition = Sql::text(" AND day < ");
@@ -209,9 +206,6 @@ impl Slice<'_> {
 }
 
 /// The same selection, with the roll-ups that stand for a part of its runs.
-///
-/// # Errors
-/// The store does not answer.
 pub fn rolled(
     store: &mut dyn Store,
     selection: &Selection,

@@ -4,7 +4,6 @@ use crate::identity::Id;
 
 /// Rows as the server reads them fastest.
 pub(crate) struct RowBinary {
-    /// The bytes of all rows.
     pub bytes: Vec<u8>,
 }
 
@@ -28,7 +27,6 @@ impl RowBinary {
         self
     }
 
-    /// A text.
     pub fn text(&mut self, text: &str) -> &mut RowBinary {
         self.length(text.len()).raw(text.as_bytes())
     }
@@ -52,12 +50,10 @@ impl RowBinary {
         self
     }
 
-    /// A count.
     pub fn count(&mut self, value: u64) -> &mut RowBinary {
         self.raw(&value.to_le_bytes())
     }
 
-    /// A small number.
     pub fn small(&mut self, value: u32) -> &mut RowBinary {
         self.raw(&value.to_le_bytes())
     }

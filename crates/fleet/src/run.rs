@@ -8,7 +8,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::{Runners, program};
+use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_tally::Selection;
 use memtoll_trace::ids::NodeId;
@@ -48,7 +48,7 @@ pub struct Run {
     pub id: Id,
     /// What ran: the label, or else the program.
     pub service: String,
-    /// The machine; empty if it is not told.
+    /// The machine; empty with `--private`.
     pub host: String,
     /// When it began: ns since 1970, UTC.
     pub start_ns: i64,
@@ -248,7 +248,8 @@ impl<'r> Rows<'r> {
             groups.entry(program(image)).or_default().insert(index);
         }
         for (process, images) in groups {
-            let of_group = sums_of(recording, selection, Runners::images(recording, |index| images.contains(&index)));
+            let of_group =
+                sums_of(recording, selection, ThreadFilter::images(recording, |index| images.contains(&index)));
             let mut values: BTreeMap<usize, [u64; METRICS.len()]> = BTreeMap::new();
             for site in &of_group.sites {
                 let here = METRICS.map(|metric| metric.value(&site.metrics));

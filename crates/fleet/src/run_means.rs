@@ -20,9 +20,6 @@ pub struct Mean {
 
 impl Mean {
     /// Of a store's runs; `None`: none of them knows the figure.
-    ///
-    /// # Errors
-    /// The store does not answer.
     pub fn of(store: &mut dyn Store, selection: &Selection, figure: Figure) -> Result<Option<Mean>, Error> {
         // Rows of `runs` stay when days are rolled up.
         let selection = Selection { rolls: None, ..selection.clone() };
@@ -38,9 +35,6 @@ impl Mean {
 }
 
 /// For people: what a run has as a whole.
-///
-/// # Errors
-/// The store does not answer.
 pub fn told(store: &mut dyn Store, selection: &Selection) -> Result<Vec<String>, Error> {
     let mut told = Vec::new();
     for figure in FIGURES {

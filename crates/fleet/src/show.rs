@@ -90,9 +90,6 @@ impl Table {
     }
 
     /// For scripts: an object for each row, in the base units of metrics (counts, bytes, ns).
-    ///
-    /// # Errors
-    /// A text cannot be written as JSON.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let columns = self.plain_columns();
         let rows: Vec<serde_json::Value> = self
@@ -117,9 +114,6 @@ impl Table {
     }
 
     /// For spreadsheets.
-    ///
-    /// # Errors
-    /// A row cannot be written.
     pub fn csv(&self) -> Result<String, csv::Error> {
         let columns = self.plain_columns();
         let mut writer = csv::Writer::from_writer(Vec::new());

@@ -21,7 +21,6 @@ pub struct Base {
 /// What is known of one thing in these runs. A run without it has 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Values {
-    /// Sum of its values.
     pub sum: f64,
     /// Sum of the squares of these.
     pub squares: f64,

@@ -5,7 +5,6 @@
 pub struct Sql {
     /// With a `?` for each value.
     pub text: String,
-    /// The values.
     pub values: Vec<String>,
 }
 
@@ -15,7 +14,6 @@ impl Sql {
         Sql { text: text.to_owned(), values: Vec::new() }
     }
 
-    /// Adds words.
     pub fn add(&mut self, words: &str) -> &mut Sql {
         self.text += words;
         self

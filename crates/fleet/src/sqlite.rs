@@ -30,9 +30,6 @@ pub struct Sqlite {
 
 impl Sqlite {
     /// Opens a file.
-    ///
-    /// # Errors
-    /// There is none, or it is no store, or one of another version.
     pub fn open(path: &Path, purpose: Purpose) -> Result<Sqlite, Error> {
         let name = path.display().to_string();
         if purpose != Purpose::Add && !path.exists() {

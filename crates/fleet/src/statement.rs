@@ -78,7 +78,7 @@ pub fn base(runs: &Runs, dialect: &Dialect) -> Select {
     Select { sql, columns: 5 }
 }
 
-/// What is said of runs, and of those that are rolled up, in columns `k` and `p0` to `pN`; both may have the same keys.
+/// Figures of runs, and of those that are rolled up, in columns `k` and `p0` to `pN`; both may have the same keys.
 fn together(selection: &Selection, plain: Sql, rolled: impl FnOnce(&Rolls) -> Sql) -> Sql {
     match &selection.rolls {
         None => plain,

@@ -17,14 +17,12 @@ pub enum Added {
 /// A value of an answer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
-    /// A text.
     Text(String),
     /// A number.
     Number(f64),
 }
 
 impl Cell {
-    /// As a text.
     pub fn text(&self) -> String {
         match self {
             Cell::Text(text) => text.clone(),
@@ -50,27 +48,15 @@ pub trait Store: Send {
     fn dialect(&self) -> &'static Dialect;
 
     /// Adds runs; each counts once, whatever happens meanwhile, and however often it is added.
-    ///
-    /// # Errors
-    /// The store does not take them.
     fn add(&mut self, runs: &[Run]) -> Result<Vec<Added>, Error>;
 
     /// Removes the runs that began before a day, such as `2026-11-01`; how many these were. Call stacks and names stay.
-    ///
-    /// # Errors
-    /// The store does not do it.
     fn forget(&mut self, until: &str) -> Result<u64, Error>;
 
     /// Adds rows by a statement, which is never repeated: if the connection breaks, it is unknown whether they are there.
-    ///
-    /// # Errors
-    /// The store does not do it.
     fn change(&mut self, sql: &Sql) -> Result<(), Error>;
 
     /// Answers a statement. Each row has as many cells as the statement has columns.
-    ///
-    /// # Errors
-    /// The store does not answer, or not this statement.
     fn ask(&mut self, select: &Select) -> Result<Rows, Error>;
 }
 
@@ -79,7 +65,6 @@ pub trait Store: Send {
 pub enum Purpose {
     /// To add runs: where there is none, it is made.
     Add,
-    /// To ask it.
     Ask,
     /// To remove runs.
     Forget,

@@ -10,7 +10,6 @@ pub const NAME: &str = "name";
 /// What the values of a column are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// In the unit of a metric.
     Metric(Unit),
     /// The difference of two such values.
     Change(Unit),
@@ -24,38 +23,32 @@ pub enum Kind {
     Text,
 }
 
-/// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its name in JSON and CSV.
     pub name: String,
-    /// Its title.
     pub title: String,
     /// What it holds.
     pub kind: Kind,
 }
 
 impl Column {
-    /// A column.
     pub fn new(name: impl Into<String>, title: impl Into<String>, kind: Kind) -> Column {
         Column { name: name.into(), title: title.into(), kind }
     }
 
-    /// That of a metric.
     pub fn of(metric: Metric) -> Column {
         let about = metric.about();
         Column::new(about.key, about.title, Kind::Metric(about.unit))
     }
 }
 
-/// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A number.
     Number(f64),
     /// A number with its interval.
     Estimate(Estimate),
-    /// A text.
     Text(String),
     /// It is not known.
     Nothing,

@@ -79,9 +79,9 @@ fn run(program: &str, times: u64, period: Option<Period>) -> Result<Run, Box<dyn
     let (child, collector) = spawn_held(command, |pid| Collector::start(pid, Clock::Monotonic, &options))?;
     run.start = began.elapsed().as_secs_f64();
     let mut collector = collector?;
-    let mut doorbell = collector.doorbell()?;
+    let mut wakeup = collector.wakeup()?;
     let draining = own_time();
-    while doorbell.wait(Duration::from_millis(20))? {
+    while wakeup.wait(Duration::from_millis(20))? {
         collector.drain(&mut |_| run.events += 1.0);
     }
     run.draining = own_time() - draining;

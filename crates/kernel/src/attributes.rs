@@ -47,7 +47,7 @@ pub fn beginnings_of_faults(common: &Common) -> perf_event_attr {
     sampled(common, PERF_COUNT_SW_PAGE_FAULTS, TIMED)
 }
 
-/// Major faults, each one, and everything else that is told of a thread. One event for both: each event is copied for
+/// Each major fault, and all other events of a thread. One event for both: each event is copied for
 /// each new thread.
 pub fn major_faults_and_tasks(common: &Common, switches: bool) -> perf_event_attr {
     let mut attr = sampled(common, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1);

@@ -8,9 +8,9 @@ use crate::opening::{Opened, Options, View, open};
 use crate::perf::{Count, PerfEvent};
 use crate::refusal_reason::Refused;
 use crate::ring;
-use crate::ring_reader::{Intake, Taken};
+use crate::ring_reader::{RingReader, RingRecords};
 use crate::sampling::Allowance;
-use crate::wakeup::Doorbell;
+use crate::wakeup::Wakeup;
 use rustix::process::Pid;
 use std::io;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ const DECIDE: Duration = Duration::from_millis(10);
 
 /// Collects what the kernel tells of a process and all that it starts.
 pub struct Collector {
-    intake: Arc<Intake>,
+    ring_reader: Arc<RingReader>,
     /// Read, but for the room that they take.
-    taken: Vec<Taken>,
+    taken: Vec<RingRecords>,
     decoder: Decoder,
     /// The beginnings of some faults; an event a ring.
     beginning_events: Vec<PerfEvent>,
@@ -85,14 +85,11 @@ pub struct Totals {
 impl Collector {
     /// Starts with process `pid`, which must not have exec'd yet: from its next exec on, everything it and its descendants
     /// do is collected.
-    ///
-    /// # Errors
-    /// What the kernel expects of those who want to see page faults. Where it refuses only a part, [`Self::view`] says so.
     pub fn start(pid: Pid, clock: Clock, options: &Options) -> Result<Collector, Refused> {
         let Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view } = open(pid, clock, options)?;
         let adaptive = fault_sets.len() > 1;
         Ok(Collector {
-            intake: Arc::new(Intake::new(rings, fault_sets, clock)),
+            ring_reader: Arc::new(RingReader::new(rings, fault_sets, clock)),
             taken: Vec::new(),
             decoder,
             beginning_events: beginnings,
@@ -116,16 +113,13 @@ impl Collector {
     }
 
     /// Something to sleep on until [`Self::drain`] is due. Without it, drain every 10 ms.
-    ///
-    /// # Errors
-    /// Where descriptors are short.
-    pub fn doorbell(&self) -> io::Result<Doorbell> {
-        self.intake.with(|rings, _| Doorbell::new(rings.iter().map(|ring| ring.event())))
+    pub fn wakeup(&self) -> io::Result<Wakeup> {
+        self.ring_reader.with(|rings, _| Wakeup::new(rings.iter().map(|ring| ring.event())))
     }
 
     /// What empties the rings between two calls of [`Self::drain`], from a thread that need not wait for the collector.
-    pub fn intake(&self) -> Arc<Intake> {
-        self.intake.clone()
+    pub fn ring_reader(&self) -> Arc<RingReader> {
+        self.ring_reader.clone()
     }
 
     /// Passes on what has happened, in the order of time. Returns the time up to which that is all, on the caller's
@@ -140,7 +134,7 @@ impl Collector {
 
     /// Ends the collection, even if processes of the tree go on: passes on the rest, and tells the sums.
     pub fn finish(mut self, each: &mut dyn FnMut(KernelEvent)) -> Totals {
-        self.intake.with(|rings, sets| {
+        self.ring_reader.with(|rings, sets| {
             let events = rings.iter().map(|ring| ring.event()).chain(sets.iter().flatten());
             for event in events.chain(&self.beginning_events).chain(&self.running_events).chain([&self.cpu_time]) {
                 // What cannot be switched off goes on until it is closed below.
@@ -153,7 +147,7 @@ impl Collector {
         }
         self.pass_on(u64::MAX, each);
         self.count();
-        self.intake.close();
+        self.ring_reader.close();
         self.totals
     }
 
@@ -163,7 +157,7 @@ impl Collector {
         let sum = |events: &[PerfEvent]| events.iter().map(count).fold(Count::default(), Count::plus);
         let (running, beginnings, cpu) =
             (sum(&self.running_events), sum(&self.beginning_events), count(&self.cpu_time));
-        let (others, sets) = self.intake.with(|rings, sets| {
+        let (others, sets) = self.ring_reader.with(|rings, sets| {
             let others = rings.iter().map(|ring| count(ring.event())).fold(Count::default(), Count::plus);
             (others, sets.iter().map(|set| sum(set)).collect::<Vec<Count>>())
         });
@@ -174,7 +168,7 @@ impl Collector {
         let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
         totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
         totals.cpu_time = cpu.value;
-        totals.period_changes = self.intake.set_changes();
+        totals.period_changes = self.ring_reader.set_changes();
         // The ring tells of lost records only with the next one that fits; the counts know them all.
         let by_event = sets.iter().chain([&others, &running, &beginnings]).filter_map(|count| count.lost).sum();
         totals.lost_records = totals.lost_records.max(by_event);
@@ -187,9 +181,9 @@ impl Collector {
 
     /// Takes what is in the rings. Returns the kernel's time before which that is all.
     fn read(&mut self) -> u64 {
-        let now = self.intake.fetch(&mut self.taken);
+        let now = self.ring_reader.fetch(&mut self.taken);
         self.timeline.mark();
-        for Taken { cpu, records } in &self.taken {
+        for RingRecords { cpu, records } in &self.taken {
             let whole = ring::read(records, |record| match self.decoder.decode(*cpu, record) {
                 Ok(Some(event)) => {
                     match event.what {
@@ -232,7 +226,7 @@ impl Collector {
     /// Switches between the fault sets, so that samples stay cheap and rings do not overflow.
     fn decide(&mut self) {
         let Some(allowance) = &mut self.allowance else { return };
-        if self.intake.was_pressed() {
+        if self.ring_reader.was_pressed() {
             allowance.exhaust();
         }
         let now = Instant::now();
@@ -244,7 +238,7 @@ impl Collector {
         self.decide_at = now + DECIDE.max(now.elapsed() * 100);
         let set = usize::from(allowance.update(cpu.value, self.totals.samples - self.samples_at_decision));
         self.samples_at_decision = self.totals.samples;
-        self.intake.choose(set);
+        self.ring_reader.choose(set);
     }
 }
 
@@ -256,7 +250,7 @@ mod tests {
     fn it_may_move_between_threads() {
         fn check<T: Send>() {}
         check::<Collector>();
-        check::<Doorbell>();
-        check::<Arc<Intake>>();
+        check::<Wakeup>();
+        check::<Arc<RingReader>>();
     }
 }

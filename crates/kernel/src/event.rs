@@ -1,4 +1,4 @@
-//! What is told of the target, one event at a time.
+//! Events of the target.
 
 use std::sync::Arc;
 
@@ -86,7 +86,6 @@ pub enum What {
 /// Who runs while a thread has the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The program.
     Program,
     /// The kernel, in a system call.
     SystemCall,

@@ -14,7 +14,7 @@ pub enum Refused {
     Paranoid {
         /// Its value.
         paranoid: i32,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
     /// A filter of system calls, most likely that of a container.
@@ -23,13 +23,13 @@ pub enum Refused {
          refuses it ({error}); in a container: --cap-add PERFMON, or a seccomp profile that allows it"
     )]
     Filtered {
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
     /// The kernel has no perf events at all.
     #[error("page faults are seen through the system call perf_event_open, but this kernel has none ({error})")]
     Missing {
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
     /// Not enough file descriptors.
@@ -37,7 +37,7 @@ pub enum Refused {
     Files {
         /// How many are wanted.
         needed: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
     /// Not enough lockable memory.
@@ -48,7 +48,7 @@ pub enum Refused {
     Memory {
         /// The least that would do, in bytes.
         needed: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
     /// Something else: the process has ended, or a rule of the system's security module.
@@ -56,7 +56,7 @@ pub enum Refused {
     Other {
         /// Value of /proc/sys/kernel/perf_event_paranoid, "unknown" where it cannot be read.
         paranoid: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
 }

@@ -14,20 +14,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST_WAITING: usize = 256 << 20;
 
 /// The rings, and the faults that are sampled into them.
-pub struct Intake {
+pub struct RingReader {
     state: Mutex<State>,
     clock: Clock,
 }
 
 /// Records of one ring that were taken from it and are not decoded yet.
-pub struct Taken {
+pub struct RingRecords {
     pub cpu: u32,
     pub records: Vec<u8>,
 }
 
 struct State {
     rings: Vec<Ring>,
-    taken: Vec<Taken>,
+    taken: Vec<RingRecords>,
     /// All records of before this time of the kernel's clock have been taken.
     until: u64,
     /// The exact one and, if sampling adapts, the coarse one; each with an event a ring.
@@ -38,11 +38,11 @@ struct State {
     pressed: bool,
 }
 
-impl Intake {
-    pub(crate) fn new(rings: Vec<Ring>, fault_sets: Vec<Vec<PerfEvent>>, clock: Clock) -> Intake {
+impl RingReader {
+    pub(crate) fn new(rings: Vec<Ring>, fault_sets: Vec<Vec<PerfEvent>>, clock: Clock) -> RingReader {
         let taken = nothing_taken(&rings);
         let state = State { rings, taken, until: 0, fault_sets, set: 0, set_changes: 0, pressed: false };
-        Intake { state: Mutex::new(state), clock }
+        RingReader { state: Mutex::new(state), clock }
     }
 
     /// Takes the records out of the rings. Returns whether it came late: a ring was half full.
@@ -52,15 +52,15 @@ impl Intake {
 }
 
 /// For the collector.
-impl Intake {
+impl RingReader {
     /// Empties the rings, too, and exchanges `taken`, which must have been read, for what was taken since. Returns the time
     /// of the kernel's clock up to which that is all.
-    pub(crate) fn fetch(&self, taken: &mut Vec<Taken>) -> u64 {
+    pub(crate) fn fetch(&self, taken: &mut Vec<RingRecords>) -> u64 {
         let mut state = self.locked();
         if taken.is_empty() {
             *taken = nothing_taken(&state.rings);
         }
-        taken.iter_mut().for_each(Taken::clear);
+        taken.iter_mut().for_each(RingRecords::clear);
         if state.waits() >= MOST_WAITING {
             // There is room again only without these.
             std::mem::swap(&mut state.taken, taken);
@@ -92,7 +92,6 @@ impl Intake {
         act(&state.rings, &state.fault_sets)
     }
 
-    /// Closes them.
     pub(crate) fn close(&self) {
         let mut state = self.locked();
         state.rings.clear();
@@ -144,7 +143,7 @@ impl State {
     }
 }
 
-impl Taken {
+impl RingRecords {
     /// Empty again. What a storm took is not kept.
     fn clear(&mut self) {
         const KEPT: usize = 1 << 20;
@@ -153,6 +152,6 @@ impl Taken {
     }
 }
 
-fn nothing_taken(rings: &[Ring]) -> Vec<Taken> {
-    rings.iter().map(|ring| Taken { cpu: ring.cpu(), records: Vec::new() }).collect()
+fn nothing_taken(rings: &[Ring]) -> Vec<RingRecords> {
+    rings.iter().map(|ring| RingRecords { cpu: ring.cpu(), records: Vec::new() }).collect()
 }

@@ -107,7 +107,7 @@ struct Round {
     counted: f64,
     /// With one sample, too.
     sampled: f64,
-    /// What is told of its handling.
+    /// When the kernel handles it.
     handling: f64,
 }
 

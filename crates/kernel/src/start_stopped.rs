@@ -9,9 +9,7 @@ use std::process::{Child, Command};
 
 /// Starts `command`, and runs `meanwhile` with its process id after fork and before exec. The program goes on when
 /// `meanwhile` has returned. If this process dies or executes another program before that, it never starts.
-///
-/// # Errors
-/// Those of [`Command::spawn`]; then `meanwhile` may have run for a process that is no more.
+/// After an error, `meanwhile` may have run for a process that is no more.
 pub fn spawn_held<T: Send>(mut command: Command, meanwhile: impl FnOnce(Pid) -> T + Send) -> io::Result<(Child, T)> {
     let (born, born_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (go, go_write) = pipe_with(PipeFlags::CLOEXEC)?;

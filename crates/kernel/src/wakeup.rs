@@ -8,26 +8,23 @@ use std::time::Duration;
 
 /// Rings when an eighth of a ring is full, and when the last process of the tree has ended. Belongs to one thread, while
 /// another may hold the collector.
-pub struct Doorbell {
+pub struct Wakeup {
     epoll: OwnedFd,
     /// One a ring, by its place in the epoll set; none when its event is over.
     events: Vec<Option<OwnedFd>>,
 }
 
-impl Doorbell {
-    pub(crate) fn new<'a>(events: impl Iterator<Item = &'a PerfEvent>) -> io::Result<Doorbell> {
+impl Wakeup {
+    pub(crate) fn new<'a>(events: impl Iterator<Item = &'a PerfEvent>) -> io::Result<Wakeup> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let events = events.map(|event| event.as_fd().try_clone_to_owned()).collect::<io::Result<Vec<_>>>()?;
         for (index, event) in events.iter().enumerate() {
             epoll::add(&epoll, event, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
         }
-        Ok(Doorbell { epoll, events: events.into_iter().map(Some).collect() })
+        Ok(Wakeup { epoll, events: events.into_iter().map(Some).collect() })
     }
 
     /// Sleeps until it rings, at most for `timeout`. Returns false when the whole process tree has ended.
-    ///
-    /// # Errors
-    /// Those of epoll.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         if self.events.iter().all(Option::is_none) {
             return Ok(false);
@@ -54,7 +51,7 @@ impl Doorbell {
 }
 
 /// Readable when it would ring.
-impl AsFd for Doorbell {
+impl AsFd for Wakeup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

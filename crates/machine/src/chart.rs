@@ -34,10 +34,6 @@ impl ChartFormat {
 }
 
 /// Draws the report; returns the file's content.
-///
-/// # Errors
-///
-/// When drawing fails, which a report cannot cause.
 pub fn chart(report: &Report, format: ChartFormat) -> io::Result<Vec<u8>> {
     // Registered once more is no harm; the font is known to be good.
     let _ = register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);

@@ -38,10 +38,6 @@ impl Settings {
     }
 
     /// Whether there is enough memory for it, and whether it is enough memory to measure.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::TooSmall`], [`Error::TooLarge`].
     pub fn check(&self) -> Result<(), Error> {
         let least = LEAST.max(GRAIN * self.threads as u64);
         if self.size < least {
@@ -72,10 +68,6 @@ pub struct Progress<'a> {
 
 /// Measures every way of this machine: in each round, every way is gone once with each touch, in one thread and in
 /// several, so that what disturbs the machine meanwhile meets all of them. Each sample is a process of its own.
-///
-/// # Errors
-///
-/// When the size does not fit, when the measuring program cannot run, or when not even keeping memory works.
 pub fn measure(settings: &Settings, mut progress: impl FnMut(&Progress)) -> Result<Report, Error> {
     settings.check()?;
     let begin = Instant::now();

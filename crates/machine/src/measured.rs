@@ -8,7 +8,7 @@ use crate::report::{
 use crate::statistics::quantile;
 use crate::ways::{Residency, Sample, Touch, Use, Way};
 
-const PAGE: f64 = 4096.0;
+/// The second way to touch memory writes a byte in each of these. `kBlock` in `machine/ways`, bytes.
 const BLOCK: f64 = 65536.0;
 const MIB: f64 = 1048576.0;
 
@@ -38,13 +38,11 @@ impl Samples {
         Samples { way, by_touch: Default::default(), refused }
     }
 
-    /// The place of samples in `by_touch`.
     pub fn place(touch: Touch, several: bool) -> usize {
         usize::from(touch == Touch::Sparse) + 2 * usize::from(several)
     }
 }
 
-/// What was measured, and with what.
 pub(crate) struct Measured {
     pub machine: About,
     pub bytes: u64,
@@ -108,7 +106,8 @@ impl Measured {
         let uses = |place: usize| {
             let costs = |which: fn(&Sample) -> &Use| {
                 let uses: Vec<&Use> = samples.by_touch[place].iter().map(which).collect();
-                let touched = self.bytes as f64 / if place.is_multiple_of(2) { PAGE } else { BLOCK };
+                let page = rustix::param::page_size() as f64;
+                let touched = self.bytes as f64 / if place.is_multiple_of(2) { page } else { BLOCK };
                 use_costs(&uses, self.scale(place), pure[place].median, self.bytes as f64, touched)
             };
             Uses { first: costs(|sample| &sample.first), again: costs(|sample| &sample.again) }

@@ -7,11 +7,6 @@ use std::collections::HashMap;
 
 /// Measures the prices: 7 to 9 ms of CPU time, in a process of its own that is gone afterwards. The caller's heap,
 /// mappings and threads are left alone.
-///
-/// # Errors
-///
-/// When the kernel does not let the measuring program run (memfd_create or executing refused), or denies it the 2 MiB
-/// that it needs.
 pub fn prices() -> Result<Prices, Error> {
     static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prices"));
     parse(&Program::new("memtoll-prices", PROGRAM)?.run(&[])?)

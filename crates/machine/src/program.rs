@@ -18,7 +18,7 @@ pub enum Error {
     Failed {
         /// How it ended.
         status: ExitStatus,
-        /// What it said.
+        /// Its standard error.
         stderr: String,
     },
     /// The memory to be measured is too small for it.
@@ -53,9 +53,6 @@ pub struct Program {
 
 impl Program {
     /// `code` is the executable file's content.
-    ///
-    /// # Errors
-    /// There is no memory for it.
     pub fn new(name: &'static str, code: &[u8]) -> Result<Program, Error> {
         // Kernels before 6.3 do not know the flag EXEC, and do without.
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::EXEC)

@@ -9,7 +9,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// What taking memory and giving it back costs on a machine. Times are in nanoseconds, sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Where it was measured.
     pub machine: About,
@@ -69,7 +68,6 @@ pub enum Falls {
     No,
 }
 
-/// The costs of one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WayCosts {
     /// Its name in the JSON.
@@ -80,7 +78,6 @@ pub struct WayCosts {
     pub resident_set_falls: Falls,
     /// Share of the memory that lay in huge pages, 0 to 1.
     pub huge_share: f64,
-    /// In one thread.
     pub one_thread: Costs,
     /// In several threads at once, each with its share of the memory; `None` where that is impossible.
     pub several_threads: Option<Costs>,
@@ -98,7 +95,6 @@ pub struct Costs {
 /// Costs by how often the memory was used before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uses {
-    /// The first use.
     pub first: UseCosts,
     /// The second: lazy ways show only then what they cost.
     pub again: UseCosts,

@@ -165,7 +165,7 @@ impl Estimate {
         (self.value - self.low).max(self.high - self.value)
     }
 
-    /// Whether it cannot be told from nothing.
+    /// Whether zero is within the interval.
     pub fn is_noise(&self) -> bool {
         self.low <= 0.0 && self.high > 0.0
     }

@@ -85,7 +85,6 @@ impl Chapters<'_> {
         &self.times
     }
 
-    /// A chapter.
     pub fn read(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.decoded(number, chapter::decode)
     }

@@ -125,6 +125,11 @@ impl Recording {
         self.ended
     }
 
+    /// How long it lasted, seconds; `None` if it was cut off before its first event.
+    pub fn seconds(&self) -> Option<f64> {
+        (self.ended > 0).then(|| self.about.clock.seconds(self.ended))
+    }
+
     pub(crate) fn find_end(&self) -> u64 {
         let times = self.images.iter().map(|image| match (&image.end, image.event_blocks.last()) {
             (Some(end), _) => end.ended,

@@ -14,7 +14,6 @@ pub struct Frame {
     pub function: TextId,
     /// The source file.
     pub file: Option<TextId>,
-    /// The line in it.
     pub line: Option<u32>,
     /// The loaded file that holds the code.
     pub module: TextId,
@@ -55,12 +54,10 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A text.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id.index()).map_or("", String::as_str)
     }
 
-    /// A frame.
     pub fn frame(&self, id: FrameId) -> Frame {
         self.frames[id.index()]
     }
@@ -125,7 +122,7 @@ impl Frames {
     }
 
     /// Programs, with their files and what they were called: a file that was always called by one other name, as that of a
-    /// symbolic link, is shown by that name. To be said before anything is added.
+    /// symbolic link, is shown by that name. Set it before anything is added.
     pub(crate) fn call<'i>(&mut self, programs: impl Iterator<Item = (&'i str, &'i str)>) {
         let mut called: FxHashMap<&str, Option<&str>> = FxHashMap::default(); // none: by several names
         for (file, name) in programs {

@@ -46,7 +46,6 @@ pub struct Image {
     pub about: meta::Image,
     /// How it ended, if the recording says.
     pub end: Option<meta::ImageEnd>,
-    /// Threads, by number.
     pub threads: Vec<meta::Thread>,
     /// Marks, by time.
     pub marks: Vec<meta::Mark>,
@@ -109,7 +108,6 @@ impl Image {
         &self.files
     }
 
-    /// The thread of that number.
     pub fn thread(&self, number: ThreadNo) -> Option<&meta::Thread> {
         self.threads.binary_search_by_key(&number, |thread| thread.number).ok().map(|index| &self.threads[index])
     }
@@ -117,7 +115,6 @@ impl Image {
 
 /// A program or library in which calls were recorded.
 pub struct LoadedFile {
-    /// Its path.
     pub path: String,
     /// Build id, in hexadecimal digits; empty if it had none.
     pub build_id: String,
@@ -147,7 +144,7 @@ pub struct Recording {
     pub stacks: StackTree,
     /// What the recorder did in all images that ended, together.
     pub recorder: RecorderStats,
-    /// What the kernel said of all images that ended, together. Usage is not added up: processes may have several images.
+    /// The kernel's figures of all images that ended, together. Usage is not added up: processes may have several images.
     pub kernel: KernelStats,
     ended: u64,
     /// See [`Recording::read_plainly`].

@@ -71,7 +71,6 @@ impl<'a> Placing<'a> {
         Placing { reader, frames, stacks: StackTree::default(), known: FxHashMap::default(), known_bytes: 0 }
     }
 
-    /// The tree.
     pub fn finish(self) -> StackTree {
         self.stacks
     }
@@ -189,7 +188,6 @@ fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nod
     })
 }
 
-/// The nodes of a block.
 pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, Unreadable> {
     let mut payload = Vec::new();
     reader.payload(block, &mut payload)?;

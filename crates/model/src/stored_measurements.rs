@@ -8,17 +8,12 @@ use std::io;
 use std::path::Path;
 
 /// Writes what plain runs took into the recording at `path`, in place of an older one.
-///
-/// # Errors
-/// The recording is as it was before: it is being written, or it cannot be replaced.
+/// If that fails, the recording is as it was before.
 pub fn store_calibration(path: &Path, calibration: &Calibration) -> Result<(), SymbolizeError> {
     store(path, BlockKind::Calibration, serde_json::to_vec(calibration))
 }
 
 /// Writes what a change saved into the recording at `path`, in place of what is there of the same finding.
-///
-/// # Errors
-/// As [`store_calibration`].
 pub fn store_verified(path: &Path, verified: Verified) -> Result<(), SymbolizeError> {
     let mut all = Loader::read(path)?.verified;
     all.retain(|known| known.finding != verified.finding);

@@ -76,7 +76,6 @@ pub(crate) fn write_block(path: &Path, kind: BlockKind, payload: &[u8]) -> Resul
     replace(path, &old, kind, payload).map_err(cannot_write)
 }
 
-/// Replaces the file at `path`, which is `old`, by one with this block.
 fn replace(path: &Path, old: &File, kind: BlockKind, payload: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut new = tempfile::Builder::new().prefix(".memtoll-").tempfile_in(folder)?;

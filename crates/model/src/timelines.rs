@@ -58,7 +58,6 @@ impl Timelines<'_> {
         self.image.timeline_blocks.get(part).map(|(block, _)| block)
     }
 
-    /// A part.
     pub fn read(&self, part: usize) -> Result<Timeline, Unreadable> {
         if let Some(scanned) = self.scanned {
             let scanned = scanned.get(part).ok_or(NO_PART)?;

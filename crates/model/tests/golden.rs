@@ -255,7 +255,7 @@ fn costs() {
     assert_eq!(image.marks.iter().filter(|mark| mark.kind == MarkKind::Begin && mark.name == "frame").count(), 10);
 }
 
-/// Without an index, blocks say themselves of what times they are. If that is damaged, it is said, and not passed over.
+/// Without an index, each block has its own times. Damage there is reported, not skipped.
 #[test]
 fn a_block_with_damaged_times_is_not_passed_over() {
     let whole = std::fs::read(golden("killed.memtoll")).unwrap();

@@ -16,7 +16,7 @@ use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
@@ -63,7 +63,6 @@ pub struct Answer<'r> {
 pub struct About<'r> {
     /// The command line.
     pub command: &'r [String],
-    /// The machine.
     pub machine: &'r memtoll_trace::meta::Machine,
     /// Which rank of a parallel job; `None`: none.
     pub rank: Option<Rank>,
@@ -71,8 +70,8 @@ pub struct About<'r> {
     pub malloc_settings: &'r [memtoll_trace::meta::MallocSetting],
     /// When it started, UTC.
     pub started: String,
-    /// For how long it ran.
-    pub seconds: f64,
+    /// For how long it ran; `None` if it was cut off before its first event.
+    pub seconds: Option<f64>,
     /// The part of the time that was asked for; `None`: all of it.
     pub span: Option<Span>,
 }
@@ -137,12 +136,11 @@ pub struct Table<'r> {
 
 /// What an answer is made from.
 pub struct Basis<'r> {
-    /// The recording.
     pub recording: &'r Recording,
     /// The part of the time, and what else was selected.
     pub selection: Selection,
     /// The processes and threads that count.
-    pub runners: Runners,
+    pub thread_filter: ThreadFilter,
     /// What was added up; `None`: the view needs no sums.
     pub sums: Option<Sums>,
     /// How stacks are shown.

@@ -33,27 +33,17 @@ use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
 
 /// Answers a question about a recording.
-///
-/// # Errors
-///
-/// [`Impossible`], with what there was to choose from, if nothing in the recording is what was asked for.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
     Session::new(recording).ask(query)
 }
 
 impl<'r> Session<'r> {
     /// Answers a question about the recording.
-    ///
-    /// # Errors
-    /// As [`ask`].
     pub fn ask(&self, query: &Query) -> Result<Answer<'r>, Impossible> {
         answer(self, query)
     }
 
     /// The sums of what a query selects, whatever it shows of them, and how stacks are shown.
-    ///
-    /// # Errors
-    /// As [`ask`].
     pub fn sums(&self, query: &Query) -> Result<(Sums, stacks::View), Impossible> {
         let selected = Selected::of(self, query)?;
         let sums = selected.sums(self);
@@ -80,7 +70,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         basis: Basis {
             recording,
             selection: selected.selection,
-            runners: selected.runners.clone(),
+            thread_filter: selected.thread_filter.clone(),
             sums: None,
             view: selected.view.clone(),
             tariff,
@@ -89,22 +79,22 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
     let Selection { from, to, .. } = selected.selection;
     match &query.view {
         View::Lanes { intervals } => {
-            let found = lanes::lanes(recording, from, to, *intervals, &selected.runners);
+            let found = lanes::lanes(recording, from, to, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Lanes(Lanes::new(recording, found, &tariff));
         }
         View::Activity { intervals } => {
-            let found = timeline::timeline(recording, from, to, *intervals, &selected.runners);
+            let found = timeline::timeline(recording, from, to, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Activity(Activity::new(&found, &tariff));
         }
         View::Regions => {
-            let (found, damage) = regions::regions(recording, from, to, &selected.runners);
+            let (found, damage) = regions::regions(recording, from, to, &selected.thread_filter);
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.runners, *of)),
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }
@@ -204,7 +194,7 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
         rank: recording.about.rank,
         malloc_settings: &recording.about.malloc_settings,
         started: format::date(recording.about.started),
-        seconds: recording.about.clock.seconds(recording.ended()),
+        seconds: recording.seconds(),
         span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),
     }
 }

@@ -4,8 +4,9 @@
 
 use crate::query::List;
 use memtoll_analysis::names;
-use memtoll_analysis::thread_filter::{Runners, thread_name, title};
+use memtoll_analysis::thread_filter::{ThreadFilter, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
+use memtoll_text::shell;
 use memtoll_trace::meta::{Exit, MarkKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +23,6 @@ pub struct Mark<'a> {
     pub last_ns: u64,
 }
 
-/// A thread.
 #[derive(Serialize)]
 pub struct Thread<'a> {
     pub pid: u32,
@@ -53,7 +53,7 @@ pub struct Process<'a> {
 impl Process<'_> {
     /// The command line, and the title beside it.
     pub fn shown_command(&self) -> String {
-        let command = self.command.join(" ");
+        let command = shell::line(&self.command);
         self.title.map_or(command.clone(), |title| format!("{command} (title: {title})"))
     }
 }
@@ -78,15 +78,15 @@ pub enum Items<'a> {
 }
 
 /// What there is of it, in the processes and threads that count.
-pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List) -> Items<'a> {
+pub(crate) fn items<'a>(recording: &'a Recording, thread_filter: &ThreadFilter, list: List) -> Items<'a> {
     let ns = |units: u64| (recording.about.clock.seconds(units) * 1e9) as u64;
     let counted: Vec<(usize, &Image)> =
-        recording.images.iter().enumerate().filter(|(index, _)| runners.of(*index).is_some()).collect();
+        recording.images.iter().enumerate().filter(|(index, _)| thread_filter.of(*index).is_some()).collect();
     match list {
         List::Marks => {
             let mut marks: BTreeMap<(&str, &str), Mark> = BTreeMap::new();
             let all = counted.iter().flat_map(|(index, image)| image.marks.iter().map(move |mark| (*index, mark)));
-            for (_, mark) in all.filter(|(image, mark)| runners.admit(*image, mark.thread)) {
+            for (_, mark) in all.filter(|(image, mark)| thread_filter.admit(*image, mark.thread)) {
                 let kind = if mark.kind == MarkKind::Instant { "mark" } else { "region" };
                 let time = ns(mark.time);
                 let known = marks.entry((&mark.name, kind)).or_insert(Mark {
@@ -108,7 +108,7 @@ pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List)
             threads: counted
                 .iter()
                 .flat_map(|(index, image)| image.threads.iter().map(move |thread| (*index, *image, thread)))
-                .filter(|(index, _, thread)| runners.admit(*index, thread.number))
+                .filter(|(index, _, thread)| thread_filter.admit(*index, thread.number))
                 .map(|(_, image, thread)| Thread {
                     pid: image.about.pid,
                     tid: thread.tid,

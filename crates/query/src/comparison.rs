@@ -31,9 +31,6 @@ pub struct Side<'a, 'r> {
 
 impl<'r> Answers<'r> {
     /// Asks both sides. A filter need not match anything in some of them: what it matches may be new, or gone.
-    ///
-    /// # Errors
-    /// [`Impossible`], if nothing in a recording is what was asked for, or nothing in any of them is what the filter matches.
     pub fn ask(sides: [Side<'_, 'r>; 2]) -> Result<Answers<'r>, Impossible> {
         let (mut view, mut why, mut is_any) = (View::default(), None, false);
         let mut answers: [Vec<Answer>; 2] = Default::default();
@@ -77,11 +74,10 @@ pub struct Comparison<'a> {
     pub group: GroupBy,
     /// Which differences are more than two runs of one program show.
     pub noise: Noise,
-    /// The totals that there are.
     pub totals: Vec<Total>,
     /// What changed, the most important first.
     pub changes: Vec<Change>,
-    /// What changed too little to be told, in the same order.
+    /// The sum of what changed too little for a row, in the same order.
     pub within_noise: Vec<Change>,
     /// What is in the whole but in no row: what a filter leaves out, peaks of processes at different times.
     pub elsewhere: Values,

@@ -8,14 +8,10 @@ pub trait Export: Sync {
     /// What an option calls it.
     fn name(&self) -> &'static str;
 
-    /// What it is for, for `--help`.
     fn help(&self) -> &'static str;
 
     /// The view to ask for where the user asked for this one; `Totals` if it was for nothing in particular.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot show this view, and what it can show.
+    /// The error says what it can show.
     fn view(&self, asked: View) -> Result<View, &'static str>;
 
     /// Whether it shows the findings and the details of the run, so that these are to be asked for.
@@ -29,9 +25,5 @@ pub trait Export: Sync {
     }
 
     /// Writes an answer to a question with such a view.
-    ///
-    /// # Errors
-    ///
-    /// If `out` cannot be written.
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()>;
 }

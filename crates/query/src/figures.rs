@@ -15,7 +15,6 @@ use serde::{Serialize, Serializer};
 pub struct Figures(Vec<Option<Estimate>>);
 
 impl Figures {
-    /// Of what was priced by `tariff`.
     pub fn new(of: &Priced, tariff: &Tariff) -> Figures {
         Figures(tariff.all_estimates(of))
     }
@@ -35,7 +34,6 @@ impl Figures {
         self.estimate(metric).map(Interval::from)
     }
 
-    /// The intervals of those that have one.
     pub fn intervals(&self) -> Intervals {
         Intervals::of_all(&self.0)
     }
@@ -67,7 +65,6 @@ impl Serialize for Figures {
 pub struct RunFigures([Option<Estimate>; figures::TABLE.len()]);
 
 impl RunFigures {
-    /// Of these facts.
     pub fn new(facts: &Facts) -> RunFigures {
         RunFigures(figures::TABLE.each_ref().map(|about| about.figure.value(facts).ok()))
     }

@@ -198,7 +198,7 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     text
 }
 
-/// What most of a line's cost is. Waiting takes no CPU time, and is said beside it.
+/// What most of a line's cost is. Waiting takes no CPU time and stands beside it.
 fn most_of(line: &CostlyLine, of: Whole) -> String {
     let of_processor = of == Whole::ProcessorTime;
     let working = [
@@ -313,7 +313,6 @@ pub struct Finding<'r> {
     pub function: Option<&'r str>,
     /// Its source file.
     pub file: Option<&'r str>,
-    /// Its line.
     pub line: Option<u32>,
     /// The line as `memtoll advise FILE PLACE` takes it: `main.rs:22`, or a function where no line is known.
     pub place: Option<String>,
@@ -337,7 +336,6 @@ pub struct Part {
     pub r#type: Option<String>,
     /// Allocations and reallocations.
     pub allocations: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// What its blocks and mappings cost, ns.
     pub cost_ns: u64,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// Names that are told; of more, there are lists.
-const TOLD: usize = 5;
+/// Names in an error, at most; `--list` has all.
+const MOST_NAMES: usize = 5;
 
 /// Why a question has no answer. The text says what there is to choose from.
 #[derive(Clone, PartialEq, Debug, Serialize, thiserror::Error)]
@@ -18,7 +18,6 @@ pub enum Impossible {
         name: String,
         /// What there is.
         there_are: Vec<String>,
-        /// The list that has all.
         list: &'static str,
     },
     /// The recording ends earlier. Seconds.
@@ -29,9 +28,7 @@ pub enum Impossible {
     TooLate {
         /// When the recording ends.
         ends: f64,
-        /// What was asked for.
         asked: f64,
-        /// Whether there are marks.
         has_marks: bool,
     },
     /// There is no such mark.
@@ -39,7 +36,6 @@ pub enum Impossible {
     NoMark {
         /// What was asked for.
         name: String,
-        /// After which one.
         after: Option<String>,
         /// The marks that there are.
         there_are: Vec<String>,
@@ -75,7 +71,6 @@ pub enum Impossible {
     /// A regular expression is none.
     #[error("{option} \"{pattern}\" is not a regular expression: {why}")]
     Pattern {
-        /// Which option.
         option: &'static str,
         /// What was given.
         pattern: String,
@@ -144,8 +139,8 @@ fn marks(names: &[String]) -> String {
 fn some(names: &[String]) -> String {
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.dedup();
-    let more = names.len().saturating_sub(TOLD);
-    names.truncate(TOLD);
+    let more = names.len().saturating_sub(MOST_NAMES);
+    names.truncate(MOST_NAMES);
     match more {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),

@@ -9,7 +9,6 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A type.
 #[derive(Serialize)]
 pub struct TypeLayout {
     schema_version: u32,
@@ -18,7 +17,6 @@ pub struct TypeLayout {
     pub layout: Layout,
     /// What no member takes; `None` where that is not known.
     pub holes: Option<Vec<Hole>>,
-    /// All of that, bits.
     pub padding_bits: Option<u64>,
     /// Cache lines that an object takes at least.
     pub cache_lines: u64,
@@ -90,9 +88,6 @@ impl TypeLayout {
 }
 
 /// The type in the first of a recording's files that has it, as these files are now; and that file.
-///
-/// # Errors
-/// None has it: why; nothing if the recording names no file.
 pub fn find(
     recording: &Recording,
     name: &str,

@@ -65,7 +65,7 @@ pub fn callers_lead(folded: &Folded, sums: &Sums) -> String {
     if more > 0 {
         names += &format!(" and {} more", format::count(more as u64));
     }
-    let share = match sums.is_part() || !sums.runners.are_all() {
+    let share = match sums.is_part() || !sums.thread_filter.are_all() {
         true => String::new(),
         false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.allocations())),
     };

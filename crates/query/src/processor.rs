@@ -1,8 +1,8 @@
 //! CPU time of threads and processes: as the kernel counts it or, of a span of time and of threads that did not end
-//! while they were recorded, told from when they had the processor.
+//! while they were recorded, from when they had the processor.
 
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::processor::{ProcessorTimes, Runner};
+use memtoll_analysis::processor::{ImageOrThread, ProcessorTimes};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -20,12 +20,12 @@ pub struct Processor<'a> {
 impl<'a> Processor<'a> {
     /// Reads all costs.
     pub fn new(recording: &'a Recording, sums: &'a Sums) -> Self {
-        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to, &sums.runners);
+        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to, &sums.thread_filter);
         Processor { recording, sums, tariff: Tariff::of(recording), told }
     }
 
     /// Of one thread or process, ns; `None` if it is not known.
-    pub fn of(&self, runner: Runner) -> Option<f64> {
+    pub fn of(&self, runner: ImageOrThread) -> Option<f64> {
         let counted = match runner.thread {
             Some(thread) => self.counted(runner.image, thread),
             None => Balance::of_image(self.recording, self.sums, runner.image)?.processor,
@@ -34,7 +34,7 @@ impl<'a> Processor<'a> {
     }
 
     /// Page faults of a whole thread as the kernel counts them, whatever the pages were.
-    pub fn faults(&self, runner: Runner) -> Option<u64> {
+    pub fn faults(&self, runner: ImageOrThread) -> Option<u64> {
         let usage = self.usage(runner.image, runner.thread?)?;
         Some(usage.minor_faults.saturating_add(usage.major_faults))
     }

@@ -108,10 +108,7 @@ pub enum View {
     /// What the recorder itself did.
     Recorder,
     /// What there is to choose from.
-    List {
-        /// What is listed.
-        of: List,
-    },
+    List { of: List },
 }
 
 /// Which part of a call tree.
@@ -140,19 +137,16 @@ pub struct TreeQuery {
 }
 
 impl TreeQuery {
-    /// The whole tree.
     pub fn whole(direction: Direction) -> TreeQuery {
         TreeQuery { direction, function: None, by: None, node: None, depth: None, min_percent: 0.0 }
     }
 }
 
-/// What is listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum List {
     /// Marks and regions of memtoll.h.
     Marks,
-    /// Threads.
     Threads,
     /// Process images.
     Processes,

@@ -26,12 +26,10 @@ pub struct Place<'r> {
     pub module: Option<&'r str>,
     /// The source file.
     pub file: Option<&'r str>,
-    /// The line.
     pub line: Option<u32>,
 }
 
 impl<'r> Place<'r> {
-    /// Of a frame.
     pub fn of(frames: &'r Frames, id: FrameId) -> Place<'r> {
         let texts = Texts::of(frames, id);
         let address = frames.frame(id).address;

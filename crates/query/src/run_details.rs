@@ -36,7 +36,7 @@ pub struct Details<'r> {
 impl<'r> Details<'r> {
     /// Of a recording, and of statements about what is missing. Reads all costs, for the waits of threads.
     pub(crate) fn new(recording: &'r Recording, sums: &Sums, tariff: &Tariff) -> (Details<'r>, Vec<String>) {
-        let (waits, damage) = waits(recording, sums.selection.from, sums.selection.to, &sums.runners);
+        let (waits, damage) = waits(recording, sums.selection.from, sums.selection.to, &sums.thread_filter);
         let details = Details {
             prices: recording.end.as_ref().and_then(|end| end.prices),
             fault_prices: fault_prices(tariff),

@@ -8,7 +8,6 @@ pub fn run_id(recording: &Recording) -> String {
     run_digest(recording).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The run of a recording: a digest of where, when and what it was.
 pub fn run_digest(recording: &Recording) -> [u8; 16] {
     let about = &recording.about;
     let first = recording.images.first().map_or(0, |image| image.about.pid);

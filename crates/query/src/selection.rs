@@ -8,7 +8,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
-use memtoll_analysis::thread_filter::{NoMatch, Runners, program, thread_name};
+use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection, Split};
@@ -16,13 +16,13 @@ use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
 
-/// Functions and modules that are told where a filter matches nothing.
-const TOLD: usize = 5;
+/// Functions and modules that an error names where a filter matches nothing.
+const MOST_NAMES: usize = 5;
 
 /// What a query selects of a recording.
 pub(crate) struct Selected {
     pub selection: Selection,
-    pub runners: Runners,
+    pub thread_filter: ThreadFilter,
     pub view: View,
     /// The wrappers of malloc that the view folds away.
     pub folded: Option<Folded>,
@@ -30,7 +30,7 @@ pub(crate) struct Selected {
     whole: RefCell<Option<Sums>>,
 }
 
-/// Whether anything of a query's answer is told by stacks.
+/// Whether any part of a query's answer depends on stacks.
 fn needs_stacks(query: &Query) -> bool {
     matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
 }
@@ -40,8 +40,8 @@ impl Selected {
     pub fn of(session: &Session, query: &Query) -> Result<Selected, Impossible> {
         let recording = session.recording();
         let selection = selection(recording, query)?;
-        let runners =
-            Runners::select(recording, &query.processes, &query.threads).map_err(|who| no_match(recording, who))?;
+        let thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
+            .map_err(|who| no_match(recording, who))?;
         let asked = if selection.instant { selection.to } else { selection.from };
         if asked > recording.ended() {
             let clock = &recording.about.clock;
@@ -63,20 +63,24 @@ impl Selected {
         let mut whole = None;
         let (folded, wrappers) = if shows_wrappers { (None, None) } else { session.folded(&mut whole) };
         let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
-        Ok(Selected { selection, runners, view, folded: folded.cloned(), whole: RefCell::new(whole) })
+        Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), whole: RefCell::new(whole) })
     }
 
     /// Adds up what is selected.
     pub fn sums(&self, session: &Session) -> Sums {
         let recording = session.recording();
-        let is_whole = self.selection == Selection::default() && self.runners.are_all();
+        let is_whole = self.selection == Selection::default() && self.thread_filter.are_all();
         if let Some(whole) = self.whole.take().filter(|_| is_whole) {
             return whole;
         }
         match (self.selection.split, session.sliced()) {
-            (Split::None, None) => sums_of(recording, self.selection, self.runners.clone()),
-            (Split::None, Some(sliced)) => sums_of_sliced(recording, sliced, self.selection, self.runners.clone()),
-            _ => sums_that_match(recording, self.selection, self.runners.clone(), &mut session.stacks(&self.view)),
+            (Split::None, None) => sums_of(recording, self.selection, self.thread_filter.clone()),
+            (Split::None, Some(sliced)) => {
+                sums_of_sliced(recording, sliced, self.selection, self.thread_filter.clone())
+            }
+            _ => {
+                sums_that_match(recording, self.selection, self.thread_filter.clone(), &mut session.stacks(&self.view))
+            }
         }
     }
 
@@ -100,7 +104,7 @@ impl Selected {
             return Ok(());
         }
         let [functions, modules] = self.largest(recording);
-        let called = |[processes, threads]: [&[String]; 2]| Runners::select(recording, processes, threads).is_ok();
+        let called = |[processes, threads]: [&[String]; 2]| ThreadFilter::select(recording, processes, threads).is_ok();
         let names = [filter.as_str().to_owned()];
         let option = match () {
             () if called([&names, &[]]) => Some("--process"),
@@ -119,7 +123,7 @@ impl Selected {
             let mut rows = rows(&mut stacks, &whole, group);
             sort(&mut rows, &recording.frames, Metric::Allocations);
             rows.retain(|row| row.metrics.allocations() > 0);
-            rows.into_iter().take(TOLD).collect::<Vec<_>>()
+            rows.into_iter().take(MOST_NAMES).collect::<Vec<_>>()
         };
         let functions = top(GroupBy::Function);
         let functions = functions.iter().filter_map(|row| Some(names::function(&recording.frames, row.frame?)));
@@ -160,9 +164,6 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 }
 
 /// The time between two marks, units. A region's begin and end have the same name.
-///
-/// # Errors
-/// There are no such marks.
 fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
     let missing = |name: &str, after: Option<&str>| {

@@ -37,7 +37,6 @@ struct Wrappers {
 }
 
 impl<'r> Session<'r> {
-    /// Of one recording.
     pub fn new(recording: &'r Recording) -> Session<'r> {
         Session::of(Arc::new(Together { recordings: vec![recording], wrappers: OnceLock::new() }), 0, recording)
     }
@@ -64,7 +63,6 @@ impl<'r> Session<'r> {
         Session { sliced: self.sliced, ..Session::of(self.together.clone(), self.at, self.recording) }
     }
 
-    /// The recording.
     pub fn recording(&self) -> &'r Recording {
         self.recording
     }

@@ -4,7 +4,7 @@
 
 use crate::processor::Processor;
 use memtoll_analysis::intervals::Interval;
-use memtoll_analysis::processor::Runner;
+use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{self, Tariff};
 use memtoll_analysis::waits::Wait;
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was
-/// recorded; and beside a part of a recording. Its CPU time is told all the same where switches were seen.
+/// recorded; and beside a part of a recording. Its CPU time is known all the same where switches were seen.
 #[derive(Serialize)]
 pub struct Thread {
     pub pid: u32,
@@ -45,7 +45,7 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
     waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        for thread in image.threads.iter().filter(|thread| sums.runners.admit(index, thread.number)) {
+        for thread in image.threads.iter().filter(|thread| sums.thread_filter.admit(index, thread.number)) {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
             let own = by_thread.remove(&(index, Some(thread.number))).unwrap_or_default();
             let wait = |wait: &Wait| ThreadWait {
@@ -57,7 +57,7 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
                 pid: image.about.pid,
                 tid: thread.tid,
                 name: thread.name.clone(),
-                cpu_ns: processor.of(Runner { image: index, thread: Some(thread.number) }).map(|ns| ns as u64),
+                cpu_ns: processor.of(ImageOrThread { image: index, thread: Some(thread.number) }).map(|ns| ns as u64),
                 minor_faults: usage.map(|usage| usage.minor_faults),
                 major_faults: usage.map(|usage| usage.major_faults),
                 voluntary_switches: usage.map(|usage| usage.voluntary_switches),

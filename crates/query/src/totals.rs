@@ -10,7 +10,7 @@ use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::uncharged_faults::Beside;
+use memtoll_analysis::uncharged_faults::HeapAndOtherFaults;
 use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
@@ -160,9 +160,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Of sums.
     pub(crate) fn new(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Totals {
-        let mut beside = Beside::default();
+        let mut beside = HeapAndOtherFaults::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));
         Totals {
             figures: Figures::new(&sums.total, tariff),

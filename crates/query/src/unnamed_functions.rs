@@ -4,6 +4,7 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names::last_part;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{Asked, FrameId, Frames, LoadedFile, Recording, System, is_of_distribution};
+use memtoll_text::shell;
 
 /// That functions have no names, where names were looked for, and what helps. `paths` are the files that lack them.
 pub(crate) fn sentence(recording: &Recording, paths: &[String]) -> String {
@@ -28,9 +29,9 @@ pub fn module(frames: &Frames, frame: FrameId) -> Option<&str> {
 
 /// The command that shows who calls a function: its callers may have names.
 pub fn callers(recording: &Recording, frame: FrameId) -> String {
-    let file = shell_word(&recording.path().display().to_string());
+    let file = shell::file(recording.path());
     let function = qualified_name(Texts::of(&recording.frames, frame).function);
-    format!("memtoll report {file} --callers --metric cost --filter {}", shell_word(&regex::escape(function)))
+    format!("memtoll report {file} --callers --metric cost --filter {}", shell::word(&regex::escape(function)))
 }
 
 /// Why there is no advice for a function without a name, and what helps.
@@ -46,7 +47,7 @@ fn first_loaded<'a>(recording: &'a Recording, paths: &[String]) -> Option<&'a Lo
 /// What gives the functions of a file their names: the end of a sentence, and the command if it needs nothing else.
 fn help(recording: &Recording, file: &LoadedFile) -> (String, Option<String>) {
     let name = last_part(&file.path);
-    let recording_file = shell_word(&recording.path().display().to_string());
+    let recording_file = shell::file(recording.path());
     if file.build_id.is_empty() {
         let why = format!(
             "; {name} has no build id, so no other file can stand in for it: build it with debug information, and link it \
@@ -76,25 +77,4 @@ fn help(recording: &Recording, file: &LoadedFile) -> (String, Option<String>) {
         }
     };
     (format!("; name them with: {command}"), Some(command))
-}
-
-/// A word of a command line.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=~".contains(c);
-    match text.chars().all(is_plain) && !text.is_empty() {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shell_word;
-
-    #[test]
-    fn files_are_words_of_a_shell() {
-        assert_eq!(shell_word("/tmp/git.2.memtoll"), "/tmp/git.2.memtoll");
-        assert_eq!(shell_word("a b"), "'a b'");
-        assert_eq!(shell_word("it's"), "'it'\\''s'");
-    }
 }

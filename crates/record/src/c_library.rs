@@ -25,7 +25,7 @@ pub struct TooOld {
 }
 
 /// The first library of those that come with the loader at `loader` that `recorder`, a file's content, cannot be loaded with.
-/// `None` if it can, or if that cannot be told.
+/// `None` if it can, or if that is not known.
 pub fn too_old(loader: &Path, recorder: &[u8]) -> Option<TooOld> {
     let needed = needed_versions(recorder)?;
     // glibc's loader and libc.so.6 are of the same version and lie in the same folder.

@@ -48,7 +48,7 @@ pub const BY_END: [bool; 256] = by_end();
 const fn by_end() -> [bool; 256] {
     let mut table = [false; 256];
     let mut kind = 1;
-    // What the program says of its own allocators is not told by operations, and counts from when it begins.
+    // Calls of memtoll.h have no operation to wait for: they count from when they begin.
     while kind < Op::POOL_ALLOC.0 {
         table[kind as usize] = Op(kind).counts_at_end();
         kind += 1;

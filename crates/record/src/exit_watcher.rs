@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Who is told of an end.
+/// Receives the end of a process.
 struct Listener {
     process: Arc<OwnedFd>,
     signals: Arc<Signals>,

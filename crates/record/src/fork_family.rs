@@ -19,21 +19,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-/// An ancestor's worker that sleeps is woken, again after so long: it may just have looked.
+/// Wake an ancestor's sleeping worker at this interval: it may have looked just before the last time.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// How far an image's worker has come.
 #[derive(Default)]
 struct Progress {
-    /// The last fork that it has heard of, ticks.
-    told: u64,
-    /// It is done.
+    /// Time of the last fork that it has processed, ticks.
+    processed: u64,
+    /// The worker is done.
     over: bool,
 }
 
 impl Progress {
     fn has_come_to(&self, ticks: u64) -> bool {
-        self.over || self.told >= ticks
+        self.over || self.processed >= ticks
     }
 }
 
@@ -53,36 +53,36 @@ pub struct Family {
 
 /// What an image does for the children that it has forked.
 pub trait Ancestor: Send {
-    /// Whose `address` was at the time `at` of a fork of this image, units.
-    fn bequeaths(&self, address: u64, at: u64) -> Option<Owned>;
+    /// The block or mapping that held `address` at the time `at` of a fork of this image, units.
+    fn owner_at_fork(&self, address: u64, at: u64) -> Option<Inheritance>;
 
-    /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
-    fn child_was_silent(&self, at: u64, silent: Silent);
+    /// A forked child that called no hooked function has ended. It inherited what this image had at the fork `at`, units.
+    fn child_was_silent(&self, at: u64, silent: SilentChild);
 }
 
-/// Whose a piece of inherited memory is.
+/// A piece of inherited memory: the block or mapping of an ancestor.
 #[derive(Clone, Copy)]
-pub struct Owned {
+pub struct Inheritance {
     pub from: Inherited,
     pub start: u64,
     pub size: u64,
     pub of_file: bool,
 }
 
-/// A child that was silent until it ended or executed a program.
-pub struct Silent {
+/// A forked child that called no hooked function before it ended or executed a program.
+pub struct SilentChild {
     pub pid: u32,
     pub parent: u32,
     /// When it was over, ticks.
     pub ended: u64,
     /// How, if that is known.
     pub exit: Option<Exit>,
-    /// What the kernel told.
+    /// The kernel's events.
     pub events: VecDeque<KernelEvent>,
 }
 
-/// An image's sink, which knows what its children inherit.
-pub struct Estate<S: ?Sized = dyn Ancestor> {
+/// The sink of a process image that forked: it knows what the children inherit.
+pub struct ParentSink<S: ?Sized = dyn Ancestor> {
     around: Arc<MachineFacts>,
     family: Arc<Family>,
     sink: Mutex<S>,
@@ -90,8 +90,7 @@ pub struct Estate<S: ?Sized = dyn Ancestor> {
 
 /// A forked child may ask.
 pub struct Fork {
-    estate: Arc<Estate>,
-    /// When it was, ticks.
+    parent_sink: Arc<ParentSink>,
     ticks: u64,
     /// The same in units.
     pub at: u64,
@@ -118,8 +117,8 @@ impl Family {
     }
 
     /// The image's worker has heard of a fork at a time in ticks.
-    pub fn is_told(&self, ticks: u64) {
-        locked(&self.progress).told = ticks;
+    pub fn has_processed(&self, ticks: u64) {
+        locked(&self.progress).processed = ticks;
         self.comes.notify_all();
     }
 
@@ -151,20 +150,20 @@ impl Family {
     }
 }
 
-impl<S> Estate<S> {
+impl<S> ParentSink<S> {
     /// Of the image whose events `sink` takes.
-    pub fn new(around: Arc<MachineFacts>, family: Arc<Family>, sink: S) -> Arc<Estate<S>> {
-        Arc::new(Estate { around, family, sink: Mutex::new(sink) })
+    pub fn new(around: Arc<MachineFacts>, family: Arc<Family>, sink: S) -> Arc<ParentSink<S>> {
+        Arc::new(ParentSink { around, family, sink: Mutex::new(sink) })
     }
 
     /// The sink, if no child can ask any more.
     pub fn into_sink(self: Arc<Self>) -> Option<S> {
-        let estate = Arc::into_inner(self)?;
-        Some(estate.sink.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let parent_sink = Arc::into_inner(self)?;
+        Some(parent_sink.sink.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl<S: ?Sized> Estate<S> {
+impl<S: ?Sized> ParentSink<S> {
     /// The sink, once others have asked what they want to know.
     pub fn sink(&self) -> MutexGuard<'_, S> {
         locked(&self.sink)
@@ -187,31 +186,30 @@ impl<S: ?Sized> Estate<S> {
 
 impl Fork {
     /// A child is forked at a time in ticks.
-    pub fn new(estate: Arc<Estate>, ticks: u64) -> Fork {
-        let at = estate.around.clock.units(ticks);
-        *locked(&estate.family.living).entry(at).or_default() += 1;
-        Fork { estate, ticks, at }
+    pub fn new(parent_sink: Arc<ParentSink>, ticks: u64) -> Fork {
+        let at = parent_sink.around.clock.units(ticks);
+        *locked(&parent_sink.family.living).entry(at).or_default() += 1;
+        Fork { parent_sink, ticks, at }
     }
 
     /// The image that the child inherits from.
-    pub fn estate(&self) -> &Arc<Estate> {
-        &self.estate
+    pub fn parent_sink(&self) -> &Arc<ParentSink> {
+        &self.parent_sink
     }
 
-    /// Whose `address` was at the fork.
-    pub fn bequeaths(&self, address: u64) -> Option<Owned> {
-        self.estate.sink().bequeaths(address, self.at)
+    pub fn owner_at_fork(&self, address: u64) -> Option<Inheritance> {
+        self.parent_sink.sink().owner_at_fork(address, self.at)
     }
 
     /// Whether the ancestors' workers have come as far as the forks: what they know now is all.
     pub fn is_settled(&self) -> bool {
-        let family = &self.estate.family;
+        let family = &self.parent_sink.family;
         locked(&family.progress).has_come_to(self.ticks) && family.ancestor().is_none_or(|fork| fork.is_settled())
     }
 
     /// Waits until they have.
     pub fn settle(&self) {
-        let family = &self.estate.family;
+        let family = &self.parent_sink.family;
         family.wait_for(self.ticks);
         if let Some(fork) = family.ancestor() {
             fork.settle();
@@ -221,7 +219,7 @@ impl Fork {
 
 impl Drop for Fork {
     fn drop(&mut self) {
-        let mut living = locked(&self.estate.family.living);
+        let mut living = locked(&self.parent_sink.family.living);
         if let Some(count) = living.get_mut(&self.at) {
             *count -= 1;
             if *count == 0 {

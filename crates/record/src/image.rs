@@ -12,7 +12,7 @@ use crate::backlog::Backlog;
 use crate::chunk_cursor::{Cursor, op_of, plain_key, release_half};
 use crate::chunk_quota::Growth;
 use crate::exit_watcher;
-use crate::fork_family::{Estate, Family};
+use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
@@ -71,7 +71,7 @@ pub struct Worker {
     heads: Vec<Option<u64>>,
     order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
     feed: Option<Feed>,
-    estate: Arc<Estate<Sink>>,
+    parent_sink: Arc<ParentSink<Sink>>,
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
@@ -141,8 +141,8 @@ impl Worker {
         let now = run.around.clock.now();
         let family = Arc::new(Family::of(&arena));
         let sink = Sink::new(run.clone(), about, family.clone());
-        let estate = Estate::new(run.around.clone(), family, sink);
-        let feed = run.kernel().map(|kernel| kernel.feed(pid, now, estate.clone()));
+        let parent_sink = ParentSink::new(run.around.clone(), family, sink);
+        let feed = run.kernel().map(|kernel| kernel.feed(pid, now, parent_sink.clone()));
         let backlog = Backlog::new(run.backlog.clone());
         let growth = Growth::new(run.backlog.clone());
         Worker {
@@ -156,7 +156,7 @@ impl Worker {
             heads: Vec::new(),
             order: BinaryHeap::new(),
             feed,
-            estate,
+            parent_sink,
             growth,
             backlog,
             pace: Pace::default(),
@@ -169,7 +169,7 @@ impl Worker {
         // Whatever happens here, no thread may wait for this worker for ever.
         let _over = Over {
             run: self.run.clone(),
-            family: self.estate.family().clone(),
+            family: self.parent_sink.family().clone(),
             arena: self.arena.clone(),
             image: self.image,
             pid: self.pid,
@@ -197,7 +197,7 @@ impl Worker {
                 arena.wake_waiting();
             }
             self.help_if_behind();
-            self.estate.sink().flush_if_due(&arena);
+            self.parent_sink.sink().flush_if_due(&arena);
             if taken.is_none_or(|taken| taken <= BUSY) {
                 self.rest();
             }
@@ -205,17 +205,17 @@ impl Worker {
         let exit = self.exit();
         let now = self.run.around.clock.now();
         if self.arena.header().stop.load(Acquire) != 0 && !self.run.output.stopped() {
-            self.estate.sink().given_up();
+            self.parent_sink.sink().given_up();
         }
         if self.signals.abandoned.load(Acquire) {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
         let successor = self.signals.replaced.get().map(String::as_str);
-        self.estate.sink().finish(&self.arena, exit, now, successor);
+        self.parent_sink.sink().finish(&self.arena, exit, now, successor);
         // Events that came meanwhile, and the fork by which the image began, are not asked for any more.
         drop(self.feed);
-        if let Some(sink) = self.estate.into_sink() {
+        if let Some(sink) = self.parent_sink.into_sink() {
             sink.give_back();
         }
     }
@@ -246,7 +246,7 @@ impl Worker {
     fn rest(&mut self) {
         let arena = self.arena.clone();
         let header = arena.header();
-        let seen = header.doorbell.load(Acquire);
+        let seen = header.wakeup.load(Acquire);
         if arena.is_awaited() {
             // A thread that has to wait for a chunk rings, but has perhaps done so already.
             arena.sleep(seen, NAP);
@@ -323,7 +323,7 @@ impl Worker {
     }
 
     fn refresh(&mut self, now: u64, look: u64) {
-        let mut sink = self.estate.sink();
+        let mut sink = self.parent_sink.sink();
         sink.untimed = self.arena.has_own_time();
         let long = LONG_CALL_MICROSECONDS * self.run.around.ticks_per_microsecond;
         while self.cursors.len() < self.arena.slots().len() {
@@ -355,8 +355,8 @@ impl Worker {
         order.clear();
         order.extend(self.heads.iter().enumerate().filter_map(|(slot, key)| key.map(|key| Reverse((key, slot)))));
         let mut order = BinaryHeap::from(order);
-        let estate = self.estate.clone();
-        let mut sink = estate.sink();
+        let parent_sink = self.parent_sink.clone();
+        let mut sink = parent_sink.sink();
         while taken < most {
             let mut keys = order.as_slice().iter().map(|Reverse((key, _))| *key);
             let first = keys.next().unwrap_or(u64::MAX);

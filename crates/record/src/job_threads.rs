@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads for jobs that run at the same time, as many as there are jobs.
 #[derive(Default)]
-pub struct Crew {
+pub struct JobThreads {
     state: Mutex<State>,
     called: Condvar,
 }
@@ -26,20 +26,20 @@ struct State {
 
 /// A thread that waits for its job.
 pub struct Worker<'a> {
-    crew: &'a Crew,
+    job_threads: &'a JobThreads,
 }
 
-impl Crew {
+impl JobThreads {
     /// A thread for one job.
     pub fn hire(self: &Arc<Self>) -> io::Result<Worker<'_>> {
         let mut state = self.locked();
         if state.free > 0 {
             state.free -= 1;
         } else {
-            let crew = self.clone();
-            thread_spawning::start("worker", Stack::Large, move || crew.work())?;
+            let job_threads = self.clone();
+            thread_spawning::start("worker", Stack::Large, move || job_threads.work())?;
         }
-        Ok(Worker { crew: self })
+        Ok(Worker { job_threads: self })
     }
 
     fn work(&self) {
@@ -72,15 +72,15 @@ impl Crew {
 impl Worker<'_> {
     /// Has the job done, and whatever comes after it.
     pub fn start(self, job: impl FnOnce() + Send + 'static) {
-        self.crew.locked().jobs.push_back(Box::new(job));
-        self.crew.called.notify_one();
+        self.job_threads.locked().jobs.push_back(Box::new(job));
+        self.job_threads.called.notify_one();
         std::mem::forget(self);
     }
 }
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        self.crew.locked().free += 1;
+        self.job_threads.locked().free += 1;
     }
 }
 
@@ -93,33 +93,33 @@ mod tests {
 
     #[test]
     fn jobs_run_at_the_same_time() {
-        let crew = Arc::new(Crew::default());
+        let job_threads = Arc::new(JobThreads::default());
         let meeting = Arc::new(Barrier::new(5));
         for _ in 0..4 {
             let meeting = meeting.clone();
-            crew.hire().unwrap().start(move || _ = meeting.wait());
+            job_threads.hire().unwrap().start(move || _ = meeting.wait());
         }
         meeting.wait(); // all of them
     }
 
     #[test]
     fn a_thread_does_many_jobs() {
-        let crew = Arc::new(Crew::default());
+        let job_threads = Arc::new(JobThreads::default());
         let (sender, threads) = channel::<ThreadId>();
         let mut seen = Vec::new();
         for _ in 0..100 {
             let sender = sender.clone();
-            crew.hire().unwrap().start(move || _ = sender.send(std::thread::current().id()));
+            job_threads.hire().unwrap().start(move || _ = sender.send(std::thread::current().id()));
             let thread = threads.recv().unwrap();
             if !seen.contains(&thread) {
                 seen.push(thread);
             }
-            while crew.locked().free < seen.len() {
+            while job_threads.locked().free < seen.len() {
                 std::thread::yield_now();
             }
         }
         assert_eq!(seen.len(), 1);
-        drop(crew.hire()); // it has no job after all
-        assert_eq!(crew.locked().free, 1);
+        drop(job_threads.hire()); // it has no job after all
+        assert_eq!(job_threads.locked().free, 1);
     }
 }

@@ -3,10 +3,10 @@
 //! One collector hears of everything. Each worker takes what belongs to its image: a process begins a new image with each
 //! exec, so events are kept by process and by the number of its execs.
 
-use crate::fork_family::{Estate, Family, Fork, Silent};
+use crate::fork_family::{Family, Fork, ParentSink, SilentChild};
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
-use memtoll_kernel::{Collector, Doorbell, Intake, KernelEvent, Totals, View, What};
+use memtoll_kernel::{Collector, KernelEvent, RingReader, Totals, View, Wakeup, What};
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
+/// Events that are kept for an image that no worker has asked for; its hello may still come, or never.
 const MOST_UNCLAIMED: usize = 1 << 17;
 /// How long a process that ended is remembered, until its worker asks for its events.
 const PATIENCE_MICROSECONDS: u64 = 5_000_000;
@@ -44,7 +44,7 @@ struct State {
     queues: FxHashMap<Key, Queue>,
     began: FxHashMap<u32, Vec<u64>>, // of each process, when its images after the first began; ticks
     patience: u64,                   // ticks
-    silent: Vec<(Arc<Fork>, Silent)>, // forked children that ended without a worker
+    silent: Vec<(Arc<Fork>, SilentChild)>, // forked children that ended without a worker
     claims: FxHashMap<u32, Vec<Claim>>, // of each process that lives
     ended: VecDeque<(Key, u64)>,     // images of processes that ended, and when; ticks
     threads: FxHashMap<u32, u32>,    // of each process that lives
@@ -65,7 +65,7 @@ struct Birth {
 /// A worker asked for the events of the image that ran in a process at a time, in ticks.
 struct Claim {
     at: u64,
-    estate: Weak<Estate>,
+    parent_sink: Weak<ParentSink>,
 }
 
 /// The kernel's events.
@@ -137,8 +137,8 @@ impl State {
     /// What a child that `pid` forks now inherits: from `pid` itself, or from whom that inherited, if it has made no call
     /// yet.
     fn fork(&self, pid: u32, ticks: u64) -> Option<Arc<Fork>> {
-        if let Some(estate) = self.claim(pid, ticks).and_then(|claim| claim.estate.upgrade()) {
-            return Some(Arc::new(Fork::new(estate, ticks)));
+        if let Some(parent_sink) = self.claim(pid, ticks).and_then(|claim| claim.parent_sink.upgrade()) {
+            return Some(Arc::new(Fork::new(parent_sink, ticks)));
         }
         self.queues.get(&self.image_at(pid, u64::MAX))?.born.as_ref().map(|born| born.fork.clone())
     }
@@ -151,7 +151,7 @@ impl State {
             is_silent.then(|| self.queues.remove(&key)).flatten()
             && events.iter().any(|event| matches!(event.what, What::Fault { .. }))
         {
-            self.silent.push((fork, Silent { pid: key.0, parent, ended: ticks, exit, events }));
+            self.silent.push((fork, SilentChild { pid: key.0, parent, ended: ticks, exit, events }));
         }
     }
 
@@ -198,12 +198,9 @@ impl State {
 
 impl Kernel {
     /// Passes on what `collector` hears, until [`Kernel::finish`].
-    ///
-    /// # Errors
-    /// There are no more threads.
     pub fn start(collector: Collector, ticks_per_microsecond: u64) -> io::Result<Arc<Kernel>> {
         let view = collector.view();
-        let (intake, doorbell) = (collector.intake(), collector.doorbell());
+        let (ring_reader, wakeup) = (collector.ring_reader(), collector.wakeup());
         let state = State {
             collector: Some(collector),
             queues: FxHashMap::default(),
@@ -234,7 +231,7 @@ impl Kernel {
         })?;
         let watched = kernel.clone();
         thread_spawning::start("rings", Stack::Small, move || {
-            empty_rings(&watched, &intake, doorbell.ok(), decoding.thread())
+            empty_rings(&watched, &ring_reader, wakeup.ok(), decoding.thread())
         })?;
         Ok(kernel)
     }
@@ -252,7 +249,7 @@ impl Kernel {
         let _writing = self.writing();
         let over = std::mem::take(&mut self.locked().silent);
         for (fork, silent) in over {
-            match fork.estate().idle_sink().filter(|_| fork.is_settled()) {
+            match fork.parent_sink().idle_sink().filter(|_| fork.is_settled()) {
                 Some(sink) => sink.child_was_silent(fork.at, silent),
                 None => self.locked().silent.push((fork.clone(), silent)),
             }
@@ -260,16 +257,16 @@ impl Kernel {
     }
 
     /// The events of the image that runs in a process at the time `at`, in ticks.
-    pub fn feed(self: &Arc<Self>, pid: u32, at: u64, estate: Arc<Estate>) -> Feed {
-        let claim = Claim { at, estate: Arc::downgrade(&estate) };
+    pub fn feed(self: &Arc<Self>, pid: u32, at: u64, parent_sink: Arc<ParentSink>) -> Feed {
+        let claim = Claim { at, parent_sink: Arc::downgrade(&parent_sink) };
         self.locked().claims.entry(pid).or_default().push(claim);
-        let family = estate.family().clone();
+        let family = parent_sink.family().clone();
         Feed { kernel: self.clone(), pid, began: at, family, key: None, events: VecDeque::new() }
     }
 
     /// The processes of the run that live. None if that is not known, because records were lost.
     pub fn living(&self) -> Option<Vec<u32>> {
-        std::thread::sleep(SETTLED); // what has just happened is told
+        std::thread::sleep(SETTLED); // events of this instant arrive
         let mut state = self.locked();
         state.drain();
         (!state.lost && state.collector.is_some()).then(|| state.threads.keys().copied().collect())
@@ -289,7 +286,7 @@ impl Kernel {
             state.totals = collector.finish(&mut |event| state.route(event));
             state.watermark = u64::MAX;
         }
-        // Those that go on, too, have told all that they will.
+        // All events of those that go on have arrived, too.
         let silent: Vec<(Key, u64)> =
             state.queues.iter().filter_map(|(key, queue)| Some((*key, queue.events.back()?.ticks))).collect();
         silent.into_iter().for_each(|(key, ticks)| state.is_over(key, ticks, Some(Exit::Running)));
@@ -297,7 +294,7 @@ impl Kernel {
         let sums = (state.totals, state.largest_period);
         drop(state);
         for (fork, silent) in over {
-            fork.estate().sink().child_was_silent(fork.at, silent);
+            fork.parent_sink().sink().child_was_silent(fork.at, silent);
         }
         sums
     }
@@ -305,16 +302,16 @@ impl Kernel {
 
 /// Copies the kernel's records out of its rings until the collection ends, and wakes the thread that decodes them. It runs
 /// before others: what does not fit into a ring is lost.
-fn empty_rings(kernel: &Kernel, intake: &Intake, mut doorbell: Option<Doorbell>, decoding: &Thread) {
+fn empty_rings(kernel: &Kernel, ring_reader: &RingReader, mut wakeup: Option<Wakeup>, decoding: &Thread) {
     thread_priority::ahead();
     let mut is_urgent = false;
     while !kernel.over.load(Relaxed) {
-        let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
+        let rang = wakeup.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
         if !rang {
             // No bell, or all processes are gone.
             std::thread::sleep(NAP);
         }
-        if intake.empty() && !is_urgent {
+        if ring_reader.empty() && !is_urgent {
             thread_priority::at_once();
             is_urgent = true;
         }

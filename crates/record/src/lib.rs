@@ -122,7 +122,7 @@ pub struct Outcome {
     pub path: PathBuf,
     /// Events in the file.
     pub events: u64,
-    /// Whether memtoll was told to end, by a SIGTERM or a SIGHUP: then there is no user to show anything to.
+    /// Whether a SIGTERM or a SIGHUP ended memtoll: then there is no user to show anything to.
     pub told_to_end: bool,
     /// Whether the file was removed or replaced while it was written.
     pub is_lost: bool,
@@ -424,7 +424,7 @@ fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: U
     run.output.json(BlockKind::Calibration, None, &calibration);
 }
 
-/// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block, told what was used.
+/// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block; it gets what was used.
 fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     // Before anything else is started: this is about the program and what it waited for.
     let reaped = proc_files::usage_of_children().since(&run.usage_before);

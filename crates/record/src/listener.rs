@@ -4,13 +4,14 @@ use crate::arena::{Arena, Settings};
 use crate::exit_watcher::Ends;
 use crate::identity::Identity;
 use crate::image::Worker;
-use crate::job_threads::Crew;
+use crate::job_threads::JobThreads;
 use crate::private_directory::PrivateDirectory;
 use crate::recorded_images::Active;
 use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
 use crate::{exit_descriptor, proc_files, rank};
+use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
@@ -41,7 +42,7 @@ pub struct Listener {
     run: Arc<Run>,
     sockets: Vec<OwnedFd>,
     token: [u64; 2],
-    crew: Arc<Crew>,
+    job_threads: Arc<JobThreads>,
     ends: Arc<Ends>,
     /// Of all images so far: a child may be forked long after its parent is gone.
     identities: Mutex<FxHashMap<ImageNo, Arc<Identity>>>,
@@ -68,7 +69,7 @@ impl Listener {
             run,
             sockets,
             token: directory.token(),
-            crew: Arc::default(),
+            job_threads: Arc::default(),
             ends,
             identities: Mutex::default(),
         })
@@ -117,7 +118,7 @@ impl Listener {
     fn welcome(&self, peer: BorrowedFd<'_>) {
         let Err(error) = self.try_to_welcome(peer) else { return };
         let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
-        let process = format!("process {pid} ({})", proc_files::command(pid as u32).join(" "));
+        let process = format!("process {pid} ({})", shell::line(&proc_files::command(pid as u32)));
         let error = match Errno::from_io_error(&error) {
             Some(Errno::PIPE | Errno::CONNRESET) if !proc_files::exists(pid as u32) => {
                 return; // it ended meanwhile, before its first call
@@ -211,7 +212,7 @@ impl Listener {
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
-        let thread = self.crew.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
+        let thread = self.job_threads.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
         run.looks.begins(image, pid, arena.clone(), identity.clone());
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
@@ -226,7 +227,8 @@ impl Listener {
             rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
-        let recorded = Recorded { command: identity.command.join(" "), arena: arena.clone(), signals: signals.clone() };
+        let recorded =
+            Recorded { command: shell::line(&identity.command), arena: arena.clone(), signals: signals.clone() };
         run.roster.began(Active { image, pid, about: recorded });
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description, process);

@@ -184,7 +184,7 @@ impl LoadedFiles {
     /// before that is not the same. `functions_hash` tells files without a build id apart.
     pub fn loaded(&self, pid: u32, module: &mut Module, functions_hash: u32) {
         let Some(id) = FileId::new(&module.build_id, functions_hash).filter(|_| module.path.contains('/')) else {
-            return; // the kernel's, or one that cannot be told from others
+            return; // the kernel's, or one that looks like others
         };
         if self.files().find(&id).is_none() {
             self.open_shown();

@@ -45,7 +45,6 @@ impl MachineFacts {
         self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
     }
 
-    /// Microseconds.
     pub fn microseconds(&self, microseconds: u64) -> Ticks {
         Ticks(microseconds * self.ticks_per_microsecond)
     }

@@ -119,7 +119,6 @@ pub fn find(asked: &Asked) -> Costs {
 /// What is kept for later runs on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeptCosts {
-    /// What was measured.
     Measured {
         /// Where it is kept.
         file: PathBuf,

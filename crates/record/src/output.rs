@@ -47,7 +47,7 @@ impl Destination {
         }
     }
 
-    /// The same, for one of several ranks that were all told the same: `run.rank3.memtoll` instead of `run.memtoll`.
+    /// The same, for one of several ranks with the same command line: `run.rank3.memtoll` instead of `run.memtoll`.
     pub fn of_rank(self, rank: Rank) -> Destination {
         match self {
             Destination::New(path) => Destination::New(with_rank(&path, rank)),
@@ -114,7 +114,6 @@ fn claim(path: &Path, file: File) -> io::Result<File> {
     if lock(&file) && has_name(&file, path) { Ok(file) } else { Err(in_use()) }
 }
 
-/// Whether the file is the one that has this name.
 fn has_name(file: &File, path: &Path) -> bool {
     let identity = |about: std::fs::Metadata| (about.dev(), about.ino());
     file.metadata().ok().map(identity) == std::fs::metadata(path).ok().map(identity)

@@ -93,7 +93,7 @@ fn info_of(process: &impl AsRawFd, wanted: u64) -> Option<PidfdInfo> {
     (result == 0 && info.mask & wanted != 0).then_some(info)
 }
 
-/// How a process ended, told by its descriptor even after its parent has waited for it. `None` from kernels before 6.15.
+/// How a process ended: its descriptor knows even after its parent has waited for it. `None` from kernels before 6.15.
 pub fn exit_of_descriptor(process: &impl AsRawFd) -> Option<Exit> {
     info_of(process, PIDFD_INFO_EXIT).map(|info| exit_of_status(info.exit_code))
 }
@@ -117,7 +117,6 @@ pub fn exit_of_status(status: i32) -> Exit {
 /// The resident set of a process, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Now.
     pub now: u64,
     /// The largest one since it executed its program or was forked.
     pub largest: u64,

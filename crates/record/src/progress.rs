@@ -20,7 +20,6 @@ pub enum ProgressLine {
     Always,
     /// On a terminal, but not while a program has it in its hands.
     WhileFree,
-    /// Never.
     Never,
 }
 

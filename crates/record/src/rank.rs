@@ -32,7 +32,7 @@ pub fn own() -> Option<Rank> {
     of_environment(|name| std::env::var(name).ok())
 }
 
-/// The rank of a process, as its environment said when it started.
+/// The rank of a process, from the environment that it started with.
 pub fn of_process(pid: u32) -> Option<Rank> {
     /// Longest environment that is read, bytes: as long as one that Linux lets a program have by default.
     const LONGEST: u64 = 2 << 20;

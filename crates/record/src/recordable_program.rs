@@ -1,4 +1,4 @@
-//! Whether the recorder can go along into a program, told from its file.
+//! Whether the recorder can be loaded into a program: its file says.
 
 use crate::{c_library, private_directory};
 use memtoll_processor::HERE;

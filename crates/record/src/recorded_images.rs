@@ -31,7 +31,6 @@ impl<T> Roster<T> {
         Roster { images: AtomicU32::new(0), active: Mutex::default(), changed: Condvar::new(), exits: Mutex::default() }
     }
 
-    /// The number of a new image.
     pub fn next_image(&self) -> ImageNo {
         ImageNo::FIRST.later(self.images.fetch_add(1, Relaxed))
     }
@@ -66,7 +65,7 @@ impl<T> Roster<T> {
         waited.unwrap_or_else(PoisonError::into_inner).0.is_empty()
     }
 
-    /// How a process ended. What was said first holds.
+    /// How a process ended. The first report holds.
     pub fn set_exit(&self, pid: u32, exit: Exit) {
         locked(&self.exits).entry(pid).or_insert(exit);
     }

@@ -7,7 +7,6 @@ mod early_releases;
 mod fork_inheritance;
 mod image_facts;
 mod image_records;
-mod kept;
 mod ledger;
 mod live_blocks;
 mod pool_events;
@@ -30,10 +29,10 @@ use crate::run::Run;
 use crate::wire::{self, Record};
 use block_writer::{BlockWriter, NodesWritten};
 use early_releases::Early;
-use fork_inheritance::{BlockFrom, Heirs};
+use fork_inheritance::{BlockFrom, InheritableBlocks};
 use image_facts::Facts;
-use kept::Kept;
 use ledger::{Awaited, Ledger, Released};
+use live_blocks::NumberedBlock;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
@@ -54,14 +53,14 @@ pub struct Sink {
     ledger: Ledger,
     timeline: TimelineBuilder,
     work: WorkOfThreads,
-    heirs: Heirs,
+    inheritable: InheritableBlocks,
     join: Join,
     writer: BlockWriter,
     nodes: NodesWritten,
     pace: chapters::Pace,
     /// Live bytes as the run knows them.
     reported_live: u64,
-    /// What the kernel told last.
+    /// The kernel's last event.
     recent: Recent,
     touches: Vec<touched_pages::Touch>,
     /// The process may not read the clock: how long its calls take is not known.
@@ -84,8 +83,8 @@ impl Sink {
         let began = time.now();
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
-        let is_told = run.kernel().is_some() && !forked && !loads_another(&about.executable);
-        let mapped_at_first = (!is_told).then(|| proc_files::maps(about.pid));
+        let has_processed = run.kernel().is_some() && !forked && !loads_another(&about.executable);
+        let mapped_at_first = (!has_processed).then(|| proc_files::maps(about.pid));
         let mut join = Join::new(run.around.clone(), began, mapped_at_first.as_deref());
         if forked {
             join.is_forked();
@@ -96,7 +95,7 @@ impl Sink {
             timeline: TimelineBuilder::new(chapters::CELLS),
             work: WorkOfThreads::default(),
             time,
-            heirs: Heirs::new(family),
+            inheritable: InheritableBlocks::new(family),
             join,
             writer: BlockWriter::new(run.encoder()),
             nodes: NodesWritten::none(wire::FIRST_NODE),
@@ -124,7 +123,7 @@ impl Sink {
         if !self.ledger.tally.is_beyond_caches() {
             return;
         }
-        let place = |kept: &Kept| self.ledger.tally.place_of_block(&kept.block);
+        let place = |kept: &NumberedBlock| self.ledger.tally.place_of_block(&kept.block);
         if let Some(place) = self.ledger.live.glance(record.address).and_then(place) {
             place.into_iter().for_each(memtoll_processor::prefetch);
         }
@@ -214,7 +213,7 @@ impl Sink {
         }
     }
 
-    /// What follows from a release: the join is told and the event written.
+    /// Passes a release to the join and writes it.
     #[inline(always)]
     fn is_released(&mut self, event: &Event, released: &Released, begin: Ticks, end: Ticks) {
         let node = event.node;
@@ -263,7 +262,7 @@ impl Sink {
 
     /// A release that waited happens now, of a block that came or of an unknown one.
     #[cold]
-    fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<Kept>) {
+    fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<NumberedBlock>) {
         let Early { mut event, begin, end } = early;
         event.time = self.time.last();
         if self.writer.is_full() {
@@ -309,7 +308,7 @@ impl Sink {
             _ => {}
         }
         let ledger = &self.ledger;
-        let owner = |kept: &Kept| Owner { node: ledger.node_of(kept), size: Bytes(kept.block.size()) };
+        let owner = |kept: &NumberedBlock| Owner { node: ledger.node_of(kept), size: Bytes(kept.block.size()) };
         self.join.event(event, |join, address, look_for_small| {
             if let Some(handed) = ledger.pools.at(address) {
                 return Some(owner(&handed.kept));

@@ -84,9 +84,6 @@ pub struct Attention {
 
 impl Attention {
     /// Takes the signals from now on.
-    ///
-    /// # Errors
-    /// There are no more threads or descriptors.
     pub fn pay(signals: Signals) -> io::Result<Attention> {
         let shared = Arc::new(Shared {
             pid: AtomicI32::new(0),
@@ -154,7 +151,7 @@ impl Target {
             })
         };
         let meanwhile = |pid| {
-            // A fault in there is said, and the program runs all the same.
+            // A fault in there is reported, and the program runs all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| meanwhile(pid)));
             abort_handler::target_starts(pid);
         };

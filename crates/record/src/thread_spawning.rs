@@ -22,9 +22,6 @@ pub fn refused(error: &io::Error) -> String {
 }
 
 /// Starts a thread.
-///
-/// # Errors
-/// The system gives no more threads, or no memory for its stack.
 pub fn start(name: &str, stack: Stack, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     Builder::new().name(name.to_owned()).stack_size(stack as usize).spawn(work)
 }

@@ -10,7 +10,7 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::uncharged_faults::Beside;
+use memtoll_analysis::uncharged_faults::HeapAndOtherFaults;
 use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
 use memtoll_text::format::{self, UNKNOWN};
@@ -147,7 +147,7 @@ fn mapped(total: &Priced) -> String {
 
 /// How the heap moved: memory given back and taken again is seen here.
 fn heap_moves(sums: &Sums) -> String {
-    let mut beside = Beside::default();
+    let mut beside = HeapAndOtherFaults::default();
     sums.images.iter().for_each(|image| beside.add(&image.beside));
     let taken = format!(
         "the allocator took {} from the system in {}",

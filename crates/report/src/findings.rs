@@ -7,7 +7,7 @@ use memtoll_text::format;
 /// Sentences of the first screen at the most; all of them are in the JSON.
 const MOST: usize = 8;
 
-/// Findings that say how to read the recording, for the notes at its end. What is said of one line stands beside it.
+/// Findings that say how to read the recording, for the notes at its end. Findings of one line stand beside it.
 pub fn notes(findings: &[Finding]) -> Vec<String> {
     let is_told = |finding: &&Finding| finding.what.is_note() && finding.found.site.is_none();
     findings.iter().filter(is_told).map(|finding| finding.text.clone()).collect()

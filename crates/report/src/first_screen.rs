@@ -17,6 +17,7 @@ use memtoll_query::findings::Finding;
 use memtoll_query::findings_in_brief::{Brief, LEAST, brief};
 use memtoll_query::{Answer, Basis};
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
 
@@ -78,7 +79,7 @@ fn statements<'s>(kind: &str, all: impl Iterator<Item = &'s String>, width: usiz
 }
 
 fn head(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let command = wrap::shorten(&visible(&recording.about.command.join(" ")), width);
+    let command = wrap::shorten(&visible(&shell::line(&recording.about.command)), width);
     let run = wrap::lines(&head::run(recording), width).swap_remove(0);
     let parts = head::parts(recording, sums, None);
     let parts = parts.iter().flat_map(|part| wrap::lines(part, width)).map(|line| format!("{BOLD}{line}{BOLD:#}"));

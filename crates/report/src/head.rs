@@ -14,6 +14,7 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
 use memtoll_trace::meta::Clock;
@@ -24,7 +25,7 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     let about = &recording.about;
     let mut text = String::new();
     let command =
-        wrap::shorten(&visible(&about.command.join(" ")), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+        wrap::shorten(&visible(&shell::line(&about.command)), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
     let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));
@@ -47,11 +48,11 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
 /// When it ran, where, and how it ended.
 pub(crate) fn run(recording: &Recording) -> String {
     let about = &recording.about;
-    let duration = format::seconds(about.clock.seconds(recording.ended()));
+    let duration = recording.seconds().map(|seconds| format!("{} in ", format::seconds(seconds))).unwrap_or_default();
     let ended = match &recording.images[..] {
         [] => "nothing recorded".to_owned(),
-        [only] => format!("{duration} in 1 process{}", bad_end(only.end.as_ref().map(|end| end.exit))),
-        all => format!("{duration} in {}", format::counted(all.len() as u64, "process")),
+        [only] => format!("{duration}1 process{}", bad_end(only.end.as_ref().map(|end| end.exit))),
+        all => format!("{duration}{}", format::counted(all.len() as u64, "process")),
     };
     let host = if about.machine.host.is_empty() { String::new() } else { format!(" on {}", about.machine.host) };
     let rank = about.rank.map_or(String::new(), |rank| format!(", {rank}"));
@@ -117,13 +118,12 @@ pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
     (line.chars().count() > 8).then_some(line)
 }
 
-/// The intervals of a curve that are in the span that is told.
+/// The intervals of a curve that lie in the report's span.
 fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
     let before = sums.selection.from.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
     curve.highest.get(before as usize..).unwrap_or_default()
 }
 
-/// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
     let tariff = Tariff::of(recording);
@@ -226,7 +226,9 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     match sums.peak_with_mappings().filter(is_of_both) {
         None => {
             let whose = if sums.are_parts() { "the process's" } else { "the" };
-            (blocks, format!("live at {whose} peak, after {}", after(sums.peak_time)))
+            let when =
+                if sums.total.peak_bytes > 0 { format!(", after {}", after(sums.peak_time)) } else { String::new() };
+            (blocks, format!("live at {whose} peak{when}"))
         }
         Some(peak) => {
             let own = match peak.block_bytes < sums.total.peak_bytes {
@@ -265,17 +267,17 @@ fn s(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// Whose part of the recording is told; nothing: that of all.
+/// The processes and threads that the report is about; nothing: all.
 fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
     /// More are only counted.
     const SHOWN: usize = 4;
-    if sums.runners.are_all() {
+    if sums.thread_filter.are_all() {
         return None;
     }
     let mut names = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         let process = format!("{} {}", names::program(image), image.about.pid);
-        match sums.runners.of(index) {
+        match sums.thread_filter.of(index) {
             None => {}
             Some(Threads::All) => names.push(format!("process {process}")),
             Some(threads) => {
@@ -294,7 +296,7 @@ fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
     Some(format!("only {}", names.join(", ")))
 }
 
-/// Which part of the recording is told; nothing: all of it.
+/// The part of the recording that the report is about; nothing: all of it.
 fn part(sums: &Sums, clock: &Clock) -> Option<String> {
     let at = |units: u64| format::seconds(clock.seconds(units));
     let selection = &sums.selection;
@@ -315,7 +317,7 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What is told of stacks that match a filter: it is about lines, and the totals are not.
+/// Says what matches a filter: lines are filtered, totals are not.
 fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String {
     let tariff = Tariff::of(recording);
     let of = Numbers { of: matching, tariff: &tariff };

@@ -1,8 +1,9 @@
-//! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
+//! The command to type next after a recording: what its findings call for, or what names their lines.
 
 use crate::{first_screen, unnamed_functions};
 use memtoll_analysis::findings::{NoNames, What};
 use memtoll_query::{Answer, Basis};
+use memtoll_text::shell;
 use memtoll_text::wrap;
 
 /// The most useful command. As long as functions have no names, no view says much; without lines, one function may be all
@@ -10,7 +11,7 @@ use memtoll_text::wrap;
 fn command(answer: &Answer) -> String {
     let Basis { recording, .. } = &answer.basis;
     let findings = || answer.findings.iter().flatten();
-    let file = unnamed_functions::shell_word(&recording.path().display().to_string());
+    let file = shell::file(recording.path());
     let missing = findings().find_map(|note| match &note.what {
         What::NoNames(NoNames { files }) => unnamed_functions::command(recording, files),
         What::NoLines(lines) => lines.command().map(str::to_owned),
@@ -25,7 +26,7 @@ fn command(answer: &Answer) -> String {
             let of_callers = || unnamed_functions::callers(recording, frame);
             return Some(unnamed_functions::command(recording, &[module.to_owned()]).unwrap_or_else(of_callers));
         }
-        Some(format!("memtoll advise {file} {}", unnamed_functions::shell_word(finding.place.as_deref()?)))
+        Some(format!("memtoll advise {file} {}", shell::word(finding.place.as_deref()?)))
     };
     missing.or_else(of_line).unwrap_or_else(|| format!("memtoll report {file}"))
 }

@@ -18,7 +18,7 @@ struct OfName<'a> {
     stacks: FxHashSet<StackId>,
 }
 
-/// The pools with most blocks; nothing if there is none, or if only a part of the recording is told.
+/// The pools with most blocks; nothing if there is none, or if the report is about a part of the recording.
 pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     if sums.selection.is_part() || recording.images.iter().all(|image| image.pools.is_empty()) {
         return String::new();

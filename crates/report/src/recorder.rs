@@ -1,13 +1,13 @@
 //! What the recorder itself did and cost: never hidden.
 
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 
 /// One line for each process. `width` is that of the terminal, if there is one.
-pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) -> String {
+pub fn render(recording: &Recording, thread_filter: &ThreadFilter, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
     let (stamps, overlap) = Tariff::of(recording).taken_off();
     let mut rows = Table::of_texts(&[
@@ -24,7 +24,7 @@ pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) ->
         "command",
     ]);
     let mut events = 0;
-    for (_, image) in recording.images.iter().enumerate().filter(|(index, _)| runners.of(*index).is_some()) {
+    for (_, image) in recording.images.iter().enumerate().filter(|(index, _)| thread_filter.of(*index).is_some()) {
         let Some(end) = &image.end else { continue };
         let stats = &end.recorder;
         events += stats.events;

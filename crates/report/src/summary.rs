@@ -44,7 +44,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let found = answer.findings.as_deref().unwrap_or_default();
     text += &findings::section(found, limits);
     text += &head::totals(recording, sums, &runtime, limits);
-    let is_whole = !sums.is_part() && sums.runners.are_all();
+    let is_whole = !sums.is_part() && sums.thread_filter.are_all();
     if is_whole {
         text += &plain_run::section(recording, limits.width);
     }
@@ -78,7 +78,7 @@ fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &
         };
         return short_section(recording, sums, sites, &title, Metric::Peak, limits);
     };
-    let own = sums_of(recording, sums.selection, sums.runners.only(recording, largest));
+    let own = sums_of(recording, sums.selection, sums.thread_filter.only(recording, largest));
     let image = &recording.images[largest];
     let peak = format::bytes(own.total.peak_bytes);
     let title = format!(

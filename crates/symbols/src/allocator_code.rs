@@ -235,7 +235,6 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// Where addresses of a file are in it.
 fn in_file<'a>(file: &'a object::File<'_>, addresses: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'a> {
     let addresses = addresses.clone();
     file.segments().filter_map(move |segment| {

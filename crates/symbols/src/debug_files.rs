@@ -29,7 +29,6 @@ pub struct DebugFolders {
     loose_files: Arc<OnceLock<FxHashMap<Vec<u8>, Vec<PathBuf>>>>,
     /// What debuginfod's clients have fetched: `CACHE/BUILD-ID/debuginfo`.
     cache: Option<PathBuf>,
-    /// The folder of the recording.
     recording: Option<PathBuf>,
 }
 

@@ -60,7 +60,6 @@ impl MappedFiles {
         Ok(self.maps.alloc(map))
     }
 
-    /// Opens an ELF file.
     pub(crate) fn open<'a>(&'a self, path: &Path) -> Result<object::File<'a>, ElfError> {
         parse(self.map(path)?)
     }

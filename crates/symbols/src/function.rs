@@ -8,7 +8,6 @@ const MOST_ENTRIES: usize = 256;
 /// What GCC calls the pointer to a coroutine's frame in the function that makes it.
 const COROUTINE_FRAME: &[u8] = b"_Coro_frameptr";
 
-/// A function.
 #[derive(Debug, Default)]
 pub(crate) struct Function {
     /// Its name without anything around it, with Rust's arguments: `push<u8, alloc::alloc::Global>`.

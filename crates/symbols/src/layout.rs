@@ -69,9 +69,7 @@ fn near(names: &[String]) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// `struct`.
     Struct,
-    /// `class`.
     Class,
     /// `union`: all members lie in one place.
     Union,
@@ -83,7 +81,6 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A field.
     Field,
     /// A field of some bits.
     BitField,
@@ -102,7 +99,6 @@ pub enum Role {
 pub struct Member {
     /// Its name; `None`: it has none.
     pub name: Option<String>,
-    /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
     /// What it is.
@@ -142,7 +138,6 @@ pub struct Layout {
     pub is_packed: bool,
     /// The source file.
     pub file: Option<String>,
-    /// The line.
     pub line: Option<u64>,
     /// Its members, by offset.
     pub members: Vec<Member>,
@@ -153,7 +148,6 @@ pub struct Layout {
 pub struct Hole {
     /// Where it begins, bits from the begin of the type.
     pub bit_offset: u64,
-    /// How many bits.
     pub bits: u64,
 }
 
@@ -197,10 +191,6 @@ impl Layout {
 }
 
 /// How a type lies in memory, from the debug information of a program or library, or of its debug file in `folders`.
-///
-/// # Errors
-///
-/// There is no such file, no debug information, or no such type.
 pub fn layout(path: &Path, type_name: &str, folders: &DebugFolders) -> Result<Layout, LayoutError> {
     let files = MappedFiles::default();
     let failed = |why: String| LayoutError::File { path: path.to_owned(), why };

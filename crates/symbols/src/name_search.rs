@@ -43,7 +43,7 @@ pub struct Search<'a> {
 pub struct Findings {
     /// Files that have better names now, without their folders, sorted.
     pub found: Vec<String>,
-    /// Where names were looked for: folders, and what servers said. Empty if nothing was missing.
+    /// Where names were looked for: folders, and servers with their answers. Empty if nothing was missing.
     pub looked_in: Vec<String>,
     /// Whether servers were asked.
     pub asked: Asked,
@@ -55,7 +55,6 @@ pub enum Asked {
     /// There are none.
     #[default]
     NoServer,
-    /// Not yet.
     NotYet,
     /// They were.
     Yes,

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use crate::ModuleFile;
 use crate::build_id::bytes;
 
-/// Open files, by what they are.
 #[derive(Debug, Clone, Default)]
 pub struct OpenFiles {
     by_build_id: FxHashMap<Vec<u8>, PathBuf>,

@@ -171,9 +171,6 @@ impl Resolver {
     }
 
     /// Which code of a file is the allocator's.
-    ///
-    /// # Errors
-    /// Why the file cannot be read, or that it is not the one that was recorded.
     pub fn allocator_code(&self, module: &ModuleFile<'_>) -> Result<AllocatorCode, String> {
         let files = MappedFiles::default();
         let sources = self.find_sources(&files, module);

@@ -4,6 +4,7 @@
 
 pub mod format;
 mod quantity;
+pub mod shell;
 pub mod table;
 mod visible;
 pub mod wrap;

@@ -6,10 +6,8 @@ use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::histogram::Histogram;
 
-/// How many powers there are.
 pub const POWERS: u8 = u64::BITS as u8 + 1;
 
-/// The power of a value.
 #[inline(always)]
 pub fn power(value: u64) -> u8 {
     (u64::BITS - value.leading_zeros()) as u8

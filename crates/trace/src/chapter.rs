@@ -46,7 +46,6 @@ impl<Of> Carried<Of> {
 /// A thread that is inside a reallocation when a chapter begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reallocating {
-    /// The thread.
     pub thread: ThreadNo,
     /// What it has given back, if that is known.
     pub given_back: Option<GivenBack>,
@@ -57,7 +56,6 @@ pub struct Reallocating {
 pub struct GivenBack {
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    /// Its size.
     pub size: ids::Bytes,
     /// How often it had grown.
     pub steps: u16,
@@ -67,13 +65,11 @@ pub struct GivenBack {
 /// one's place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replacement {
-    /// The thread.
     pub thread: ThreadNo,
     /// The block's number.
     pub number: BlockNo,
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    /// Its size.
     pub size: ids::Bytes,
 }
 
@@ -132,7 +128,6 @@ pub struct CurvePart {
     pub highest: Vec<u64>,
 }
 
-/// A chapter.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Chapter {
     /// Bytes live when it begins.
@@ -361,9 +356,6 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
 }
 
 /// The same without the blocks from before it: for who does not read its events.
-///
-/// # Errors
-/// As [`decode`].
 pub fn decode_sums(payload: &[u8]) -> Result<Chapter, Damage> {
     sums(&mut Bytes::new(&crate::decompress(payload, MAX_BYTES)?))
 }

@@ -120,7 +120,6 @@ impl BlockKind {
         }
     }
 
-    /// The kind with this number.
     pub fn from_number(number: u8) -> BlockKind {
         let index = (number as usize).wrapping_sub(1);
         KINDS.get(index).copied().unwrap_or(BlockKind::Unknown(number))
@@ -150,7 +149,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of `payload`.
     pub fn of(kind: BlockKind, image: Option<ImageNo>, payload: &[u8]) -> Header {
         let mut header = Header { kind, image, length: payload.len() as u32, check: 0 };
         header.check = header.checksum(payload);

@@ -19,7 +19,6 @@ const STEP_BITS: u32 = 4;
 /// How many buckets there are: the numbers of 64 bits need no more.
 pub const BUCKETS: u16 = ((u64::BITS - STEP_BITS + 1) * BUCKETS_PER_DOUBLING) as u16;
 
-/// The bucket of a value.
 #[inline(always)]
 pub fn bucket(value: u64) -> u16 {
     // Below one doubling, the bucket is the value.
@@ -47,7 +46,6 @@ impl Histogram {
         Histogram { counts: counts.filter(|(_, count)| *count > 0).collect() }
     }
 
-    /// Counts a value.
     pub fn count(&mut self, value: u64) {
         self.count_in(bucket(value), 1);
     }

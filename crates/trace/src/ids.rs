@@ -146,7 +146,7 @@ macro_rules! quantity {
                 $name(self.0.saturating_sub(less.0))
             }
 
-            /// The sum, or all that can be said.
+            /// The sum, or the largest value.
             #[inline(always)]
             pub const fn saturating_add(self, more: $name) -> $name {
                 $name(self.0.saturating_add(more.0))

@@ -28,7 +28,6 @@ const MAX_ENTRIES: usize = 1 << 26;
 pub struct Extent {
     /// Time of the first event or cost.
     pub first_time: Units,
-    /// Time of the last one.
     pub last_time: Units,
     /// How many there are.
     pub count: u64,

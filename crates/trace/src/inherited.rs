@@ -18,7 +18,6 @@ const MAX_BYTES: usize = MAX_INHERITED * 10 + 10;
 /// A stack node of another image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Inherited {
-    /// The image.
     pub image: ImageNo,
     /// Its node, if the call has a stack; not itself an inherited one.
     pub node: Option<NodeId>,

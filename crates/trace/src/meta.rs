@@ -128,7 +128,7 @@ pub enum Exit {
     Exec,
     /// It still ran when the recording ended.
     Running,
-    /// It ended, but nothing told how.
+    /// It ended, but how is not known.
     Unknown,
 }
 
@@ -192,7 +192,7 @@ pub struct ImageEnd {
     pub title: Option<String>,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
-    /// What the kernel said of the image.
+    /// The kernel's figures of the image.
     pub kernel: KernelStats,
 }
 

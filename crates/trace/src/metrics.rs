@@ -59,9 +59,6 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The columns of so many rows, which come next.
-    ///
-    /// # Errors
-    /// They have other lengths.
     pub fn read(bytes: &mut Bytes<'a>, rows: usize) -> Result<Rows<'a>, Damage> {
         let count = bytes.varint()? as usize;
         if count > bytes.remaining() {
@@ -84,9 +81,6 @@ impl<'a> Rows<'a> {
     }
 
     /// The next row.
-    ///
-    /// # Errors
-    /// There is none.
     #[inline]
     pub fn row(&mut self) -> Result<Metrics, Damage> {
         let mut metrics = Metrics::default();

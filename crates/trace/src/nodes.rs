@@ -79,7 +79,6 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
     crate::compress(&plain)
 }
 
-/// The nodes of a payload.
 pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);

@@ -161,7 +161,7 @@ impl Op {
         matches!(self.does(), Does::Reallocate | Does::Remap)
     }
 
-    /// Whether the program itself said so, of its own allocator: nothing is known of how long that took.
+    /// Whether the program reported it with memtoll.h, of its own allocator: how long it took is not known.
     #[inline]
     pub fn is_pooled(self) -> bool {
         (Op::POOL_ALLOC.0..=Op::POOL_END.0).contains(&(self.0 & !RELEASE_HALF))

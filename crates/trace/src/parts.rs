@@ -34,9 +34,7 @@ pub struct Usual {
 /// Another thread or size at a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Other {
-    /// The site.
     pub site: SiteNo,
-    /// The thread.
     pub thread: ThreadNo,
     /// Bytes.
     pub size: u64,
@@ -49,7 +47,6 @@ pub struct Other {
 pub struct Part {
     /// The site's stack.
     pub node: Option<NodeId>,
-    /// The thread.
     pub thread: Option<ThreadNo>,
     /// Size of the blocks, bytes.
     pub size: u64,
@@ -193,9 +190,6 @@ fn largest(metrics: &Metrics, size: u64) -> u64 {
 
 impl Parts {
     /// The parts of all sites of their chapter.
-    ///
-    /// # Errors
-    /// They are of another chapter.
     pub fn of(&self, chapter: &Chapter) -> Result<Vec<Part>, Damage> {
         if self.usual.len() != chapter.sites.len() {
             return Err(Damage::Value("parts of another chapter"));

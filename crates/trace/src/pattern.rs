@@ -52,13 +52,13 @@ const GROWTH: usize = 3;
 pub struct ThreadSet(u64);
 
 /// Threads with this number and higher ones are not told apart.
-const FIRST_UNTOLD: u32 = u64::BITS - 1;
+const FIRST_SHARED: u32 = u64::BITS - 1;
 
 impl ThreadSet {
     /// Adds a thread.
     #[inline(always)]
     pub fn insert(&mut self, thread: ThreadNo) {
-        self.0 |= 1 << thread.get().min(FIRST_UNTOLD);
+        self.0 |= 1 << thread.get().min(FIRST_SHARED);
     }
 
     /// Adds those of another set.
@@ -73,12 +73,12 @@ impl ThreadSet {
 
     /// Whether there are threads that are not told apart.
     pub fn is_capped(self) -> bool {
-        self.0 >> FIRST_UNTOLD != 0
+        self.0 >> FIRST_SHARED != 0
     }
 
     /// The threads that are told apart.
     pub fn numbers(self) -> impl Iterator<Item = ThreadNo> {
-        (1..FIRST_UNTOLD).filter(move |number| self.0 >> number & 1 != 0).filter_map(ThreadNo::new)
+        (1..FIRST_SHARED).filter(move |number| self.0 >> number & 1 != 0).filter_map(ThreadNo::new)
     }
 }
 

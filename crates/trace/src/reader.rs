@@ -64,7 +64,6 @@ pub enum Error {
 /// Where a block stands.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRef {
-    /// Its header.
     pub header: Header,
     /// Offset of the payload in the file, bytes.
     pub offset: u64,

@@ -126,7 +126,6 @@ impl Symbols {
         packed::encode(self)
     }
 
-    /// From a payload.
     pub fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
         let symbols = packed::decode(payload)?;
         let strings = symbols.strings.len();

@@ -11,13 +11,10 @@ use crate::ids::ThreadNo;
 /// Live bytes in a cell in which they changed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LiveCell {
-    /// The cell.
     pub cell: u64,
     /// Lowest number of live bytes after a change in the cell.
     pub lowest: u64,
-    /// The highest one.
     pub highest: u64,
-    /// The last one.
     pub last: u64,
 }
 
@@ -33,13 +30,10 @@ impl LiveCell {
 /// What a thread did in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadCell {
-    /// The cell.
     pub cell: u64,
-    /// The thread.
     pub thread: ThreadNo,
     /// Blocks that it acquired, by reallocation or not.
     pub allocations: u64,
-    /// Bytes of these.
     pub bytes: u64,
     /// Calls that began in the cell and took a time that is known.
     pub calls: u64,
@@ -81,7 +75,6 @@ pub struct Timeline {
     pub width_log2: u32,
     /// Bytes live before.
     pub live_before: u64,
-    /// By cell.
     pub live: Vec<LiveCell>,
     /// By cell and thread. A call can have begun before the block's first event, and ended after its last one.
     pub threads: Vec<ThreadCell>,

@@ -48,38 +48,38 @@ impl<'r> Answers<'r> {
 
 /// Where questions lie until another thread takes them.
 #[derive(Default)]
-pub struct Desk {
-    lies: Mutex<Lies>,
+pub struct QuestionQueue {
+    queued: Mutex<Queued>,
     bell: Condvar,
 }
 
 #[derive(Default)]
-struct Lies {
+struct Queued {
     waiting: Vec<Question>,
     /// What the other threads are at.
     taken: Vec<Question>,
 }
 
-impl Desk {
+impl QuestionQueue {
     /// These are waited for, and no others any more.
     pub fn put(&self, mut questions: Vec<Question>) {
-        let mut lies = self.lies.lock().unwrap_or_else(PoisonError::into_inner);
-        questions.retain(|question| !lies.taken.contains(question));
-        lies.waiting = questions;
+        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.retain(|question| !queued.taken.contains(question));
+        queued.waiting = questions;
         self.bell.notify_all();
     }
 
     /// The next question, after this one was answered.
     fn take(&self, last: Option<&Question>) -> Question {
-        let mut lies = self.lies.lock().unwrap_or_else(PoisonError::into_inner);
-        lies.taken.retain(|question| Some(question) != last);
+        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        queued.taken.retain(|question| Some(question) != last);
         loop {
-            if !lies.waiting.is_empty() {
-                let question = lies.waiting.remove(0);
-                lies.taken.push(question.clone());
+            if !queued.waiting.is_empty() {
+                let question = queued.waiting.remove(0);
+                queued.taken.push(question.clone());
                 return question;
             }
-            lies = self.bell.wait(lies).unwrap_or_else(PoisonError::into_inner);
+            queued = self.bell.wait(queued).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -17,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::By;
 use memtoll_model::Recording;
 use memtoll_query::Span;
+use memtoll_text::shell;
 use memtoll_text::visible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -93,7 +94,6 @@ impl<'r> App<'r> {
         self.answers.learn(question, outcome);
     }
 
-    /// Draws all.
     pub fn draw(&mut self, buffer: &mut Buffer, area: Rect) {
         if area.width < LEAST.0 || area.height < LEAST.1 {
             let text = format!("memtoll needs {} columns and {} lines; q quits", LEAST.0, LEAST.1);
@@ -153,7 +153,6 @@ impl<'r> App<'r> {
         format!("? help  q quit  m {metric}  p {who}  t time  {search}{group}")
     }
 
-    /// A key.
     pub fn press(&mut self, key: &KeyEvent) {
         self.message = None;
         if let Mode::Search(before) = &self.mode {
@@ -312,7 +311,7 @@ fn header(shown: &Shown, pane: &mut Pane) {
     let name = format!("memtoll  {}", shown.file);
     pane.put(0, 0, columns, &fit(&name, columns), BOLD);
     let x = width(&name) + 2;
-    let command = visible(&shown.recording.about.command.join(" "));
+    let command = visible(&shell::line(&shown.recording.about.command));
     pane.put(x, 0, columns, &fit(&command, columns.saturating_sub(x)), SOFT);
 }
 

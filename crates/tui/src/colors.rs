@@ -15,7 +15,6 @@ pub enum Kind {
     Allocator,
     /// Faults that are charged to no line.
     OtherFaults,
-    /// Waiting.
     Waiting,
     /// The program's own work.
     Program,
@@ -60,5 +59,4 @@ pub const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 pub const CURSOR: Style = Style::new().add_modifier(Modifier::REVERSED);
 /// What the search finds.
 pub const FOUND: Style = Style::new().add_modifier(Modifier::UNDERLINED).add_modifier(Modifier::BOLD);
-/// Bars of one number.
 pub const BAR: Style = Style::new().fg(Color::Indexed(67));

@@ -8,7 +8,6 @@ use memtoll_analysis::estimate::Estimate;
 pub struct Part {
     /// What it is.
     pub kind: Kind,
-    /// Its name.
     pub name: &'static str,
     /// How much.
     pub time: Estimate,

@@ -6,7 +6,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// What a key does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Shows a view.
     Show(View),
     /// Moves by rows or frames.
     Up,
@@ -32,9 +31,7 @@ pub enum Action {
     Reverse,
     /// What rows are.
     Group,
-    /// The next metric.
     NextMetric,
-    /// The previous one.
     PreviousMetric,
     /// Asks what to search.
     Search,

@@ -20,7 +20,6 @@ pub struct Choosing {
 }
 
 impl Choosing {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let questions = [List::Processes, List::Threads].map(State::list);
         let Some((processes, _)) = shown.answer(&questions[0], &mut pane) else { return };

@@ -1,6 +1,6 @@
 //! The terminal: taken, given back on every way out, and listened to.
 
-use crate::answers::Desk;
+use crate::answers::QuestionQueue;
 use crate::app::App;
 use crossterm::cursor;
 use crossterm::event::{self, Event, KeyEventKind};
@@ -57,10 +57,6 @@ pub enum End {
 }
 
 /// Shows a recording until somebody ends it. `file` is its name. What is being answered then is not waited for.
-///
-/// # Errors
-///
-/// There is no terminal, or it cannot be used.
 pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
     if !io::stdout().is_terminal() {
         return Err(Error::NoTerminal);
@@ -73,11 +69,11 @@ pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
     listen_for_signals(signal.clone())?;
     listen_for_hangup()?;
     give_back_on_panic();
-    let desk = Arc::new(Desk::default());
+    let questions = Arc::new(QuestionQueue::default());
     let (sender, replies) = mpsc::channel();
     for _ in 0..THREADS {
-        let (desk, sender) = (desk.clone(), sender.clone());
-        std::thread::Builder::new().name("answers".to_owned()).spawn(move || desk.work(recording, &sender))?;
+        let (questions, sender) = (questions.clone(), sender.clone());
+        std::thread::Builder::new().name("answers".to_owned()).spawn(move || questions.work(recording, &sender))?;
     }
     drop(sender);
     let _taken = Taken::new()?;
@@ -93,7 +89,7 @@ pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
             })?;
             let wanted = app.take_wanted();
             is_waiting = !wanted.is_empty();
-            desk.put(wanted);
+            questions.put(wanted);
         }
         is_changed = false;
         if event::poll(if is_waiting { WAITING } else { IDLE })? {

@@ -8,7 +8,6 @@ use memtoll_analysis::tree::{By, Direction};
 use memtoll_query::query::{self, TreeQuery, When};
 use memtoll_query::{Query, Span};
 
-/// A view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
     /// What memory costs, the worst lines, advice.
@@ -57,18 +56,14 @@ const INTERVALS: usize = 512;
 /// Whose calls count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Who {
-    /// A process, by its number.
     pub process: Option<String>,
-    /// A thread, by its number.
     pub thread: Option<String>,
 }
 
 /// What is looked at.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
-    /// The view.
     pub view: View,
-    /// The metric.
     pub metric: Metric,
     /// The part of the time; `None`: all of it.
     pub span: Option<Span>,

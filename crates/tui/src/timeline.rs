@@ -20,11 +20,10 @@ pub const LINES: usize = CURVE + 1;
 pub struct Picking {
     /// Where the cursor is.
     pub at: usize,
-    /// Where the span began, once that is said.
+    /// Where the span begins, once it is chosen.
     pub anchor: Option<usize>,
 }
 
-/// The band.
 #[derive(Default)]
 pub struct Band {
     /// Columns when it was last drawn.
@@ -42,7 +41,6 @@ impl Band {
         Span { from_ns: first, to_ns: (!is_last).then(|| (at(to) as u64).max(first + 1)) }
     }
 
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, picking: Option<Picking>, mut pane: Pane) {
         self.columns = pane.width();
         let ended = shown.ended_ns();

@@ -24,7 +24,6 @@ pub enum Error {
     /// The program cannot be started.
     #[error("cannot run \"{command}\" without the recorder: {source}")]
     Start {
-        /// The command.
         command: String,
         /// What the system says.
         source: io::Error,
@@ -32,7 +31,6 @@ pub enum Error {
     /// Two runs ended differently.
     #[error("runs of \"{command}\" end differently: one {one}, another {other}{stderr}")]
     Differs {
-        /// The command.
         command: String,
         /// How the first run ended.
         one: String,
@@ -44,7 +42,6 @@ pub enum Error {
     /// A recorded run among the others failed.
     #[error("cannot record \"{command}\" again: {why}")]
     Recorded {
-        /// The command.
         command: String,
         /// What happened.
         why: String,
@@ -68,9 +65,6 @@ pub enum Stdin {
 
 impl Stdin {
     /// What this process's own standard input is.
-    ///
-    /// # Errors
-    /// It can be read only once.
     pub fn of_this_process() -> Result<Stdin, Error> {
         let stdin = io::stdin();
         let Ok(stat) = fstat(stdin.as_fd()) else { return Ok(Stdin::Empty) };
@@ -87,9 +81,6 @@ impl Stdin {
     }
 
     /// Gives this process, and so what it starts, what the other runs get: no terminal. Returns whether there was one.
-    ///
-    /// # Errors
-    /// `/dev/null` cannot be opened.
     pub fn settle(self) -> io::Result<bool> {
         let is_terminal = self == Stdin::Empty && rustix::termios::isatty(io::stdin());
         if is_terminal {
@@ -143,10 +134,7 @@ enum Kind {
 }
 
 /// Runs the program: once unmeasured, then without the recorder, sampled, and, by `record`, recorded, in random order.
-/// `record` says what the run took; `progress` is told how many runs are done, of how many. Tells also how all runs ended.
-///
-/// # Errors
-/// A run cannot be started, or ends otherwise than the first.
+/// `record` says what the run took; `progress` receives how many runs are done, of how many. Tells also how all runs ended.
 pub fn calibrate(
     plan: &Plan,
     mut record: impl FnMut() -> Result<Recorded, String>,

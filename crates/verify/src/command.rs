@@ -1,5 +1,6 @@
 //! What is run.
 
+use memtoll_text::shell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +33,7 @@ impl CommandLine {
     /// From a program and its arguments.
     pub fn words(words: &[OsString]) -> CommandLine {
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        CommandLine { words: words.to_vec(), environment: Vec::new(), directory: None, shown: shown.join(" ") }
+        CommandLine { words: words.to_vec(), environment: Vec::new(), directory: None, shown: shell::line(&shown) }
     }
 
     /// With a variable in its environment. GLIBC_TUNABLES and LD_PRELOAD are lists: what the user has there stays.

@@ -77,7 +77,6 @@ pub struct Comparison {
     pub commands: [String; 2],
     /// The figures.
     pub rows: Vec<Row>,
-    /// Rounds.
     pub rounds: usize,
     /// Confidence of the intervals.
     pub confidence: f64,
@@ -99,9 +98,6 @@ impl Comparison {
 }
 
 /// Runs both sides until the saving is known.
-///
-/// # Errors
-/// A side cannot be run, fails, or prints something else than the other one.
 pub fn compare(
     sides: &[Contestant; 2],
     manner: &Manner,

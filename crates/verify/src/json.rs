@@ -19,7 +19,6 @@ fn by_metric<T: Serialize>(of: impl Fn(Metric) -> Option<T>) -> Value {
     Value::Object(entries.collect::<Map<String, Value>>())
 }
 
-/// A comparison.
 pub fn comparison(comparison: &Comparison) -> String {
     let row = |metric: Metric| comparison.rows.iter().find(|row| row.metric == metric);
     let inside = |metric: Metric| match row(metric)?.predicted.as_ref()?.1 {
@@ -41,7 +40,6 @@ pub fn comparison(comparison: &Comparison) -> String {
     }))
 }
 
-/// A tryout.
 pub fn tryout(tryout: &Tryout) -> String {
     let of = |values: &[Option<Interval>]| by_metric(|metric| values[metric as usize]);
     let results: Vec<Value> = tryout

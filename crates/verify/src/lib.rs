@@ -1,7 +1,7 @@
 //! Measures what a change saves: programs as they are, without the recorder, or the calls of a recording made again.
 //!
 //! The sides of a comparison run in turn, in an order that changes at random from round to round, so that what disturbs
-//! the machine meanwhile meets all of them. What is saved is told from the differences within the rounds, with an
+//! the machine meanwhile meets all of them. The saving is computed from the differences within the rounds, with an
 //! interval; there are as many rounds as it takes to know it well enough.
 //!
 //! * [`command`]: what is run
@@ -45,7 +45,6 @@ pub enum Error {
     Start {
         /// Which side of the comparison.
         side: String,
-        /// Its command.
         command: String,
         /// What the system says.
         source: std::io::Error,
@@ -55,7 +54,6 @@ pub enum Error {
     Failed {
         /// Which side of the comparison.
         side: String,
-        /// Its command.
         command: String,
         /// How it ended.
         how: String,
@@ -77,7 +75,6 @@ pub enum Error {
     /// A prediction cannot be used.
     #[error("{file}: {what}")]
     Prediction {
-        /// The file.
         file: String,
         /// What was expected, and what was found.
         what: String,

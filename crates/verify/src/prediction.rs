@@ -76,9 +76,6 @@ struct Finding {
 }
 
 /// The predictions of the finding with this id, from a JSON file with `findings`.
-///
-/// # Errors
-/// The file cannot be read or is not such a file, or has no such finding.
 pub fn of(file: &Path, finding: &str) -> Result<Vec<Prediction>, Error> {
     let name = file.display().to_string();
     match std::fs::read_to_string(file) {
@@ -88,9 +85,6 @@ pub fn of(file: &Path, finding: &str) -> Result<Vec<Prediction>, Error> {
 }
 
 /// The same from its text; `file` names it in errors.
-///
-/// # Errors
-/// It is not such a text, or has no such finding.
 pub fn in_text(text: &str, file: &str, finding: &str) -> Result<Vec<Prediction>, Error> {
     let wrong = |what: String| Error::Prediction { file: file.to_owned(), what };
     let advice: Advice = serde_json::from_str(text)

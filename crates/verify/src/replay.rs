@@ -47,7 +47,7 @@ pub enum Error {
         contestant: String,
         /// How it ended.
         how: String,
-        /// What it said.
+        /// Its standard error.
         stderr: String,
     },
     /// A file cannot be written or read.

@@ -62,15 +62,11 @@ impl Usage {
 pub struct Expected<'a> {
     /// Which side of the comparison it belongs to, for errors.
     pub side: &'a str,
-    /// Exit code.
     pub exit_code: i32,
 }
 
 /// Runs a command to its end, with its standard output in `output` (thrown away if there is none). With a sampler, the
 /// kernel looks where it is.
-///
-/// # Errors
-/// It cannot be started, or ends otherwise than expected.
 pub fn run(
     command: &CommandLine,
     expected: &Expected,

@@ -71,10 +71,10 @@ impl Watch {
     /// Takes what happens until the program ends. What it started may go on.
     pub(crate) fn follow(&mut self, program: &Child) -> io::Result<()> {
         const LOOK: Duration = Duration::from_millis(10);
-        let mut doorbell = self.collector.doorbell()?;
+        let mut wakeup = self.collector.wakeup()?;
         let Watch { collector, spaces, seen } = self;
         let over = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while doorbell.wait(LOOK)? {
+        while wakeup.wait(LOOK)? {
             collector.drain(&mut |event| take(spaces, seen, &event));
             let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(program)), over))?;
             if ended.is_some() {

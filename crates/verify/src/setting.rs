@@ -18,7 +18,6 @@ impl Setting {
         }
     }
 
-    /// Its value.
     pub fn value(&self) -> &str {
         let (Setting::Tunables(value) | Setting::Library(value)) = self;
         value

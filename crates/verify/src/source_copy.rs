@@ -27,9 +27,6 @@ pub struct Copied {
 impl Copied {
     /// Copies the folder `root`: of a git repository, the files that git does not ignore; else all. Commands are those of a
     /// user who is in the folder `here`.
-    ///
-    /// # Errors
-    /// It cannot be read or copied, or is too large.
     pub fn of(root: &Path, here: &Path) -> io::Result<Copied> {
         let root = root.canonicalize()?;
         let at = here.strip_prefix(&root).map(Path::to_owned).unwrap_or_default();
@@ -57,9 +54,6 @@ impl Copied {
     }
 
     /// Changes a file of the copy.
-    ///
-    /// # Errors
-    /// It is not in the copy, or leads out of it, or cannot be written.
     pub fn write(&self, path: &Path, text: &str) -> io::Result<()> {
         let place = self.place(path).and_then(|place| place.canonicalize().ok());
         let folder = self.folder.path().canonicalize()?;
@@ -75,9 +69,6 @@ impl Copied {
 
     /// Whether a build made something else here than there: other programs and libraries, whatever debug information says of
     /// where and of what they were made. Where there are none, other files. `changed` is the source that was changed.
-    ///
-    /// # Errors
-    /// A copy cannot be read.
     pub fn differs(&self, other: &Copied, changed: &Path) -> io::Result<bool> {
         let (own, others) = (all_below(self.folder.path())?, all_below(other.folder.path())?);
         let [programs, of_other] = [(self, &own), (other, &others)].map(|(copied, files)| copied.programs(files));
@@ -135,18 +126,12 @@ impl Copied {
     }
 
     /// Builds it there.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn build(&self, side: &str, command: &str) -> Result<(), Error> {
         let command = CommandLine::typed(command).within(&self.folder.path().join(&self.at));
         run(&command, &Expected { side, exit_code: 0 }, None, None).map(drop)
     }
 
     /// The copy of the program that a command starts.
-    ///
-    /// # Errors
-    /// It is not below the root, or not in the copy.
     pub fn program(&self, words: &[OsString]) -> Result<PathBuf, NotInCopy> {
         let program = words.first().map(PathBuf::from).ok_or(NotInCopy::NoCommand)?;
         // What is named without a folder is looked for in PATH, and is no program of the sources.
@@ -163,9 +148,6 @@ impl Copied {
     }
 
     /// A command of the sources' program as one of the copy's program.
-    ///
-    /// # Errors
-    /// As with [`Copied::program`].
     pub fn command(&self, words: &[OsString]) -> Result<CommandLine, NotInCopy> {
         let program = self.program(words)?;
         let arguments = words.iter().skip(1).map(|word| {
@@ -186,7 +168,6 @@ pub enum NotInCopy {
     /// Its program is none of the sources'.
     #[error("{} is not below {}: give the program that is built there", program.display(), root.display())]
     Elsewhere {
-        /// The program.
         program: PathBuf,
         /// The folder of the sources.
         root: PathBuf,

@@ -21,7 +21,7 @@ fn with_error(metric: Metric, value: Option<&Interval>) -> String {
     }
 }
 
-/// `520 ms (493 ms to 541 ms)`; that it may be nothing is said.
+/// `520 ms (493 ms to 541 ms)`; says so where it may be nothing.
 fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
     match saved {
         None => UNKNOWN.to_owned(),
@@ -36,7 +36,6 @@ fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
     }
 }
 
-/// What is saved, as a share of the whole.
 fn share(saved: Option<&Interval>, whole: Option<&Interval>) -> String {
     match (saved, whole) {
         (Some(saved), Some(whole)) if whole.median > 0.0 && saved.excludes_zero() => {

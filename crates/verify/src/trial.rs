@@ -55,9 +55,6 @@ fn known(metric: Metric, values: impl Iterator<Item = Option<f64>>) -> Option<Ve
 
 impl<'a> Trial<'a> {
     /// A trial without rounds.
-    ///
-    /// # Errors
-    /// No temporary file can be made.
     pub fn new(contestants: &'a [Contestant], manner: &'a Manner) -> Result<Trial<'a>, Error> {
         Ok(Trial {
             contestants,
@@ -71,17 +68,11 @@ impl<'a> Trial<'a> {
     }
 
     /// One unmeasured run of a contestant.
-    ///
-    /// # Errors
-    /// It fails, or prints something else than the first one.
     pub fn warm_up(&mut self, contestant: usize) -> Result<(), Error> {
         self.run(contestant, false).map(drop)
     }
 
     /// A round: those of whom `takes_part` says so run once, in random order.
-    ///
-    /// # Errors
-    /// One fails, or prints something else than the first one.
     pub fn round(&mut self, takes_part: impl Fn(usize) -> bool) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.contestants.len()).collect();
         self.random.shuffle(&mut order);

@@ -64,9 +64,6 @@ fn of_each(confidence: f64, candidates: usize) -> f64 {
 }
 
 /// Runs a program as it is, and under each candidate.
-///
-/// # Errors
-/// The program cannot be run as it is, or fails. A candidate under which it fails drops out.
 pub fn try_out(
     command: &CommandLine,
     candidates: Vec<Candidate>,

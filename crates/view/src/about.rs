@@ -8,6 +8,7 @@ use crate::timeline;
 use memtoll_analysis::thread_filter::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_trace::meta::Thread;
 
 /// Processes, and threads of all of them, that are listed.
@@ -49,9 +50,9 @@ fn about(recording: &Recording) -> About {
     let of = &recording.about;
     About {
         file: recording.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        command: of.command.join(" "),
+        command: shell::line(&of.command),
         started: format::date(of.started),
-        duration_ns: of.clock.seconds(recording.ended()) * 1e9,
+        duration_ns: recording.seconds().map(|seconds| seconds * 1e9),
         processor: of.machine.processor.clone(),
         processors: of.machine.processors,
         events: recording.end.as_ref().map(|end| end.events),

@@ -6,7 +6,7 @@ use crate::pack::Pack;
 use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns};
 use crate::recordings::Recordings;
 use memtoll_analysis::regions::runs;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_query::{Query, Shown};
 use memtoll_trace::meta::MarkKind;
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ impl Recordings<'_> {
         let answer = self.ask(query)?;
         let Shown::Activity(activity) = &answer.shown else { return Err(NoAnswer::Lacks("activity")) };
         let selection = answer.basis.selection;
-        let marked = self.marks(selection.from, selection.to, &answer.basis.runners);
+        let marked = self.marks(selection.from, selection.to, &answer.basis.thread_filter);
         let mut pack = Pack::new(&ActivityPack {
             start_ns: activity.start_ns,
             interval_ns: activity.interval_ns,
@@ -52,12 +52,12 @@ impl Recordings<'_> {
     }
 
     /// Marks and runs of regions between two times, units: of too many, the longest runs, and marks evenly thinned out.
-    fn marks(&self, from: u64, to: u64, runners: &Runners) -> Marked {
+    fn marks(&self, from: u64, to: u64, thread_filter: &ThreadFilter) -> Marked {
         let ns = |units: u64| self.tariff.ns(units as f64);
         let mut instants = Vec::new();
         let mut regions = Vec::new();
         for (index, image) in self.recording().images.iter().enumerate() {
-            let Some(threads) = runners.of(index) else { continue };
+            let Some(threads) = thread_filter.of(index) else { continue };
             let marks = image.marks.iter().filter(|mark| mark.kind == MarkKind::Instant && threads.admit(mark.thread));
             instants.extend(marks.filter(|mark| (from..=to).contains(&mark.time)));
             let all = runs(image).into_iter().filter(|(begin, _)| threads.admit(begin.thread));

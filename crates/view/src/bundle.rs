@@ -11,7 +11,6 @@ const PACKED: &[u8] = include_bytes!("../bundle.json.gz");
 /// The files of the front end.
 #[derive(Default, Deserialize)]
 pub struct Bundle {
-    /// The one script.
     pub script: String,
     /// The one style sheet.
     pub style: String,

@@ -19,7 +19,6 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Of recordings.
     pub fn new(open: Recordings<'a>) -> Engine<'a> {
         Engine { open, selections: Selections::default(), live_blocks: None, looked_up: None }
     }

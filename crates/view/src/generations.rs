@@ -8,7 +8,7 @@ use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::generations::{Live, generations};
 use memtoll_analysis::sites::Row;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -20,7 +20,6 @@ const MOST: usize = 12;
 struct Border {
     /// Units.
     at: u64,
-    /// The mark there.
     mark: Option<String>,
 }
 
@@ -28,11 +27,11 @@ impl Recordings<'_> {
     /// The live blocks of each call site, by generation.
     pub(crate) fn generations(&self, selected: &Selected, borders: Borders) -> Pack {
         let Selected { sums, rows: all, .. } = selected;
-        let (selection, runners) = (sums.selection, &sums.runners);
+        let (selection, thread_filter) = (sums.selection, &sums.thread_filter);
         let at = selection.to.min(self.recording().ended());
-        let borders = self.borders(borders, selection.from, at, runners);
+        let borders = self.borders(borders, selection.from, at, thread_filter);
         let times: Vec<u64> = borders.iter().map(|border| border.at).collect();
-        let found = generations(self.recording(), at, &times, runners);
+        let found = generations(self.recording(), at, &times, thread_filter);
         let of_row = |row: &Row| {
             let mut live = vec![Live::default(); times.len() + 1];
             for of_node in row.nodes.iter().filter_map(|node| found.of_node.get(node)) {
@@ -70,14 +69,14 @@ impl Recordings<'_> {
 
     /// Where generations begin after the first one, which began before all others: with the selection, and, if that is wanted,
     /// with each mark in it; where there are none, with equal parts of it.
-    fn borders(&self, wanted: Borders, from: u64, at: u64, runners: &Runners) -> Vec<Border> {
+    fn borders(&self, wanted: Borders, from: u64, at: u64, thread_filter: &ThreadFilter) -> Vec<Border> {
         let first = (from > 0).then_some(Border { at: from, mark: None });
         if wanted == Borders::Selection {
             return first.into_iter().collect();
         }
         let mut marks: FxHashMap<u64, String> = FxHashMap::default();
         for (index, image) in self.recording().images.iter().enumerate() {
-            let Some(threads) = runners.of(index) else { continue };
+            let Some(threads) = thread_filter.of(index) else { continue };
             let instants =
                 image.marks.iter().filter(|mark| mark.kind == MarkKind::Instant && threads.admit(mark.thread));
             let inside = instants.filter(|mark| from < mark.time && mark.time <= at);

@@ -10,7 +10,7 @@ use crate::packs::{
 use crate::recordings::Recordings;
 use crate::selections::{Selected, Selections};
 use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
-use memtoll_analysis::thread_filter::{Runners, program};
+use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::StackId;
 use memtoll_query::Query;
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ const MOST_CELLS: usize = 1 << 15;
 /// canvas of more than 32,767 pixels.
 const MOST_AREAS: usize = 300;
 
-/// Blocks of a range that are told one by one.
+/// Blocks of a range with rows of their own, at most.
 const MOST_BLOCKS: usize = 1000;
 
 /// Processes of which there could be a map.
@@ -60,8 +60,9 @@ impl Recordings<'_> {
         range: Option<(f64, f64)>,
     ) -> Result<Pack, NoAnswer> {
         let selected = selections.of(self, query)?;
-        let (at, runners) = (selected.sums.selection.to.min(self.recording().ended()), &selected.sums.runners);
-        let processes = self.processes(at, runners);
+        let (at, thread_filter) =
+            (selected.sums.selection.to.min(self.recording().ended()), &selected.sums.thread_filter);
+        let processes = self.processes(at, thread_filter);
         let Some(&(image, _)) = processes.first() else {
             let head = self.map_head(at, None, &processes, None);
             return Ok(self.map_pack(selected, at, &[], head));
@@ -73,7 +74,7 @@ impl Recordings<'_> {
                 LiveBlocks { of: (image, at), blocks, missing: missing.map(|why| why.to_string()) }
             }
         };
-        let is_of_thread = |block: &&Block| runners.admit(image, block.thread);
+        let is_of_thread = |block: &&Block| thread_filter.admit(image, block.thread);
         let shown: Vec<Block> = blocks.iter().filter(is_of_thread).copied().collect();
         let head = self.map_head(at, Some(image), &processes, missing.as_ref());
         *last = Some(LiveBlocks { of, blocks, missing });
@@ -110,11 +111,11 @@ impl Recordings<'_> {
     }
 
     /// Images that began until then, and about how many bytes were live in them, most first.
-    fn processes(&self, at: u64, runners: &Runners) -> Vec<(usize, u64)> {
+    fn processes(&self, at: u64, thread_filter: &ThreadFilter) -> Vec<(usize, u64)> {
         let recording = self.recording();
         let mut all = Vec::new();
         for (index, image) in recording.images.iter().enumerate() {
-            if image.about.began > at || runners.of(index).is_none() {
+            if image.about.began > at || thread_filter.of(index).is_none() {
                 continue;
             }
             let live = recording.summary(index).ok().flatten().and_then(|summary| {

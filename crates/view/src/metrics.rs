@@ -11,9 +11,7 @@ use std::collections::BTreeMap;
 /// How the numbers of neighboring spans of time become that of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Join {
-    /// Their sum.
     Sum,
-    /// That of the last one.
     Last,
     /// That of the one with the highest total.
     Highest,

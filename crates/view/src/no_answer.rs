@@ -12,7 +12,6 @@ pub enum NoAnswer {
     /// No page shows such a view.
     #[error("no page {page:?} shows a view {view:?}")]
     NoPage {
-        /// The page.
         page: Page,
         /// The view of its query.
         view: Box<View>,

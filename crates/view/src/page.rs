@@ -90,7 +90,7 @@ pub enum NoPage {
     Large(usize),
 }
 
-/// The page of a recording and, if there are others, of what changed. `tell` is told what is done.
+/// The page of a recording and, if there are others, of what changed. `tell` receives what is done.
 pub fn page(
     recording: &Recording,
     compared: Compared,

@@ -20,7 +20,6 @@ pub(crate) struct Sites {
     pub(crate) shown: Vec<usize>,
     /// Their numbers, and those of all others together, if there are others.
     pub(crate) values: Vec<Values>,
-    /// How many others there are.
     pub(crate) others: usize,
 }
 

@@ -40,7 +40,6 @@ pub struct Recordings<'a> {
 }
 
 impl<'a> Recordings<'a> {
-    /// A recording, and what it is compared with.
     pub fn new(recording: &'a Recording, compared: Compared<'a>) -> Recordings<'a> {
         let after = std::iter::once(recording).chain(compared.after);
         let mut before = Session::of_all(compared.before.iter().chain(after));

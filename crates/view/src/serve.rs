@@ -81,9 +81,6 @@ pub struct Listening {
 
 impl Listening {
     /// Takes a port.
-    ///
-    /// # Errors
-    /// There is none to be had, or no random numbers for the link.
     pub fn new() -> Result<Listening, CannotListen> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let server = Server::http(address).map_err(CannotListen::Address)?;

@@ -4,7 +4,7 @@ use memtoll_model::DebugFolders;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is said on the command line.
+/// The options of the command line.
 #[derive(Clone, Default, Debug)]
 pub struct Settings {
     /// Whether source files that the recording names are shown.

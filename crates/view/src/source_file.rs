@@ -16,7 +16,6 @@ const ENDINGS: [&str; 32] = [
 /// Larger files are not shown, bytes.
 const LARGEST: u64 = 8 << 20;
 
-/// A source file.
 #[derive(Debug, PartialEq)]
 pub struct SourceFile {
     /// What is in it.

@@ -41,7 +41,7 @@ struct Task {
     };
     std::coroutine_handle<promise_type> handle;
 };
-Task coroutine(int count) { // its frame is told here
+Task coroutine(int count) { // its frame belongs to this line
     volatile int kept = count;
     co_await std::suspend_always{};
     kept = kept + 1;

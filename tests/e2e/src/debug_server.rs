@@ -119,7 +119,7 @@ impl BadServer {
     }
 }
 
-/// Whoever asked may be gone before everything is said.
+/// The client may be gone before the whole answer is sent.
 fn respond(mut stream: TcpStream, answer: Answer) -> Option<()> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {

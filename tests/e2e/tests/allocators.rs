@@ -75,7 +75,7 @@ fn an_executable_may_bring_its_own_malloc() {
     let report = recording.report();
     report.expect_new_blocks(&[("library_work", 50)]);
     assert_eq!(report.function("library_work").live_blocks, 25);
-    // Its own calls pass through no table that could be watched: that is said.
+    // Its own calls pass through no table that could be watched: a note says so.
     assert!(!recording.outcome.stderr_lines_with(&["malloc", "own"]).is_empty(), "{:?}", recording.outcome);
 }
 

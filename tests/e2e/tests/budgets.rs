@@ -50,6 +50,28 @@ fn a_first_budget_is_kept_by_its_own_recording() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
+/// A wrapper of malloc breaks no limit: its callers do. It can be limited by its own name all the same.
+#[test]
+fn callers_of_wrappers_have_the_limits() {
+    let recording = Target::new(program("named_wrappers.cpp")).record();
+    let mut command = Command::new(memtoll());
+    let first = run({
+        command.arg("budget").arg(&recording.file);
+        command
+    });
+    let tables: Vec<&str> = first.stdout.lines().filter(|line| line.starts_with("[function.")).collect();
+    assert_eq!(tables, ["[function.\"parse\"]", "[function.\"load\"]", "[function.\"store\"]"], "{first:?}");
+    assert!(first.stdout.contains("[function.\"parse\"]\nallocations = 220  # 200 measured"), "{first:?}");
+    let (_folder, path) = budget(&first.stdout);
+    expect(&check(&[&recording.file], &path, &[]), 0);
+    for (function, most) in [("parse", 200), ("load", 100), ("store", 60), ("app::xmalloc", 150), ("*malloc", 300)] {
+        for (limit, code) in [(most, 0), (most - 1, 5)] {
+            let (_folder, path) = budget(&format!("[function.'{function}']\nallocations = {limit}\n"));
+            expect(&check(&[&recording.file], &path, &[]), code);
+        }
+    }
+}
+
 #[test]
 fn limits_are_exact_and_name_the_line() {
     let recording = recording(&[]);

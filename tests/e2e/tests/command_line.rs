@@ -35,6 +35,18 @@ fn recordings_are_named_after_their_program_and_numbered() {
 }
 
 #[test]
+fn command_lines_can_be_pasted_into_a_shell() {
+    let directory = scratch();
+    let words = ["record", "-o", "a b.memtoll", "--", "sh", "-c", "true", "--save", "", "it's"];
+    let outcome = memtoll_in(directory.path(), &words);
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert!(outcome.stderr.contains("sh -c true --save '' 'it'\\''s'\n"), "{outcome:?}");
+    assert!(outcome.stderr.contains("'a b.memtoll'"), "{outcome:?}");
+    let report = memtoll_in(directory.path(), &["report", "a b.memtoll"]);
+    assert!(report.stdout.starts_with("sh -c true --save '' 'it'\\''s'\n"), "{report:?}");
+}
+
+#[test]
 fn a_file_that_is_missing_is_named() {
     let directory = scratch();
     for words in [

@@ -127,7 +127,7 @@ fn memory_that_is_not_used_is_named() {
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(in_one_line.contains("; mmap, mremap and mprotect took 128 MiB in 2 calls; the allocator took"), "{text}");
     let said = |words: &str| in_one_line.split(words).nth(1).unwrap_or_else(|| panic!("{words}: {text}")).to_owned();
-    // Of one line, all is said in one place.
+    // All of one line stands in one place.
     let untouched = said("of hardly_touched (unused.c:");
     let untouched = untouched.split("this line asks for 64.0 MiB and hardly touches it: ").nth(1).unwrap_or_default();
     assert!(untouched.starts_with("2.7 MiB touched"), "{text}");

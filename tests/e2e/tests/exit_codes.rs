@@ -153,7 +153,7 @@ const CASES: &[(&str, u8, &str, &str)] = &[
     ("manual", 1, "none", PLAIN),
 ];
 
-/// What a command line ends with, and what it said.
+/// Exit code and standard error of a command line.
 fn ends(inputs: &Inputs, command: &str, line: &str, script: &str) -> (i32, String) {
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).arg(memtoll()).args(command.split(' ')).args(inputs.words(line));

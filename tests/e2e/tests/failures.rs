@@ -1,5 +1,5 @@
 //! Programs that end badly, systems that give nothing, files that are damaged. The target never notices, nothing that
-//! was written is lost, and what is missing is said.
+//! was written is lost, and a note says what is missing.
 
 use memtoll_e2e::{
     Outcome, Recording, Report, Target, is_root, memtoll, program, read_report, run, scratch, wait_until,
@@ -214,7 +214,7 @@ fn recorded_in_part(recording: &Recording) {
     let report = Report::parse(outcome.stdout.as_bytes());
     let allocations = report.totals.metrics.new_blocks;
     assert!(allocations > 0 && allocations < NOISE, "{allocations}");
-    // What is told is what is in the file, also where all events are read.
+    // The report has what is in the file, also where all events are read.
     let read = read_report(&recording.file, &["--format", "json", "--min-size", "1"]);
     assert_eq!(Report::parse(read.stdout.as_bytes()).totals.metrics.new_blocks, allocations);
 }

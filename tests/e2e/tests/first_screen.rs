@@ -121,7 +121,7 @@ fn a_line_without_a_name_is_not_proposed_for_advice() {
         assert!(!last.contains("memtoll advise"), "{last}");
         let outcome = next(&lines);
         assert!(outcome.status.success() && outcome.stdout.contains(&format!("{name}+0x")), "{outcome:?}");
-        // Who asks for advice all the same is told why there is none.
+        // `memtoll advise` says why there is none.
         let at = lines.iter().find_map(|line| line.strip_prefix(" 1. ")?.split_whitespace().last()).unwrap();
         let mut advise = Command::new(memtoll());
         let outcome = run({

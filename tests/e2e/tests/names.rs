@@ -47,7 +47,7 @@ fn a_release_build_without_lines_keeps_its_stacks() {
     let many: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.new_blocks >= 700).collect();
     assert!(!many.is_empty(), "{}", report.listing());
     for site in many {
-        // The standard library has lines of its own: its String is one, and what closures do inside of it is not told.
+        // The standard library has lines of its own: its String is one, and what closures do inside of it is not known.
         let is_proven = site.element_type.is_none() || site.function.contains("String as core::clone::Clone");
         assert!(is_proven, "nothing proves a type: {site:?}");
     }

@@ -17,7 +17,7 @@ fn blocks_of_pools_count_exactly() {
     let grows = of("grows");
     assert_eq!((grows.new_blocks, grows.reallocations, grows.bytes), (2, 2, 100 + 500 + 2000 + 10));
     assert_eq!(of("ends").frees, 60 + 2 + 1, "what was still there, and the chunk: {listing}");
-    // Everything is given back, whoever said so; the C library keeps a thread's local storage.
+    // Everything is given back; the C library keeps a thread's local storage.
     let (totals, threads) = (&report.totals.metrics, of("threads"));
     assert_eq!(totals.live_blocks, threads.live_blocks, "{listing}");
     assert_eq!(totals.live_bytes, threads.live_bytes, "{listing}");

@@ -77,7 +77,7 @@ fn strict_seccomp_leaves_nothing_but_memory() {
     }
 }
 
-/// What is told of `seccomp_asks.c`: its threads sleep for a second each, a forked child makes 500 blocks.
+/// The figures of `seccomp_asks.c`: its threads sleep for a second each, a forked child makes 500 blocks.
 fn asks(how: &str) -> (Report, serde_json::Value) {
     let recording = Target::new(program("seccomp_asks.c")).arg(how).record();
     assert_eq!(recording.outcome.status.code(), Some(0), "{how}: {:?}", recording.outcome);

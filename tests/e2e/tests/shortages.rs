@@ -1,5 +1,5 @@
 //! Systems that give little: each limit is swept over both sides, memtoll and the program. Whatever the limit, the program
-//! does what it does without memtoll, memtoll ends in time, and what could not be recorded is said.
+//! does what it does without memtoll, memtoll ends in time, and a note says what could not be recorded.
 
 use memtoll_e2e::{
     Outcome, Report, announced, install, memtoll, program, read_report, run, scratch, skipped, wait_until,

@@ -1,4 +1,4 @@
-//! Advice that an engineer would sign: each case was once told wrong, and says what is true.
+//! Advice that an engineer would sign: each case was once wrong, and says what is true.
 
 use memtoll_e2e::{Outcome, Recording, Target, memtoll, program_with, run, source, workspace};
 use serde_json::Value;

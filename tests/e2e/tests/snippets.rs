@@ -286,7 +286,7 @@ fn commands_are_understood() {
                 std::fs::copy(&recording.file, folder.path().join("main.memtoll")).unwrap();
                 let mut check = Command::new(memtoll());
                 check.arg("check").arg(&recording.file).arg("--budget").arg(&budget).args(["--format", "json"]);
-                // It names regions and processes that this recording does not have; limits are told one by one.
+                // It names regions and processes that this recording does not have; each limit is listed.
                 let outcome = run(check);
                 let shown: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
                 let told = shown["limits"].as_array().map_or(0, Vec::len);

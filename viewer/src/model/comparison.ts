@@ -52,7 +52,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison
     const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] ?? 0;
     // NaN: not known, or counted.
     const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
-    // Behind the rows: those that are not told one by one, what is in no row, and all.
+    // Behind the rows: those without a row, what is in no row, and all.
     const rest = [together(`${count(others)} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }

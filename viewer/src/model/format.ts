@@ -75,7 +75,7 @@ export function percent(part: number, whole: number): string {
 }
 
 /** A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the
- * same on both sides; `under 4 ms` where it cannot be told from nothing, if
+ * same on both sides; `under 4 ms` where zero is possible, if
  * `boundsNoise`. The command line writes it the same way. */
 export function estimate(value: number, low: number, high: number, unit: Unit = "ns", boundsNoise = true): string {
     const [below, above] = [value - low, high - value];

@@ -9,7 +9,7 @@ export interface About {
     file: string;
     command: string;
     started: string;
-    duration_ns: number;
+    duration_ns: number | null;
     processor: string;
     processors: number;
     events: number | null;

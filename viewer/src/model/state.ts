@@ -47,7 +47,7 @@ export interface State extends Selection {
     range: string;
     /** Lifetimes: the cell of the heat map whose lines are shown, as `SIZExLIFETIME`, in bits; empty: none. */
     cell: string;
-    /** The number whose meaning is told; empty: none. */
+    /** The number whose meaning is shown; empty: none. */
     define: string;
 }
 

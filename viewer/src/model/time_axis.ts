@@ -10,7 +10,7 @@ const UNITS: [ns: number, name: string][] = [
     [1e9, "s"],
 ];
 
-/** Digits that a label has at the most. Beyond, labels count from a time that is told once. */
+/** Digits that a label has at the most. Beyond, labels count from a time that is shown once. */
 const DIGITS = 5;
 
 export interface Axis {

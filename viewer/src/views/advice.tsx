@@ -13,7 +13,7 @@ const SAVES: [string, string, Unit][] = [
     ["faults", "page faults", "count"],
 ];
 
-/** `saves 1.70 s to 2.00 s CPU time`; a loss is told as one. */
+/** `saves 1.70 s to 2.00 s CPU time`; a loss is called a loss. */
 function saving({ low, high }: Range, title: string, unit: Unit): string {
     const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
     const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
@@ -59,7 +59,7 @@ const MEASURED: [name: "cpu_ns" | "wall_ns" | "faults" | "resident_peak_bytes", 
     ["resident_peak_bytes", "resident", "bytes"],
 ];
 
-/** What was measured, beside what was predicted. What may be nothing is not told. */
+/** What was measured, beside what was predicted. What may be nothing is left out. */
 function Measured({ of }: { of: Verified }) {
     const told = MEASURED.flatMap(([name, title, unit]) => {
         const saved = of[name];

@@ -42,7 +42,7 @@ interface Props<Item extends TreeItem> {
     colors: Record<string, string>;
     /** The color of a frame that is not found by a search. */
     paint: (item: Item, colors: Colors) => string;
-    /** What is told of a frame beside its name. */
+    /** The text of a frame beside its name. */
     tell: (item: Item) => string;
     /** Heads and cells of a copied row, beside frame and depth. */
     heads: string[];

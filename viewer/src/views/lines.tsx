@@ -223,7 +223,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                 </div>
                 <div>
                     <h3>Call paths by {main.title}, innermost first{site?.type ? ", all types of the line together" : ""}</h3>
-                    {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small to be told one by one.</p>}
+                    {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small for rows of their own.</p>}
                     {paths?.map((path, index) => (
                         <p key={index} class="path">
                             <b>{number(path.at(-1)!.value, metric.over ? "count" : metric.unit)}</b>{" "}

@@ -16,7 +16,7 @@ export function Notes() {
             <dl class="keys">
                 <div><dt>file</dt><dd><bdi>{about.file}</bdi></dd></div>
                 <div><dt>command</dt><dd><bdi class="code">{about.command}</bdi></dd></div>
-                <div><dt>recorded</dt><dd>{about.started} UTC, {time(about.duration_ns)}</dd></div>
+                <div><dt>recorded</dt><dd>{about.started} UTC{about.duration_ns !== null && `, ${time(about.duration_ns)}`}</dd></div>
                 <div><dt>machine</dt><dd>{about.processor}, {count(about.processors)} CPUs</dd></div>
                 <div><dt>events</dt><dd>{about.events === null ? "not known: the recording was cut off" : count(about.events)}</dd></div>
             </dl>

@@ -1,7 +1,7 @@
 //! Recordings of one process with very many events.
 
 use crate::table::{Measured, Table, mebibytes, name, report, seconds};
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_analysis::timeline::timeline;
 use memtoll_bench::Common;
 use memtoll_bench::programs::deep_loop;
@@ -125,7 +125,7 @@ impl Long {
         let mut table = Table::new(&self.title, &["CPU time"]);
         for (name, from, to) in [("all", 0.0, 1.0), ("a half", 0.1, 0.6), ("a thousandth", 0.1, 0.101)] {
             let before = processor_time();
-            let view = timeline(&recording, self.at(from), self.at(to), INTERVALS, &Runners::default());
+            let view = timeline(&recording, self.at(from), self.at(to), INTERVALS, &ThreadFilter::default());
             let value = processor_time() - before;
             let name = format!("time line of {name}, {} intervals", view.intervals.len());
             table.row(&name, &[format!("{value:.3} s")], Measured { value, goal: Some(TIMELINE_GOAL) });

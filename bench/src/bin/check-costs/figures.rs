@@ -1,6 +1,6 @@
 //! What a program's recordings say, and what is wrong with it.
 
-use crate::said::Compared;
+use crate::reported::Compared;
 
 /// The larger of these is allowed: faults (a process's start has about 30 that no event shows), share.
 const FEW: f64 = 50.0;
@@ -18,29 +18,29 @@ const LITTLE: f64 = 5.0;
 /// Two numbers of the same thing: memtoll's, and that of another account.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    pub said: f64,
+    pub reported: f64,
     pub truth: f64,
 }
 
 impl Pair {
     /// How far memtoll's is away, as a share of the other.
     pub fn apart(&self) -> f64 {
-        (self.said - self.truth) / self.truth.max(1e-9)
+        (self.reported - self.truth) / self.truth.max(1e-9)
     }
 
     fn faults(&self) -> String {
-        format!("{:.0} ({:.0})", self.said, self.truth)
+        format!("{:.0} ({:.0})", self.reported, self.truth)
     }
 
     fn ms(&self) -> String {
-        format!("{:.1} ms ({:.1})", self.said, self.truth)
+        format!("{:.1} ms ({:.1})", self.reported, self.truth)
     }
 }
 
 /// The time that zeroing takes, ms: memtoll's, and what as many pages take if a cache holds all of them or none.
 #[derive(Clone, Copy, Debug)]
 pub struct Zeroed {
-    pub said: f64,
+    pub reported: f64,
     pub cached: f64,
     pub uncached: f64,
 }
@@ -48,11 +48,11 @@ pub struct Zeroed {
 impl Zeroed {
     fn is_possible(&self) -> bool {
         let room = 1.0 + ZEROING_APART;
-        self.cached / room <= self.said && self.said <= self.uncached * room
+        self.cached / room <= self.reported && self.reported <= self.uncached * room
     }
 
     fn ms(&self) -> String {
-        format!("{:.1} ms ({:.1} to {:.1})", self.said, self.cached, self.uncached)
+        format!("{:.1} ms ({:.1} to {:.1})", self.reported, self.cached, self.uncached)
     }
 }
 
@@ -106,7 +106,7 @@ impl Figures {
     /// What is wrong, and whether that is a failure.
     pub fn complaints(&self) -> Vec<(bool, String)> {
         let mut all = Vec::new();
-        if (self.seen.said - self.seen.truth).abs() > FEW.max(self.seen.truth * APART) {
+        if (self.seen.reported - self.seen.truth).abs() > FEW.max(self.seen.truth * APART) {
             all.push((true, format!("{} faults seen (by the kernel)", self.seen.faults())));
         }
         if self.nearest > FEW.max(self.own.truth * APART) {
@@ -134,9 +134,9 @@ impl Figures {
                     all.push((false, format!("{way}: {what} differs by {:+.0} %", time.apart() * 100.0)));
                 }
                 // Of five recordings, one interval may miss the truth.
-                let missed = time.said.len() - time.held();
-                if missed * 5 > time.said.len() {
-                    let of = time.said.len();
+                let missed = time.reported.len() - time.held();
+                if missed * 5 > time.reported.len() {
+                    let of = time.reported.len();
                     all.push((false, format!("{way}: {what} is outside of {missed} of {of} intervals")));
                 }
             }
@@ -157,7 +157,7 @@ impl Figures {
             self.same_place * 100.0
         ));
         let resident = self.resident.map_or(String::new(), |resident| {
-            format!(", peak resident set {:.2} MiB ({:.2})", resident.said, resident.truth)
+            format!(", peak resident set {:.2} MiB ({:.2})", resident.reported, resident.truth)
         });
         lines.push(format!("  mappings     {} heap moves{resident}", self.heap_moves.faults()));
         lines.push(format!(

@@ -3,7 +3,7 @@
 //! * Page faults: what memtoll saw one by one or by samples, against the kernel's count (getrusage) for the same run. More
 //!   than 1 % apart is a failure; an ordinary user does not see those inside system calls.
 //! * The same without the recorder's own faults, beside the kernel's count for the program without memtoll. Where the heap
-//!   happens to lie makes a difference to both; it is said if none of the runs with memtoll is like one without.
+//!   happens to lie makes a difference to both; a line says so if none of the runs with memtoll is like one without.
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
@@ -23,7 +23,7 @@
 //!   loader's and the program's own calls, too.
 
 mod figures;
-mod said;
+mod reported;
 
 use clap::Parser;
 use figures::{Figures, Pair, Times, Zeroed};
@@ -33,7 +33,7 @@ use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::samples::{Samples, milliseconds, sample};
 use memtoll_bench::zeroing::{self, Zeroing};
 use memtoll_bench::{Common, or_exit, tables};
-use said::{Compared, Said, Truth};
+use reported::{Compared, ReportedTime, TrueTime};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     plain_runs: usize,
 
-    /// A file for all times, one line each: what is said, its interval, the truth and its error, as CSV, in ms at the usual pace
+    /// A file for all times, one line each: what is reported, its interval, the truth and its error, as CSV, in ms at the usual pace
     #[arg(long)]
     csv: Option<PathBuf>,
 }
@@ -104,13 +104,17 @@ fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64
 }
 
 /// The times of recordings of one way, beside the truth.
-fn times(way: &'static str, reports: &[Value], paces: &[f64], allocator: Truth, whole: Truth) -> Times {
-    let said =
-        |of: fn(&Value) -> Said| reports.iter().zip(paces).map(|(report, pace)| of(report).over(*pace)).collect();
+fn times(way: &'static str, reports: &[Value], paces: &[f64], allocator: TrueTime, whole: TrueTime) -> Times {
+    let reported = |of: fn(&Value) -> ReportedTime| {
+        reports.iter().zip(paces).map(|(report, pace)| of(report).over(*pace)).collect()
+    };
     Times {
         way,
-        allocator: Compared { truth: allocator, said: said(|report| Said::of(report, "allocator_ns", "intervals")) },
-        whole: Compared { truth: whole, said: said(said_of_whole) },
+        allocator: Compared {
+            truth: allocator,
+            reported: reported(|report| ReportedTime::of(report, "allocator_ns", "intervals")),
+        },
+        whole: Compared { truth: whole, reported: reported(said_of_whole) },
         recorder: reports.iter().zip(paces).map(|(report, pace)| ms(report, "recorder_ns") / pace).collect(),
     }
 }
@@ -128,10 +132,10 @@ fn ms(report: &Value, name: &str) -> f64 {
 }
 
 /// Parts and rest together, with the interval of the rest, which has the errors of the parts, too.
-fn said_of_whole(report: &Value) -> Said {
+fn said_of_whole(report: &Value) -> ReportedTime {
     let value = ms(report, "cpu_ns") - ms(report, "recorder_ns");
-    let rest = Said::of(report, "rest_ns", "balance_intervals");
-    Said { value, low: value + rest.low - rest.value, high: value + rest.high - rest.value }
+    let rest = ReportedTime::of(report, "rest_ns", "balance_intervals");
+    ReportedTime { value, low: value + rest.low - rest.value, high: value + rest.high - rest.value }
 }
 
 fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
@@ -170,9 +174,9 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         let share = |samples: &Samples| count(samples) as f64 / samples.all.max(1) as f64;
         cpu.iter().zip(&samples).map(|(cpu, samples)| cpu * share(samples)).collect()
     };
-    let beside = |said: f64, count| Pair { said: said / 1e6, truth: median(sampled(count)) };
+    let beside = |reported: f64, count| Pair { reported: reported / 1e6, truth: median(sampled(count)) };
     let found = samples.iter().map(|samples| samples.allocator_itself).sum();
-    let whole = Truth::of_rounds(&cpu, PLAIN_RUNS_OF_A_ROUND);
+    let whole = TrueTime::of_rounds(&cpu, PLAIN_RUNS_OF_A_ROUND);
     let allocator = whole.sampled(&sampled(|samples| samples.allocator_itself), found);
     // The largest resident set of a process: of several, which one that was is unknown.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
@@ -185,10 +189,10 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         name: program.name,
         cpu: whole.value,
         seen: Pair {
-            said: median(recordings.iter().map(|report| without(report, "unseen"))),
+            reported: median(recordings.iter().map(|report| without(report, "unseen"))),
             truth: of("/totals/faults_counted"),
         },
-        own: Pair { said: median(recordings.iter().map(own)), truth: faults_of_a_run },
+        own: Pair { reported: median(recordings.iter().map(own)), truth: faults_of_a_run },
         spread: faults().fold(0.0, f64::max) - faults().fold(f64::MAX, f64::min),
         nearest: apart.fold(f64::MAX, f64::min),
         recorder_faults: kind("recorder"),
@@ -197,21 +201,21 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         same_place,
         faults: beside(sum(&["/totals/fault_time_ns", "/totals/other_fault_time_ns"]), |samples| samples.faults),
         zeroing: Zeroed {
-            said: of("/totals/zeroing_ns") / 1e6,
+            reported: of("/totals/zeroing_ns") / 1e6,
             cached: zeroing_ms(|zeroing| zeroing.cached),
             uncached: zeroing_ms(|zeroing| zeroing.uncached),
         },
         mapping: beside(of("/totals/mapping_ns"), |samples| samples.mappings),
         recorder: Pair {
-            said: of("/totals/recorder_ns") / 1e6,
+            reported: of("/totals/recorder_ns") / 1e6,
             truth: median(recorded_samples.iter().map(|samples| milliseconds(samples.recorder))),
         },
         heap_moves: Pair {
-            said: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
+            reported: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
             truth: mapping_calls(&program.command, common)?,
         },
         resident: (one_process && resident > 0.0 && plain_resident > own_resident)
-            .then(|| Pair { said: resident / f64::from(1 << 20), truth: plain_resident / f64::from(1 << 20) }),
+            .then(|| Pair { reported: resident / f64::from(1 << 20), truth: plain_resident / f64::from(1 << 20) }),
         times: vec![
             times("recorded", &recordings, &paces, allocator, whole),
             times("calibrated", &calibrated, &paces, allocator, whole),
@@ -229,7 +233,7 @@ fn summary(all: &[Figures]) -> String {
         ] {
             let times = || all.iter().map(|figures| of(&figures.times[index]));
             let (held, intervals) =
-                (times().map(Compared::held).sum::<usize>(), times().map(|t| t.said.len()).sum::<usize>());
+                (times().map(Compared::held).sum::<usize>(), times().map(|t| t.reported.len()).sum::<usize>());
             let within = |share: f64| times().filter(|time| time.apart().abs() <= share).count();
             let _ = writeln!(
                 text,
@@ -244,12 +248,12 @@ fn summary(all: &[Figures]) -> String {
 }
 
 fn csv(all: &[Figures]) -> String {
-    let mut text = "program,way,time,said,low,high,truth,error,recorder\n".to_owned();
+    let mut text = "program,way,time,reported,low,high,truth,error,recorder\n".to_owned();
     for figures in all {
         for Times { way, allocator, whole, recorder } in &figures.times {
-            for (what, Compared { truth, said }) in [("allocator", allocator), ("whole", whole)] {
-                for (Said { value, low, high }, recorder) in said.iter().zip(recorder) {
-                    let (name, Truth { value: truth, error }) = (figures.name, truth);
+            for (what, Compared { truth, reported }) in [("allocator", allocator), ("whole", whole)] {
+                for (ReportedTime { value, low, high }, recorder) in reported.iter().zip(recorder) {
+                    let (name, TrueTime { value: truth, error }) = (figures.name, truth);
                     let _ = writeln!(text, "\"{name}\",{way},{what},{value},{low},{high},{truth},{error},{recorder}");
                 }
             }

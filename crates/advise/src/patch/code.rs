@@ -7,11 +7,9 @@ use std::path::Path;
 /// In what a file is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
-    /// C.
     C,
     /// C++.
     Cxx,
-    /// Rust.
     Rust,
 }
 
@@ -28,11 +26,9 @@ impl Language {
 
 /// A file.
 pub struct Code<'a> {
-    /// Its text.
     pub text: &'a str,
     /// The same, byte for byte, with blanks for comments, literals and lines of the preprocessor.
     pub plain: String,
-    /// Its language.
     pub language: Language,
 }
 
@@ -126,9 +122,6 @@ impl<'a> Code<'a> {
     }
 
     /// The blocks around a place, from the inside out, up to the body of its function.
-    ///
-    /// # Errors
-    /// It is in no function.
     pub fn blocks(&self, at: usize) -> Result<Vec<Block>, Refusal> {
         let mut blocks = Vec::new();
         let start = self.statement(at);
@@ -224,9 +217,6 @@ impl<'a> Code<'a> {
     }
 
     /// The indentation of a statement, if nothing stands before it in its line and a statement can be added there.
-    ///
-    /// # Errors
-    /// It begins within another one, or something stands before it.
     pub fn indentation(&self, statement: usize) -> Result<&'a str, Refusal> {
         let line = self.text[..statement].rfind('\n').map_or(0, |index| index + 1);
         let before = &self.text[line..statement];

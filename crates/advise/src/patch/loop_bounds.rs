@@ -13,9 +13,7 @@ const ADDS_ONE: &str = "push_back|emplace_back|push";
 
 /// How many elements the one statement at `at` adds to `object` in the loops around it that begin at `from` or later; and
 /// where the outermost of these begins.
-///
-/// # Errors
-/// The loops do not say: a statement for the user.
+/// The error is a sentence for the user.
 pub fn added(code: &Code, at: Range<usize>, object: &str, from: usize) -> Result<(String, usize), Refusal> {
     let blocks = code.blocks(at.start)?;
     let inside: Vec<&Block> = blocks.iter().take_while(|block| block.start >= from).collect();
@@ -57,7 +55,6 @@ pub fn added(code: &Code, at: Range<usize>, object: &str, from: usize) -> Result
     Ok((number, outermost.start))
 }
 
-/// Names that a number is made from.
 pub fn names_of(number: &str) -> Vec<&str> {
     let words = number.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_')).collect()
@@ -178,7 +175,7 @@ fn rust(head: &str) -> Result<Option<Turns>, Refusal> {
 mod tests {
     use super::*;
 
-    /// What is said of the line with `<--`, for loops behind the first `;`.
+    /// The bounds of the line with `<--`, for loops behind the first `;`.
     fn said(language: Language, text: &str, object: &str) -> Result<String, Refusal> {
         let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
         let code = Code::new(text, language);

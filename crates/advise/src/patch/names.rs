@@ -35,9 +35,6 @@ fn regex(pattern: &str) -> Result<Regex, Refusal> {
 }
 
 /// The one object that the code of a line, or else its statement, adds to.
-///
-/// # Errors
-/// There is none, or more than one.
 pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, Refusal> {
     const PATH: &str = r"([A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*)";
     let calls = regex(&format!(r"{PATH}\s*(\.|->)\s*(?:{ADDS})\s*\("))?;
@@ -66,9 +63,6 @@ pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, Refu
 }
 
 /// Where the code of a line, or else its statement, begins to add to an object.
-///
-/// # Errors
-/// Never in practice.
 pub fn position(code: &Code, line: Range<usize>, object: &Object) -> Result<usize, Refusal> {
     let adds = regex(&format!(r"\b{}\s*(?:\+=|(?:\.|->)\s*(?:{ADDS})\s*\()", regex::escape(object.path)))?;
     let whole = code.statement(line.start)..code.end(line.start).unwrap_or(line.end);
@@ -77,20 +71,15 @@ pub fn position(code: &Code, line: Range<usize>, object: &Object) -> Result<usiz
     Ok(found.unwrap_or(line.start))
 }
 
-/// A declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// Where its statement is, the semicolon with it.
     pub at: Range<usize>,
-    /// Where its name ends.
     pub name_end: usize,
 }
 
 /// The declaration of a local object that is seen at `at`: the innermost one. `before` is what stands before the name: a
 /// pattern.
-///
-/// # Errors
-/// `before` is no pattern.
 pub fn declaration(
     code: &Code,
     name: &str,
@@ -118,9 +107,6 @@ pub fn declaration(
 }
 
 /// Whether a name may be declared somewhere in a part of the code.
-///
-/// # Errors
-/// Never in practice.
 pub fn may_be_declared(code: &Code, part: Range<usize>, name: &str) -> Result<bool, Refusal> {
     let name = regex::escape(name);
     let pattern = match code.language {
@@ -136,9 +122,6 @@ pub fn may_be_declared(code: &Code, part: Range<usize>, name: &str) -> Result<bo
 }
 
 /// How often a name is used in a part of the code.
-///
-/// # Errors
-/// Never in practice.
 pub fn uses(code: &Code, part: Range<usize>, name: &str) -> Result<usize, Refusal> {
     Ok(regex(&format!(r"\b{}\b", regex::escape(name)))?.find_iter(&code.plain[part]).count())
 }

@@ -12,7 +12,6 @@ const CXX: &str = r"(?:static\s+|thread_local\s+)?(?:(?:[A-Za-z_]\w*::)*(?:vecto
 /// The same of Rust.
 const RUST: &str = r"let\s+mut\s+";
 
-/// Room to be made.
 struct Room<'a> {
     object: Object<'a>,
     /// Elements, as the source has their number.
@@ -52,17 +51,11 @@ impl<'a> Room<'a> {
 }
 
 /// The call that makes room for what this line adds, for a snippet.
-///
-/// # Errors
-/// It is not known for how much.
 pub fn call(code: &Code, line: Range<usize>) -> Result<String, Refusal> {
     Room::of(code, line).map(|room| room.call())
 }
 
 /// The change for the object that the code of this line adds to.
-///
-/// # Errors
-/// It is not known for how much, or where.
 pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, Refusal> {
     if code.language == Language::C {
         return Err("the size of a block in C is up to the code around it".into());

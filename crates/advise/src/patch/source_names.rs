@@ -9,9 +9,6 @@ use regex::{NoExpand, Regex};
 use std::ops::Range;
 
 /// The snippet, with what the code of this line calls the object.
-///
-/// # Errors
-/// The line does not tell.
 pub fn named(snippet: &str, called: Called, code: &Code, line: Range<usize>) -> Result<String, Refusal> {
     match called {
         Called::Filled(word) => Ok(renamed(snippet, word, &object(code, line)?)),

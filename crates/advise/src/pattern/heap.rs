@@ -15,13 +15,11 @@ const FEWEST_OF_LOT: u64 = 1000;
 /// Blocks of a site that are live, and the most of them that ever were.
 #[derive(Clone, Copy, Default)]
 pub struct OfSite {
-    /// What the heap takes for them.
     heap: u64,
     live: u64,
     live_bytes: u64,
     /// Most blocks that were live.
     pub most_live: u64,
-    /// Most bytes.
     pub most_live_bytes: u64,
     /// The heap at its largest without them.
     most_without: u64,
@@ -40,7 +38,6 @@ pub struct Heap {
     /// What it was asked for since its extents were looked at.
     asked: u64,
     most: u64,
-    /// By site.
     pub sites: Vec<OfSite>,
 }
 

@@ -7,6 +7,7 @@ use crate::range::Range;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_trace::meta::MallocSetting;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
@@ -76,7 +77,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
             "Allocate less in the threads' loop, or use an allocator with a heap for each thread".to_owned()
         }
     };
-    let name = facts.recording.about.command.first().map_or("./program", String::as_str);
+    let name = facts.recording.about.command.first().map_or("./program".into(), |name| shell::word(name));
     draft.snippet = format!(
         "memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\n\
          thread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock"

@@ -17,7 +17,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     own.filter_map(|(index, site)| draft(facts, index, site)).collect()
 }
 
-/// A leak is told from a state that is kept by its survivors: most blocks of the line are freed soon, and a few never, in all
+/// What tells a leak from state that is kept are its survivors: most blocks of the line are freed soon, and a few never, in all
 /// parts of the run.
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);

@@ -5,7 +5,6 @@ use crate::finding::Advice;
 use crate::source::Root;
 use std::fmt::Write;
 
-/// The advice as Markdown.
 pub fn markdown(advice: &Advice, root: &Root) -> String {
     if advice.findings.is_empty() {
         return "**memtoll: nothing found.**\n".to_owned();

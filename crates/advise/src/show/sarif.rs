@@ -12,9 +12,6 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const BASE: &str = "%SRCROOT%";
 
 /// The advice as SARIF.
-///
-/// # Errors
-/// Never in practice: all of it can be written.
 pub fn sarif(advice: &Advice, root: &Root) -> serde_json::Result<String> {
     // Results must have a place in the repository.
     let shown: Vec<(&Finding, String)> = advice

@@ -68,7 +68,7 @@ pub fn verified(of: &Verified) -> String {
         ("of the resident set", Unit::Bytes, of.resident_peak_bytes),
     ];
     let told = figures.into_iter().filter_map(|(name, unit, saved)| {
-        // What may be nothing is not told.
+        // What may be nothing is left out.
         let Saved { median, low, high } = saved.filter(|saved| saved.low > 0.0 || saved.high < 0.0)?;
         let [median, low, high] = [median, low, high].map(|of| unit.show(of));
         Some(if low == high { format!("{median} {name}") } else { format!("{median} {name} ({low} to {high})") })

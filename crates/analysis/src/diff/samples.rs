@@ -6,7 +6,6 @@ use crate::student_t;
 pub struct Samples {
     /// Before the change, one a run.
     pub before: Vec<f64>,
-    /// After it.
     pub after: Vec<f64>,
     /// Half of the interval in which the difference of single runs lies, by what is known of each: 0 of what is counted.
     pub single_margin: f64,

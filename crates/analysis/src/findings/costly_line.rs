@@ -19,7 +19,6 @@ const MOST: usize = 5;
 pub struct CostlyLine {
     /// Allocations and reallocations.
     pub blocks: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Size of each, where all are alike.
     pub block_size: Option<u64>,
@@ -41,7 +40,6 @@ pub struct CostlyLine {
     pub allocator_ns: f64,
     /// Page faults, zeroing included.
     pub fault_time_ns: f64,
-    /// Zeroing.
     pub zeroing_ns: f64,
     /// Work on mappings.
     pub mapping_ns: f64,
@@ -58,7 +56,6 @@ pub struct CostlyLine {
 /// Memory costs little, or no line much of it. Times in ns, without waiting.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheapMemory {
-    /// All that it costs.
     pub cost_ns: f64,
     /// Where the truth of that is.
     pub cost_interval: Interval,

@@ -12,7 +12,6 @@ use serde::Serialize;
 pub struct NeverFreed {
     /// Blocks of the line.
     pub blocks: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 

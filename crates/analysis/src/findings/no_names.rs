@@ -13,7 +13,7 @@ pub struct NoNames {
     pub files: Vec<String>,
 }
 
-/// Files that are told.
+/// Files that a finding names, at most.
 const MOST: usize = 3;
 
 /// `sites`: all call sites.

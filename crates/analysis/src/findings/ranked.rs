@@ -10,7 +10,7 @@ const MEMORY: f64 = 0.1;
 const KEPT: f64 = 0.3;
 
 /// The findings, those that matter most first. What is found at one line is one finding; how cheap memory is as a whole is
-/// said before all of them.
+/// which stands before all of them.
 pub(super) fn by_line(found: Vec<Finding>, facts: &Facts) -> Vec<Finding> {
     let frames = &facts.recording.frames;
     let of_line = |row: &Row| facts.lines.iter().position(|line| are_of_one_line(frames, row, &line.row));

@@ -9,7 +9,6 @@ use serde::Serialize;
 pub struct FaultsAgain {
     /// What was asked for, bytes.
     pub bytes: u64,
-    /// What faulted, bytes.
     pub faulted_bytes: u64,
 }
 

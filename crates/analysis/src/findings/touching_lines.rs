@@ -9,7 +9,6 @@ use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-/// More are not told.
 const MOST: usize = 3;
 
 /// A function that touched memory first.
@@ -20,7 +19,6 @@ pub struct Toucher {
     /// Its share of the faults, from 0 to 1.
     pub share: f64,
     #[serde(skip)]
-    /// The frame.
     pub frame: FrameId,
 }
 
@@ -36,7 +34,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
         // The reader of the costs for the sums says what is missing in the file.
         let _ = recording.for_each_cost_between(index, sums.selection.from, sums.selection.to, |cost| {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
-            let counts = || sums.runners.admit(index, cost.thread);
+            let counts = || sums.thread_filter.admit(index, cost.thread);
             if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {
                 let place = if let Place::Call(node) = cost.place { image.node(Some(node)) } else { StackId::NONE };
                 let pages = if cost.kind == CostKind::HugeFault { 512 } else { 1 };

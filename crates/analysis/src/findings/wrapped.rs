@@ -18,7 +18,6 @@ pub struct Wrapped {
     pub allocations: u64,
     /// Functions on whose behalf they allocate.
     pub callers: usize,
-    /// The wrappers.
     #[serde(skip)]
     pub wrappers: Wrappers,
 }

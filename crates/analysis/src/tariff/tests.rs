@@ -94,16 +94,17 @@ fn calls_look_longer_by_what_came_before_them() {
 }
 
 #[test]
-fn the_anchor_says_what_of_the_stamps_is_true() {
-    let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25, hidden: Estimate::default() };
-    let allocator = |anchor, allocator_time| {
-        let site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
-        Tariff { anchor, ..tariff() }.price(&site).allocator_ns
+fn samples_say_how_much_of_the_stamps_is_true() {
+    let allocator_time =
+        AllocatorTime { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25, hidden: Estimate::default() };
+    let allocator = |allocator_time, stamped| {
+        let site = Metrics { timed_calls: 10, allocator_time: stamped, ..Metrics::default() };
+        Tariff { allocator_time, ..tariff() }.price(&site).allocator_ns
     };
     // 1,000 ns beyond the stamps, of which 200 are the least.
-    assert_eq!(allocator(anchor, 220), 200 + 800 / 4);
-    assert_eq!(allocator(anchor, 40), 200, "by chance, the stamps are nearer than any call is short");
-    assert_eq!(allocator(Anchor { each: 5.0, beyond: 0.0, ..anchor }, 220), 50);
+    assert_eq!(allocator(allocator_time, 220), 200 + 800 / 4);
+    assert_eq!(allocator(allocator_time, 40), 200, "by chance, the stamps are nearer than any call is short");
+    assert_eq!(allocator(AllocatorTime { each: 5.0, beyond: 0.0, ..allocator_time }, 220), 50);
 }
 
 #[test]
@@ -155,7 +156,7 @@ proptest! {
             overlap: 0.0,
             fastest: plain.fastest(),
         };
-        let tariff = Tariff { anchor: Anchor::dividing(&all, Estimate::exact(total)), ..plain };
+        let tariff = Tariff { allocator_time: AllocatorTime::dividing(&all, Estimate::exact(total)), ..plain };
         let priced: Vec<Priced> = sites.iter().map(|site| tariff.price(site)).collect();
         let mut of_group = vec![Priced::default(); groups];
         priced.iter().enumerate().for_each(|(index, site)| of_group[index % groups].add(site));

@@ -28,7 +28,6 @@ pub(super) struct Callees<'a> {
 }
 
 impl<'a> Callees<'a> {
-    /// Of the stacks that end so.
     pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, &Priced)], part: &Part, names: &mut FrameNames) -> Callees<'a> {
         let count = stacks.paths();
         let mut is_used = vec![false; count];

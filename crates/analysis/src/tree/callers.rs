@@ -31,7 +31,6 @@ pub(super) struct Callers<'a> {
 }
 
 impl<'a> Callers<'a> {
-    /// Of the stacks that end so.
     pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, &Priced)], part: &Part, names: &mut FrameNames) -> Callers<'a> {
         let begins = begins(stacks, names);
         let mut of_path = vec![NONE; stacks.paths()];

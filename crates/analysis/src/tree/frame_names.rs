@@ -52,7 +52,6 @@ impl<'a> FrameNames<'a> {
         self.function.is_some()
     }
 
-    /// Whether a frame is of that function.
     pub fn is_of_function(&mut self, frame: FrameId) -> bool {
         let Some(function) = self.function else { return false };
         let name = |frame: FrameId| qualified_name(self.frames.text(self.frames.frame(frame).function));

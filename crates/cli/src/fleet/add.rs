@@ -60,7 +60,7 @@ fn not_added(error: &Error) -> Code {
     }
 }
 
-/// A clock may be ahead by this much before it is told.
+/// A clock that is ahead by more than this gets a warning.
 const AHEAD_NS: i64 = 60_000_000_000;
 /// Runs that are held in memory at a time.
 const TOGETHER: usize = 32;

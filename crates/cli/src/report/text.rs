@@ -32,7 +32,7 @@ impl Arguments {
             // No option asks for it: lanes say more on paper.
             Shown::Activity(_) => String::new(),
             Shown::Regions { regions: shown } => regions::render(recording, shown, width),
-            Shown::Recorder { .. } => recorder::render(recording, &answer.basis.runners, width),
+            Shown::Recorder { .. } => recorder::render(recording, &answer.basis.thread_filter, width),
             Shown::List(items) => list::render(items, width),
         }
     }
@@ -41,7 +41,7 @@ impl Arguments {
 /// Who waited for whom in the allocator.
 fn who_waited(answer: &Answer, width: Option<usize>) -> String {
     let (basis, selection) = (&answer.basis, &answer.basis.selection);
-    let (waits, damage) = waits(basis.recording, selection.from, selection.to, &basis.runners);
+    let (waits, damage) = waits(basis.recording, selection.from, selection.to, &basis.thread_filter);
     damage.iter().for_each(exit::say);
     threads::waits(basis.recording, &waits, width)
 }

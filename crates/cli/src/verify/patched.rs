@@ -37,9 +37,6 @@ pub struct Patched {
 
 impl Patched {
     /// Copies the sources twice, changes one copy, and builds both with the same command.
-    ///
-    /// # Errors
-    /// The recording has no such finding, the finding has no patch, or a copy cannot be built.
     pub fn new(arguments: &Arguments, id: &str, file: &Path, build: &str) -> Result<Patched, Failure> {
         let (recording, advice) = advice(arguments, file)?;
         let found = finding(&advice, id).map_err(|why| Code::NotFound.because(why))?;

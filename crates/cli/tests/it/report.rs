@@ -37,7 +37,7 @@ pub fn memtoll(words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What is said on stderr where nothing in the recording is what was asked for; nothing else is printed.
+/// The error where nothing in the recording is what was asked for; nothing else is printed.
 #[track_caller]
 fn nothing(words: &[&str]) -> String {
     let output = memtoll(words);
@@ -581,4 +581,23 @@ fn the_summary_leads_with_findings_and_the_json_has_them() {
     let details = at("\nLines whose blocks cost most");
     assert!(summary[..details].lines().count() <= 32, "the point is on the first screen: {summary}");
     assert!(json(&["report", "costs.memtoll", "--group", "thread"])["findings"].as_array().unwrap().is_empty());
+}
+
+/// A length that is not known is not shown as 0.
+#[test]
+fn a_recording_without_events_has_no_length() {
+    let whole = std::fs::read(golden("tiny.memtoll")).unwrap();
+    let file = tempfile::Builder::new().suffix(".memtoll").tempfile().unwrap();
+    let path = file.path().to_str().unwrap();
+    let mut lengths = std::collections::BTreeSet::new();
+    for length in (150..whole.len()).step_by(150) {
+        std::fs::write(path, &whole[..length]).unwrap();
+        let shown = String::from_utf8(memtoll(&["report", path]).stdout).unwrap();
+        assert!(!shown.contains(" 0 s in ") && !shown.contains("after 0 s"), "{length}: {shown}");
+        let json: Value = serde_json::from_slice(&memtoll(&["report", path, "--format", "json"]).stdout).unwrap();
+        lengths.insert(json["seconds"].as_f64().map(|seconds| seconds > 0.0));
+        let diff = String::from_utf8(memtoll(&["diff", path, "tiny.memtoll"]).stdout).unwrap();
+        assert!(!diff.contains(", 0 s: "), "{length}: {diff}");
+    }
+    assert_eq!(lengths, [None, Some(true)].into(), "files of both kinds");
 }

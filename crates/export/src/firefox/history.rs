@@ -163,7 +163,7 @@ impl History {
         let to = selection.to.min(recording.ended());
         let mut history = History::between(selection.from, to);
         for index in 0..recording.images.len() {
-            if answer.basis.runners.of(index).is_some() {
+            if answer.basis.thread_filter.of(index).is_some() {
                 history.image(answer, index, stacks);
             }
         }
@@ -173,7 +173,7 @@ impl History {
     /// Adds an image. What cannot be read, the answer says already.
     fn image(&mut self, answer: &Answer, index: usize, stacks: &mut Stacks) {
         let (recording, selection) = (answer.basis.recording, answer.basis.selection);
-        let Some(threads) = answer.basis.runners.of(index) else { return };
+        let Some(threads) = answer.basis.thread_filter.of(index) else { return };
         let image = &recording.images[index];
         let _ = recording.for_each_events(index, |events| {
             for event in events {

@@ -109,11 +109,11 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
     let words = Words::new();
     let mut written = Ok(());
     for (index, of) in recording.images.iter().enumerate() {
-        let Some(threads) = source.sums.runners.of(index).cloned() else { continue };
+        let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };
         let mut sizes = Sizes { selection, live: FxHashMap::default() };
-        // Which blocks count is told by their acquisitions.
+        // Acquisitions decide which blocks count.
         let from = if selection.is_of_all_sizes() { selection.from } else { 0 };
-        // What cannot be read is said already.
+        // The sums have reported damage.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
             for event in events {
                 if event.time > Units(selection.to) {
@@ -256,8 +256,8 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
     let has_filter = source.answer.basis.view.filter.is_some();
     let mut written = Ok(());
     for (index, of) in recording.images.iter().enumerate() {
-        let Some(threads) = source.sums.runners.of(index).cloned() else { continue };
-        // What cannot be read is said already.
+        let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };
+        // The sums have reported damage.
         let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost: &Cost| {
             if written.is_err() || !selection.admits(cost) || !threads.admit(cost.thread) {
                 return;

@@ -13,6 +13,7 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Image;
 use memtoll_query::{Details, Figures};
 use memtoll_tally::{Selection, Split};
+use memtoll_text::shell;
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::Exit;
 use parquet::data_type::ByteArray;
@@ -48,7 +49,7 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
             process: names::program(image).to_owned(),
             pid: told.pid,
             parent_pid: told.parent,
-            command: told.command.join(" "),
+            command: shell::line(&told.command),
             title: told.title.clone(),
             executable: image.about.executable.clone(),
             is_forked: told.forked,
@@ -140,16 +141,16 @@ pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
     let basis = &source.answer.basis;
     let selection = Selection { split: Split::Thread, ..basis.selection };
     let mut stacks = Stacks::new(basis.recording, &basis.view);
-    let split = sums_that_match(basis.recording, selection, basis.runners.clone(), &mut stacks);
+    let split = sums_that_match(basis.recording, selection, basis.thread_filter.clone(), &mut stacks);
     let mut sums: FxHashMap<(usize, Option<ThreadNo>), Priced> = FxHashMap::default();
     for site in &split.sites {
         if let Part::Thread(image, number) = site.part {
             sums.entry((image, number)).or_default().add(&site.metrics);
         }
     }
-    let runners = &source.sums.runners;
+    let thread_filter = &source.sums.thread_filter;
     let all = basis.recording.images.iter().enumerate().flat_map(|(index, image)| {
-        let threads = image.threads.iter().filter(move |thread| runners.admit(index, thread.number));
+        let threads = image.threads.iter().filter(move |thread| thread_filter.admit(index, thread.number));
         threads.map(move |thread| (index, image, thread))
     });
     let thread = |((index, image, thread), told): ((usize, &Image, &memtoll_trace::meta::Thread), &_)| {

@@ -5,6 +5,7 @@ use super::source::Source;
 use memtoll_analysis::figures::Figure;
 use memtoll_analysis::metric::Metric;
 use memtoll_query::{Figures, Totals};
+use memtoll_text::shell;
 use parquet::data_type::ByteArray;
 
 /// A run.
@@ -47,7 +48,7 @@ impl Run {
         Run {
             started_us: (about.started / 1000) as i64,
             duration_ns: source.ns(recording.ended()),
-            command: about.command.join(" "),
+            command: shell::line(&about.command),
             directory: about.directory.clone(),
             host: about.machine.host.clone(),
             kernel: about.machine.kernel.clone(),

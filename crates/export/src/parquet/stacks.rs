@@ -30,7 +30,7 @@ pub fn sums(source: &mut Source) -> BTreeMap<(String, u32), Priced> {
     let mut all: BTreeMap<(String, u32), Priced> = BTreeMap::new();
     for (index, image) in recording.images.iter().enumerate() {
         let program = names::program(image);
-        for (node, metrics) in sums_in_image(recording, index, selection, &source.sums.runners) {
+        for (node, metrics) in sums_in_image(recording, index, selection, &source.sums.thread_filter) {
             if metrics == Priced::default() {
                 continue;
             }

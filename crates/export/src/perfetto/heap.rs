@@ -73,7 +73,7 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
     for (index, _) in sums.counted() {
         let of_process = heaps.entry(recording.images[index].about.pid).or_default();
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
-            for (node, metrics) in sums_in_image(recording, index, selection, &sums.runners) {
+            for (node, metrics) in sums_in_image(recording, index, selection, &sums.thread_filter) {
                 let stack = stacks.of(node);
                 let counts = [metrics.bytes, metrics.allocations(), metrics.live_bytes, metrics.live_blocks];
                 if stack.matches && counts != [0; 4] {

@@ -90,7 +90,7 @@ fn processes(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets)
             });
         })?;
         for thread in &image.threads {
-            if !sums.runners.of(index).is_some_and(|threads| threads.admit(thread.number)) {
+            if !sums.thread_filter.of(index).is_some_and(|threads| threads.admit(thread.number)) {
                 continue;
             }
             ids.of(Track::Thread(number, thread.tid), packets, |track| {
@@ -263,7 +263,7 @@ fn write_waits(answer: &Answer, ids: &mut Ids, packets: &mut Packets) -> Result<
 fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> Result<()> {
     let recording = answer.basis.recording;
     let from = if sums.selection.instant { 0 } else { sums.selection.from };
-    let found = lanes(recording, from, sums.selection.to, SHARES, &sums.runners);
+    let found = lanes(recording, from, sums.selection.to, SHARES, &sums.thread_filter);
     for lane in &found.lanes {
         let image = &recording.images[lane.image];
         let of = (image.about.pid, tid(image, Some(lane.thread)));

@@ -60,8 +60,8 @@ fn each(answer: &Answer, mut take: impl FnMut(Wait)) {
     let Some(sums) = &answer.basis.sums else { return };
     let (recording, selection) = (answer.basis.recording, sums.selection);
     for (image, _) in sums.counted() {
-        let Some(threads) = sums.runners.of(image) else { continue };
-        // What cannot be read was said when sums were made.
+        let Some(threads) = sums.thread_filter.of(image) else { continue };
+        // The sums have reported damage.
         let _ = recording.for_each_cost_between(image, selection.from, selection.to, |cost| {
             let is_there = (selection.from..=selection.to).contains(&cost.time) && threads.admit(cost.thread);
             if let Some(why) = Why::of(cost.kind).filter(|_| is_there) {

@@ -12,9 +12,6 @@ use memtoll_analysis::metric::Metric;
 use std::collections::BTreeMap;
 
 /// What changed between two parts of the store.
-///
-/// # Errors
-/// Nothing is selected on a side, or the store does not answer.
 pub fn compare(
     store: &mut dyn Store,
     question: &Question,

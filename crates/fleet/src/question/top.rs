@@ -15,9 +15,6 @@ use memtoll_analysis::metric::Metric;
 use std::collections::BTreeMap;
 
 /// What costs most.
-///
-/// # Errors
-/// Nothing is selected, or the store does not answer.
 pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let Question { selection, metric, by, per, limit } = question;
     // A sample tells rates, and no sums over all runs.

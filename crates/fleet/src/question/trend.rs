@@ -13,9 +13,6 @@ use memtoll_text::format;
 use std::collections::BTreeMap;
 
 /// The label that a trend follows by default: the version, where a run of the selection has one.
-///
-/// # Errors
-/// The store does not answer.
 pub fn usual_label(store: &mut dyn Store, question: &Question) -> Result<Option<&'static str>, Error> {
     let Question { selection, metric, per, .. } = question;
     let (per, buckets) = (per.as_ref().unwrap_or(&Per::Run), Some(Buckets::Label(VERSION)));
@@ -25,9 +22,6 @@ pub fn usual_label(store: &mut dyn Store, question: &Question) -> Result<Option<
 }
 
 /// How it went, from one value of a label to the next or, without a label, from day to day.
-///
-/// # Errors
-/// Nothing is selected, or the store does not answer.
 pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) -> Result<Table, Error> {
     let Question { selection, metric, per, .. } = question;
     let per = per.as_ref().unwrap_or(&Per::Run);

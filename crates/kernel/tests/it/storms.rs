@@ -63,7 +63,7 @@ fn small_rings(period: Period) -> Options {
 #[test]
 fn rings_are_emptied_although_nobody_decodes() {
     let empty = |collector: &mut Collector, _: &mut dyn FnMut(_)| {
-        assert!(collector.intake().empty(), "more than half full");
+        assert!(collector.ring_reader().empty(), "more than half full");
     };
     let Some((totals, events)) = run_steps(&small_rings(Period::Every(1)), STEP, STEPS, empty) else { return };
     assert!(totals.minor_faults >= STEP * STEPS);

@@ -64,7 +64,7 @@ struct JsonDiff<'a> {
     group: &'static str,
     totals: JsonNumbers,
     changes: Vec<JsonChange<'a>>,
-    /// Rows that changed too little to be told, together.
+    /// The sum of the rows that changed too little for rows of their own.
     within_noise: JsonRest,
     /// What no row holds.
     elsewhere: JsonNumbers,

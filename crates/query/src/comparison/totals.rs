@@ -32,7 +32,6 @@ fn name(about: &'static About) -> &'static str {
     }
 }
 
-/// The totals that there are.
 pub(super) fn totals(sides: &Sides) -> Vec<Total> {
     let each = |of: &dyn Fn(&Run) -> Option<Estimate>| sides.each_ref().map(|runs| runs.iter().map(of).collect());
     let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| value.value > 0.0);
@@ -72,7 +71,6 @@ impl Total {
         })
     }
 
-    /// The mean of a side.
     pub fn mean(&self, side: usize) -> Option<f64> {
         let values = self.samples[side].as_ref()?;
         Some(values.iter().map(|of| of.value).sum::<f64>() / values.len() as f64)

@@ -3,7 +3,6 @@
 use memtoll_trace::ids::{Bytes, NodeId, Ticks};
 use std::collections::BTreeMap;
 
-/// A huge page.
 pub const HUGE_PAGE: Bytes = Bytes(2 << 20);
 
 /// What a mapping is.
@@ -43,7 +42,6 @@ pub enum Pages {
     Huge,
 }
 
-/// A mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mapping {
     /// Address behind it.

@@ -4,17 +4,16 @@ use memtoll_trace::ids::Ticks;
 
 /// The time of a call that is not accounted for yet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Bill {
+pub struct CallTime {
     /// What is left of the call: without spans off the processor and faults.
     pub rest: Ticks,
     /// By how much its faults took more than the whole call.
     pub beyond: Ticks,
 }
 
-impl Bill {
-    /// Of a call of this length.
-    pub fn of(length: Ticks) -> Bill {
-        Bill { rest: length, beyond: Ticks::ZERO }
+impl CallTime {
+    pub fn of(length: Ticks) -> CallTime {
+        CallTime { rest: length, beyond: Ticks::ZERO }
     }
 
     /// The thread did not have the processor for a while.
@@ -44,14 +43,14 @@ mod tests {
 
     #[test]
     fn what_is_accounted_for_is_taken_off() {
-        let mut bill = Bill::of(Ticks(100));
-        bill.without_processor(Ticks(30));
-        bill.faults_took(Ticks(20));
-        assert_eq!(bill, Bill { rest: Ticks(50), beyond: Ticks(0) });
-        bill.faults_took(Ticks(80));
-        assert_eq!(bill, Bill { rest: Ticks(0), beyond: Ticks(30) });
-        bill.without_processor(Ticks(1));
-        assert_eq!(bill, Bill { rest: Ticks(0), beyond: Ticks(30) });
+        let mut call_time = CallTime::of(Ticks(100));
+        call_time.without_processor(Ticks(30));
+        call_time.faults_took(Ticks(20));
+        assert_eq!(call_time, CallTime { rest: Ticks(50), beyond: Ticks(0) });
+        call_time.faults_took(Ticks(80));
+        assert_eq!(call_time, CallTime { rest: Ticks(0), beyond: Ticks(30) });
+        call_time.without_processor(Ticks(1));
+        assert_eq!(call_time, CallTime { rest: Ticks(0), beyond: Ticks(30) });
     }
 
     /// Each call takes 100 ticks, 60 of them for a fault; one fault in five is seen, and stands for all of them.
@@ -60,11 +59,11 @@ mod tests {
         let mut owed = Ticks::ZERO;
         let mut mapping = Ticks::ZERO;
         for call in 0..20 {
-            let mut bill = Bill::of(Ticks(100));
+            let mut call_time = CallTime::of(Ticks(100));
             if call % 5 == 0 {
-                bill.faults_took(Ticks(5 * 60));
+                call_time.faults_took(Ticks(5 * 60));
             }
-            mapping += bill.settle(&mut owed);
+            mapping += call_time.settle(&mut owed);
         }
         assert_eq!((mapping, owed), (Ticks(20 * 40), Ticks::ZERO));
     }

@@ -1,7 +1,7 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
 use super::address_space::{Access, HUGE_PAGE, Kind, Pages};
-use super::call_time::Bill;
+use super::call_time::CallTime;
 use super::heap_pages::{self, Share};
 use super::threads::{Call, Effect, Fault, HeapMove, Off, Read, Stage};
 use super::{Join, LARGE, span};
@@ -47,9 +47,9 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         // Most calls that are looked at are only a little longer than the others.
         if thread.waiting.is_nothing() {
-            let bill = Bill::of(call.length());
+            let call_time = CallTime::of(call.length());
             thread.attention = call.effect != Effect::Acquire;
-            (thread.last, thread.bill) = (call, bill);
+            (thread.last, thread.call_time) = (call, call_time);
             thread.stage = match call.effect {
                 Effect::Mapping => Stage::Mapping,
                 Effect::Acquire => Stage::Settled,
@@ -59,7 +59,7 @@ impl Join {
                 Effect::Release => Stage::releasing(call.size),
             };
             if call.effect == Effect::Acquire {
-                self.spinning(number, &call, bill.rest);
+                self.spinning(number, &call, call_time.rest);
             }
             return;
         }
@@ -69,14 +69,14 @@ impl Join {
         thread.waiting.faults = faults.split_off(faults.partition_point(|fault| fault.at <= call.end));
         thread.waiting.off = off.split_off(off.partition_point(|off| off.from <= call.end));
         self.samples_met(waiting.samples, &call);
-        let mut bill = Bill::of(call.length());
+        let mut call_time = CallTime::of(call.length());
         let without_processor = waiting.off.iter().map(|off| call.overlap(off.from, off.to)).sum();
         let in_faults = self.faults_in(number, &call, &mut waiting.faults, without_processor);
         for off in waiting.off {
-            bill.without_processor(call.overlap(off.from, off.to));
+            call_time.without_processor(call.overlap(off.from, off.to));
             self.was_off(Some(number), off, &call);
         }
-        bill.faults_took(in_faults);
+        call_time.faults_took(in_faults);
         let mapped: Bytes = waiting.mapped.iter().filter(|(at, _)| call.holds(*at)).map(|(_, bytes)| *bytes).sum();
         // The kernel tells of a mapping together with those that it touches.
         let mapped = mapped.min(call.size + LARGE);
@@ -85,14 +85,14 @@ impl Join {
             Effect::Acquire => {
                 let grown = mapped + waiting.heap_moved.map_or(Bytes::ZERO, |moved| moved.grown());
                 if grown > Bytes::ZERO || waiting.remaps {
-                    self.mapping_inside(number, &call, bill);
+                    self.mapping_inside(number, &call, call_time);
                     self.grown(number, &call, grown);
                     let has_own = waiting.remaps || mapped >= call.size.max(LARGE);
                     if has_own && self.large_block_at(address) == Some(address) {
                         self.mapped.insert(address);
                     }
                 } else {
-                    self.spinning(number, &call, bill.rest);
+                    self.spinning(number, &call, call_time.rest);
                 }
                 Stage::Settled
             }
@@ -107,7 +107,7 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         let waits = !thread.waiting.faults.is_empty() || !thread.waiting.off.is_empty();
         thread.attention = stage != Stage::Settled || waits;
-        (thread.last, thread.bill, thread.stage) = (call, bill, stage);
+        (thread.last, thread.call_time, thread.stage) = (call, call_time, stage);
     }
 
     /// Charges the faults that waited for a call. Returns how long those that happened in it took.
@@ -145,20 +145,20 @@ impl Join {
     }
 
     /// A call of the allocator changed mappings.
-    fn mapping_inside(&mut self, number: ThreadNo, call: &Call, bill: Bill) {
+    fn mapping_inside(&mut self, number: ThreadNo, call: &Call, call_time: CallTime) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let took = bill.settle(&mut thread.owed);
+        let took = call_time.settle(&mut thread.owed);
         let cost = self.mapping(number, call, took);
         self.push(Cost { inside: true, ..cost });
     }
 
     /// A call released a block, and gave back pages of the heap that others had brought.
-    fn shrinking(&mut self, number: ThreadNo, call: &Call, bill: Bill, brought: &[Share]) {
+    fn shrinking(&mut self, number: ThreadNo, call: &Call, call_time: CallTime, brought: &[Share]) {
         if brought.is_empty() {
-            return self.mapping_inside(number, call, bill);
+            return self.mapping_inside(number, call, call_time);
         }
         let Some(thread) = self.threads.by_number(number) else { return };
-        let took = span(bill.settle(&mut thread.owed)).0;
+        let took = span(call_time.settle(&mut thread.owed)).0;
         for (Share { node, size, .. }, amount) in heap_pages::divide(took, brought) {
             let theirs = Call { charged: node, size, ..*call };
             self.push(Cost { amount, ..self.cost(CostKind::Mapping, call.end, Some(number), &theirs) });
@@ -168,16 +168,16 @@ impl Join {
     /// All that happened in the thread's last call is known now.
     pub(super) fn settle(&mut self, number: ThreadNo) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, bill) = (thread.last, thread.bill);
+        let (call, call_time) = (thread.last, thread.call_time);
         match std::mem::take(&mut thread.stage) {
             Stage::Settled => {}
             Stage::Mapping => {
-                let cost = self.mapping(number, &call, bill.rest);
+                let cost = self.mapping(number, &call, call_time.rest);
                 self.push(Cost { inside: false, ..cost });
             }
-            Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, bill.rest),
+            Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, call_time.rest),
             Stage::Releasing { shrunk, brought } => {
-                self.shrinking(number, &call, bill, &brought);
+                self.shrinking(number, &call, call_time, &brought);
                 self.push(Cost { amount: shrunk.0, ..self.cost(CostKind::Shrunk, call.end, Some(number), &call) });
             }
         }
@@ -188,14 +188,14 @@ impl Join {
         let moved = HeapMove { from, to, brought: self.heap.end_moves(from, to) };
         let long = self.long;
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, bill) = (thread.last, thread.bill);
+        let (call, call_time) = (thread.last, thread.call_time);
         if call.node != node || call.length() < long {
             thread.wait().heap_moved = Some(moved);
         } else if let Stage::Releasing { shrunk, brought } = &mut thread.stage {
             *shrunk += moved.shrunk();
             brought.extend(moved.brought);
         } else if to > from {
-            self.mapping_inside(number, &call, bill);
+            self.mapping_inside(number, &call, call_time);
             self.grown(number, &call, moved.grown());
         }
     }

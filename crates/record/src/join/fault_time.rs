@@ -33,7 +33,6 @@ pub struct FaultTime {
 }
 
 impl FaultTime {
-    /// Ticks of a time in ns.
     fn ticks(&self, ns: u64) -> Ticks {
         Ticks(ns.saturating_mul(self.ticks_per_microsecond) / 1000)
     }

@@ -6,7 +6,7 @@ use memtoll_trace::ids::{Bytes, NodeId};
 use std::collections::BTreeMap;
 
 /// A fault on a page of the heap.
-struct Brought {
+struct HeapFault {
     by: Owner,
     /// What it stands for: its page, and others whose faults were not seen.
     bytes: Bytes,
@@ -28,14 +28,14 @@ pub struct HeapPages {
     /// Where the heap lies: from where it first grew to its end now.
     start: u64,
     end: u64,
-    brought: BTreeMap<u64, Brought>,
+    brought: BTreeMap<u64, HeapFault>,
 }
 
 impl HeapPages {
     /// A fault brought the page at `page`, or made it anew.
     pub fn touched(&mut self, page: u64, by: Owner, bytes: Bytes) {
         if (self.start..self.end).contains(&page) {
-            self.brought.insert(page, Brought { by, bytes });
+            self.brought.insert(page, HeapFault { by, bytes });
         }
     }
 
@@ -47,7 +47,7 @@ impl HeapPages {
         self.end = to;
         let gone = self.brought.split_off(&to);
         let mut shares = BTreeMap::new();
-        for Brought { by, bytes } in gone.into_values() {
+        for HeapFault { by, bytes } in gone.into_values() {
             let (size, sum) = shares.entry(by.node).or_insert((by.size, Bytes::ZERO));
             *size = by.size.max(*size);
             *sum += bytes;

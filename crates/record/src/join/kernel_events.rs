@@ -200,7 +200,7 @@ impl Join {
         }
         let last = thread.last;
         if last.effect == Effect::Release && last.holds(fault.at) {
-            thread.bill.faults_took(took);
+            thread.call_time.faults_took(took);
             return self.fault_is(number, &fault, Some(&last));
         }
         let faults = &mut thread.wait().faults;
@@ -217,7 +217,7 @@ impl Join {
         let (number, last) = (thread.number, thread.last);
         let inside = last.overlap(off.from, off.to);
         if thread.stage != Stage::Settled && inside > Ticks::ZERO {
-            thread.bill.without_processor(inside);
+            thread.call_time.without_processor(inside);
             return self.was_off(number, off, &last);
         }
         let waiting = &mut thread.wait().off;

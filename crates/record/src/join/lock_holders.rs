@@ -54,13 +54,11 @@ pub struct LockHolders {
 }
 
 impl LockHolders {
-    /// The number of the next one.
     #[inline(always)]
     pub fn next(&self) -> SleepNo {
         SleepNo(self.forgotten + self.recent.len() as u64)
     }
 
-    /// A thread falls asleep.
     pub fn falls_asleep(&mut self, thread: ThreadNo, from: Ticks) -> SleepNo {
         let number = self.next();
         if self.recent.len() == MOST {

@@ -86,7 +86,6 @@ const ARENA: &str = "/memfd:memtoll";
 pub struct Owner {
     /// The stack of its allocation.
     pub node: Option<NodeId>,
-    /// Its size.
     pub size: Bytes,
 }
 
@@ -97,7 +96,6 @@ pub struct Question {
 }
 
 impl Question {
-    /// The address.
     pub fn address(&self) -> u64 {
         self.fault.address
     }

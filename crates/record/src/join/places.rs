@@ -30,7 +30,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// The place of a code address.
     pub fn of(&mut self, address: u64, mapped: Option<&CodeMapped>) -> Place {
         let key = (address, mapped.map_or(Ticks::ZERO, |mapped| mapped.at));
         if let Some(&number) = self.numbers.get(&key) {

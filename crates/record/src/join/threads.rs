@@ -1,7 +1,7 @@
 //! What is known of each thread: its last call and in which stage that is, whether it has the processor, and what happened
 //! since.
 
-use super::call_time::Bill;
+use super::call_time::CallTime;
 use super::fault_time::Observed;
 use super::heap_pages::Share;
 use super::sample::Sample;
@@ -40,7 +40,6 @@ pub enum Effect {
     /// It acquires a block.
     #[default]
     Acquire,
-    /// It releases one.
     Release,
     /// It works on mappings.
     Mapping,
@@ -197,7 +196,6 @@ impl Waiting {
     }
 }
 
-/// A thread.
 #[derive(Default)]
 pub struct Thread {
     /// Its number, once it has recorded something.
@@ -205,12 +203,10 @@ pub struct Thread {
     /// Whether the next call must look at more than itself. Where this is false, the last call is settled and nothing waits:
     /// most calls then are over with a few stores.
     pub attention: bool,
-    /// The last call.
     pub last: Call,
-    /// The stage in which that is.
     pub stage: Stage,
     /// Of the last call that was more than a few stores: what is left of its time.
-    pub bill: Bill,
+    pub call_time: CallTime,
     /// Its calls were compared with what threads fell asleep before this one.
     pub compared: SleepNo,
     /// It makes no call any more.

@@ -7,7 +7,7 @@ use memtoll_trace::meta::{Resident, Usage};
 const FAULTS_OF_AN_END: u64 = 32;
 const TIME_OF_AN_END: u64 = 5_000_000;
 
-/// What a process said of itself before it ended or executed another program (`recorder/src/hooks/process_exit.cpp`).
+/// What a process reported of itself before it ended or executed another program (`recorder/src/hooks/process_exit.cpp`).
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// When, ticks.

@@ -139,9 +139,6 @@ impl Looks {
     }
 
     /// Looks at all processes now and then, from now on.
-    ///
-    /// # Errors
-    /// There are no more threads.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
         let looks = self.clone();
         thread_spawning::start("looks", Stack::Small, move || looks.go_on()).map(|_| ())
@@ -177,7 +174,7 @@ impl Looks {
         state.look_if_affordable(began);
     }
 
-    /// The process of an image has ended. The sooner this is said, the likelier is it that its parent has not waited for it
+    /// The process of an image has ended. The sooner this is called, the likelier it is that its parent has not waited for it
     /// yet.
     pub fn ended(&self, image: ImageNo) {
         self.locked().ends(image, self.now());

@@ -1,4 +1,4 @@
-//! What was told of a process last: what may have happened to its memory since memtoll last looked at it.
+//! The last events of a process: what may have happened to its memory since memtoll last looked at it.
 
 use std::collections::VecDeque;
 

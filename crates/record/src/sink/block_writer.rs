@@ -19,7 +19,6 @@ pub struct BlockWriter {
     is_cut_short: bool,
 }
 
-/// A block that was packed.
 pub struct Packed {
     pub events: u64,
     pub bytes: usize,

@@ -46,7 +46,6 @@ impl Pace {
 }
 
 impl Sink {
-    /// A block of events was written.
     pub(super) fn block_is_written(&mut self, events: u64, bytes: usize) {
         self.pace.events += events;
         self.pace.bytes += bytes;

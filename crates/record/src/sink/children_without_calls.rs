@@ -2,10 +2,12 @@
 //! inherit are written as images of their own when they are over.
 
 use super::Sink;
-use super::fork_inheritance::Adopted;
+use super::fork_inheritance::InheritedNodes;
 use super::image_facts::Facts;
-use super::write_order::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
-use crate::fork_family::{Ancestor, Silent};
+use super::write_order::{
+    NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_in_parts, write_inherited_nodes,
+};
+use crate::fork_family::{Ancestor, SilentChild};
 use crate::join::Join;
 use memtoll_tally::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
@@ -19,22 +21,22 @@ const THREAD: ThreadNo = ThreadNo::FIRST;
 
 impl Sink {
     /// See [`crate::fork_family::Ancestor::child_was_silent`].
-    pub(super) fn write_silent_child(&self, at: u64, silent: Silent) {
-        let Silent { pid, parent, ended, exit, events } = silent;
+    pub(super) fn write_silent_child(&self, at: u64, silent: SilentChild) {
+        let SilentChild { pid, parent, ended, exit, events } = silent;
         let (run, clock) = (&self.run, &self.run.around.clock);
         let began = events.front().map_or(ended, |event| event.ticks);
         let mut join = Join::new(run.around.clone(), Ticks(began), Some(&[]));
-        join.is_forked_with(self.heirs.space_at(at));
+        join.is_forked_with(self.inheritable.space_at(at));
         join.thread_begins(THREAD, pid, 0);
         events.iter().for_each(|event| join.event(event, |_, _, _| None));
         join.finish(Ticks(ended));
-        let mut adopted = Adopted::default();
+        let mut inherited_nodes = InheritedNodes::default();
         for question in join.take_questions() {
-            let owned = self.bequeaths(question.address(), at);
-            let answer = owned.map(|owned| owned.answer(adopted.id(owned.from)));
+            let owned = self.owner_at_fork(question.address(), at);
+            let answer = owned.map(|owned| owned.answer(inherited_nodes.id(owned.from)));
             join.answered(question, answer);
         }
-        if adopted.is_empty() {
+        if inherited_nodes.is_empty() {
             return;
         }
         let output = &run.output;
@@ -49,7 +51,7 @@ impl Sink {
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
         output.json(BlockKind::Threads, image, &[thread]);
-        write_adopted(output, image, &mut adopted);
+        write_inherited_nodes(output, image, &mut inherited_nodes);
         let mut tally = Tally::new(Everything);
         let costs = std::mem::take(join.costs());
         costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));

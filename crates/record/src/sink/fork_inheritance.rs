@@ -4,8 +4,8 @@
 //! ask for it: a block costs nothing unless it was live at the fork of a child that lives.
 
 use super::Sink;
-use super::kept::Kept;
-use crate::fork_family::{Ancestor, Family, Owned, Silent};
+use super::live_blocks::NumberedBlock;
+use crate::fork_family::{Ancestor, Family, Inheritance, SilentChild};
 use crate::join::{self, AddressSpace, Answer};
 use memtoll_trace::ids::{Bytes, NodeId, Ticks, Units};
 use memtoll_trace::inherited::Inherited;
@@ -20,51 +20,51 @@ const FIRST_SWEEP: usize = 1 << 12;
 /// The most blocks that lived at other times which a search passes.
 const MOST_STEPS: usize = 1 << 12;
 
-/// A block that is gone.
+/// A block that was released after a fork.
 #[derive(Clone, Copy)]
-struct Gone {
+struct ReleasedBlock {
     born: u64, // units
     size: u64, // bytes
     node: Option<NodeId>,
 }
 
-/// Blocks that are gone, by where they began and when they ended, units. Those of one instant do not overlap.
+/// Released blocks by address and time of release, units. Those of one instant do not overlap.
 #[derive(Default)]
-struct Released {
-    blocks: BTreeMap<(u64, u64), Gone>,
+struct ReleasedBlocks {
+    blocks: BTreeMap<(u64, u64), ReleasedBlock>,
     sweep_at: usize,
 }
 
-/// What children may ask for.
-pub struct Heirs {
+/// What forked children may ask for.
+pub struct InheritableBlocks {
     family: Arc<Family>,
     /// Blocks that were acquired before this time may have been live at a fork, units; 0: there is no child.
     pub before: u64,
     spaces: BTreeMap<u64, Arc<AddressSpace>>, // as they were at forks, units
-    released: Released,
-    released_pooled: Released,
+    released: ReleasedBlocks,
+    released_pooled: ReleasedBlocks,
     /// What this image inherited itself and has released: when, units.
     disowned: FxHashMap<u64, u64>,
-    adopted: Adopted,
+    inherited_nodes: InheritedNodes,
 }
 
 /// Nodes of ancestors that have ids in another image, in the order of these.
 #[derive(Default)]
-pub struct Adopted {
+pub struct InheritedNodes {
     nodes: Vec<Inherited>,
     ids: FxHashMap<Inherited, NodeId>,
     written: usize,
 }
 
-impl Owned {
+impl Inheritance {
     /// For the join, with `node` as the id of the node.
     pub fn answer(&self, node: NodeId) -> Answer {
         Answer { node: Some(node), size: Bytes(self.size), of_file: self.of_file }
     }
 }
 
-impl Released {
-    fn add(&mut self, address: u64, until: u64, gone: Gone, family: &Family) {
+impl ReleasedBlocks {
+    fn add(&mut self, address: u64, until: u64, gone: ReleasedBlock, family: &Family) {
         self.blocks.insert((address, until), gone);
         if self.blocks.len() >= self.sweep_at.max(FIRST_SWEEP) {
             let forks = family.forks();
@@ -77,8 +77,8 @@ impl Released {
     }
 
     /// The block that held `address` at a time in units, and where it began.
-    fn at(&self, address: u64, time: u64) -> Option<(u64, Gone)> {
-        let lived = |((_, until), gone): &(&(u64, u64), &Gone)| gone.born <= time && time < *until;
+    fn at(&self, address: u64, time: u64) -> Option<(u64, ReleasedBlock)> {
+        let lived = |((_, until), gone): &(&(u64, u64), &ReleasedBlock)| gone.born <= time && time < *until;
         let mut before = self.blocks.range(..=(address, u64::MAX)).rev().take(MOST_STEPS);
         let ((start, _), gone) = before.find(lived)?;
         (address - start < gone.size).then_some((*start, *gone))
@@ -90,16 +90,16 @@ impl Released {
     }
 }
 
-impl Heirs {
-    pub fn new(family: Arc<Family>) -> Heirs {
-        Heirs {
+impl InheritableBlocks {
+    pub fn new(family: Arc<Family>) -> InheritableBlocks {
+        InheritableBlocks {
             family,
             before: 0,
             spaces: BTreeMap::new(),
-            released: Released::default(),
-            released_pooled: Released::default(),
+            released: ReleasedBlocks::default(),
+            released_pooled: ReleasedBlocks::default(),
             disowned: FxHashMap::default(),
-            adopted: Adopted::default(),
+            inherited_nodes: InheritedNodes::default(),
         }
     }
 
@@ -120,12 +120,12 @@ impl Heirs {
     }
 
     /// Nodes that have got an id since this was asked last.
-    pub fn adopted(&mut self) -> &mut Adopted {
-        &mut self.adopted
+    pub fn inherited_nodes(&mut self) -> &mut InheritedNodes {
+        &mut self.inherited_nodes
     }
 }
 
-impl Adopted {
+impl InheritedNodes {
     /// Whether no node has an id.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -155,7 +155,6 @@ pub enum Patience {
     Waits,
 }
 
-/// Where a block is from.
 #[derive(Clone, Copy)]
 pub(super) enum BlockFrom {
     Heap,
@@ -167,77 +166,82 @@ impl Sink {
     /// The process has forked a child.
     pub(super) fn forked(&mut self, told: Ticks) {
         let at = self.time.at(told).0;
-        self.heirs.forget();
-        if self.heirs.family.forks().binary_search(&at).is_ok() {
-            self.heirs.before = at + 1;
-            self.heirs.spaces.insert(at, self.join.space());
+        self.inheritable.forget();
+        if self.inheritable.family.forks().binary_search(&at).is_ok() {
+            self.inheritable.before = at + 1;
+            self.inheritable.spaces.insert(at, self.join.space());
         }
-        self.heirs.family.is_told(told.0);
+        self.inheritable.family.has_processed(told.0);
     }
 
     /// A block is gone. If it was live at a fork, its children may ask for it.
     #[inline(always)]
-    pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &Kept, until: Units, from: BlockFrom) {
-        if kept.block.time() < self.heirs.before {
-            self.keep_for_heirs(address, kept, until.0, from);
+    pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &NumberedBlock, until: Units, from: BlockFrom) {
+        if kept.block.time() < self.inheritable.before {
+            self.keep_for_children(address, kept, until.0, from);
         }
     }
 
     #[cold]
-    fn keep_for_heirs(&mut self, address: u64, kept: &Kept, until: u64, from: BlockFrom) {
-        if !self.heirs.family.has_heirs() {
-            return self.heirs.forget();
+    fn keep_for_children(&mut self, address: u64, kept: &NumberedBlock, until: u64, from: BlockFrom) {
+        if !self.inheritable.family.has_heirs() {
+            return self.inheritable.forget();
         }
         let block = &kept.block;
-        let gone = Gone { born: block.time(), size: block.size(), node: self.ledger.tally.node_of(block) };
-        let heirs = &mut self.heirs;
+        let gone = ReleasedBlock { born: block.time(), size: block.size(), node: self.ledger.tally.node_of(block) };
+        let inheritable = &mut self.inheritable;
         let released = match from {
-            BlockFrom::Pool => &mut heirs.released_pooled,
-            BlockFrom::Heap => &mut heirs.released,
+            BlockFrom::Pool => &mut inheritable.released_pooled,
+            BlockFrom::Heap => &mut inheritable.released,
         };
-        released.add(address, until, gone, &heirs.family);
+        released.add(address, until, gone, &inheritable.family);
     }
 
     /// A block that is unknown here was released: if it was inherited, it is not any more.
     #[cold]
     pub(super) fn disowns(&mut self, address: u64, time: Units) {
-        self.heirs.disowned.entry(address).or_insert(time.0);
+        self.inheritable.disowned.entry(address).or_insert(time.0);
     }
 
     /// Whose `address` was, of what this image had made itself, at a time in units: that of a fork.
-    fn owned(&self, address: u64, at: u64) -> Option<Owned> {
-        let heirs = &self.heirs;
+    fn owned(&self, address: u64, at: u64) -> Option<Inheritance> {
+        let inheritable = &self.inheritable;
         let from = |node| Inherited { image: self.facts.image, node };
-        let live = |start: u64, kept: Kept| {
+        let live = |start: u64, kept: NumberedBlock| {
             let block = kept.block;
             let holds = block.time() <= at && address.wrapping_sub(start) < block.size();
             let from = from(self.ledger.tally.node_of(&block));
-            holds.then_some(Owned { from, start, size: block.size(), of_file: false })
+            holds.then_some(Inheritance { from, start, size: block.size(), of_file: false })
         };
-        let gone = |(start, gone): (u64, Gone)| Owned { from: from(gone.node), start, size: gone.size, of_file: false };
-        let mapping = heirs.spaces.get(&at).and_then(|space| space.find(address));
+        let gone = |(start, gone): (u64, ReleasedBlock)| Inheritance {
+            from: from(gone.node),
+            start,
+            size: gone.size,
+            of_file: false,
+        };
+        let mapping = inheritable.spaces.get(&at).and_then(|space| space.find(address));
         let of_mapping = mapping.and_then(|(start, mapping)| {
             let of_file = mapping.kind == join::Kind::File;
-            Some(Owned { from: from(Some(mapping.node?)), start, size: mapping.end - start, of_file })
+            Some(Inheritance { from: from(Some(mapping.node?)), start, size: mapping.end - start, of_file })
         });
         let of_file = of_mapping.is_some_and(|owned| owned.of_file);
         let block = None
             .or_else(|| self.ledger.pools.at(address).and_then(|handed| live(handed.address, handed.kept)))
-            .or_else(|| heirs.released_pooled.at(address, at).map(gone))
+            .or_else(|| inheritable.released_pooled.at(address, at).map(gone))
             .or_else(|| self.join.large_block_at(address).and_then(|start| live(start, self.ledger.live.get(start)?)))
             .or_else(|| self.ledger.live.below(address, join::LARGE.0).and_then(|(start, kept)| live(start, kept)))
-            .or_else(|| heirs.released.at(address, at).map(gone));
-        block.map(|block| Owned { of_file, ..block }).or(of_mapping)
+            .or_else(|| inheritable.released.at(address, at).map(gone));
+        block.map(|block| Inheritance { of_file, ..block }).or(of_mapping)
     }
 
     /// Whose inherited memory `address` is at a time in units. All that this image has made itself, the caller has looked at.
-    fn inherits(&self, address: u64, time: u64) -> Option<Owned> {
-        let fork = self.heirs.family.ancestor()?;
+    fn inherits(&self, address: u64, time: u64) -> Option<Inheritance> {
+        let fork = self.inheritable.family.ancestor()?;
         if self.join.has_replaced(address) {
             return None;
         }
-        let owned = fork.bequeaths(address)?;
-        let disowned = self.heirs.disowned.get(&owned.start);
+        let owned = fork.owner_at_fork(address)?;
+        let disowned = self.inheritable.disowned.get(&owned.start);
         disowned.is_none_or(|disowned| time < *disowned).then_some(owned)
     }
 
@@ -246,7 +250,7 @@ impl Sink {
         if !self.join.has_questions() {
             return;
         }
-        if let Some(fork) = self.heirs.family.ancestor() {
+        if let Some(fork) = self.inheritable.family.ancestor() {
             match patience {
                 Patience::Waits => fork.settle(),
                 Patience::OnlyAtOnce if !fork.is_settled() => return,
@@ -255,18 +259,18 @@ impl Sink {
         }
         for question in self.join.take_questions() {
             let owned = self.inherits(question.address(), self.time.at(question.at()).0);
-            let answer = owned.map(|owned| owned.answer(self.heirs.adopted.id(owned.from)));
+            let answer = owned.map(|owned| owned.answer(self.inheritable.inherited_nodes.id(owned.from)));
             self.join.answered(question, answer);
         }
     }
 }
 
 impl Ancestor for Sink {
-    fn bequeaths(&self, address: u64, at: u64) -> Option<Owned> {
+    fn owner_at_fork(&self, address: u64, at: u64) -> Option<Inheritance> {
         self.owned(address, at).or_else(|| self.inherits(address, at))
     }
 
-    fn child_was_silent(&self, at: u64, silent: Silent) {
+    fn child_was_silent(&self, at: u64, silent: SilentChild) {
         self.write_silent_child(at, silent);
     }
 }
@@ -277,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_released_block_is_found_at_the_times_at_which_it_lived() {
-        let (family, mut released) = (Family::default(), Released::default());
-        let gone = |born, size, node| Gone { born, size, node: NodeId::new(node) };
+        let (family, mut released) = (Family::default(), ReleasedBlocks::default());
+        let gone = |born, size, node| ReleasedBlock { born, size, node: NodeId::new(node) };
         released.add(0x1000, 50, gone(10, 0x800, 1), &family); // from 10 to 50, then two smaller ones in its place
         released.add(0x1000, 90, gone(60, 0x100, 2), &family);
         released.add(0x1400, 70, gone(60, 0x100, 3), &family);
@@ -293,9 +297,9 @@ mod tests {
 
     #[test]
     fn what_nobody_can_ask_for_is_forgotten() {
-        let (family, mut released) = (Family::default(), Released::default());
+        let (family, mut released) = (Family::default(), ReleasedBlocks::default());
         for number in 0..10 * FIRST_SWEEP as u64 {
-            released.add(0x1000, number + 1, Gone { born: number, size: 16, node: NodeId::new(1) }, &family);
+            released.add(0x1000, number + 1, ReleasedBlock { born: number, size: 16, node: NodeId::new(1) }, &family);
         }
         assert!(released.blocks.len() < FIRST_SWEEP, "{}", released.blocks.len());
     }

@@ -24,13 +24,12 @@ pub struct Facts {
     pub modules: Vec<Module>,
     /// When each of these was seen for the first time.
     seen_at: Vec<Ticks>,
-    /// How many of these are written.
     modules_written: usize,
     pub threads: ThreadList,
     marks: Vec<Mark>,
     /// The status passed to exit(), if it was called.
     pub exit_code: Option<i32>,
-    /// What the process said when it seemed to end, or to execute another program.
+    /// What the process reported when it seemed to end, or to execute another program.
     pub word: Option<Word>,
     /// The process took memtoll for dead.
     pub given_up: bool,
@@ -112,7 +111,6 @@ impl Facts {
         seen.map(|at| &self.modules[*at])
     }
 
-    /// A thread has a name.
     pub fn thread_name(&mut self, payload: &[u8]) {
         if let Some((ThreadNameBlob { handle }, name)) = ThreadNameBlob::split(payload) {
             self.threads.is_named(handle, String::from_utf8_lossy(name).into_owned());

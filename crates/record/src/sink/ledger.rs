@@ -6,8 +6,8 @@
 #[cfg(doc)]
 use super::early_releases;
 use super::early_releases::{Early, EarlyReleases};
-use super::kept::Kept;
 use super::live_blocks::LiveBlocks;
+use super::live_blocks::NumberedBlock;
 use super::pools::Pools;
 use super::reused_addresses::Overtaken;
 use memtoll_tally::{Everything, LiveBlock, Replaced, Tally};
@@ -17,7 +17,7 @@ use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 /// A release that is done.
 pub struct Released {
     /// The block, if it is known.
-    pub kept: Option<Kept>,
+    pub kept: Option<NumberedBlock>,
     /// Whether another block has its address by now.
     pub overtaken: bool,
 }
@@ -34,13 +34,13 @@ impl Released {
 pub struct Awaited {
     pub early: Early,
     /// What the thread that released the block got at its address next: its stamp, too, is earlier than the block's.
-    pub next: Option<Kept>,
+    pub next: Option<NumberedBlock>,
 }
 
 /// The live blocks of an image.
 pub struct Ledger {
     pub tally: Tally<Everything>,
-    pub live: LiveBlocks<Kept>,
+    pub live: LiveBlocks<NumberedBlock>,
     pub overtaken: Overtaken,
     pub early: EarlyReleases,
     pub pools: Pools,
@@ -66,12 +66,10 @@ impl Ledger {
         }
     }
 
-    /// The number that the next block gets.
     pub fn next_block(&self) -> BlockNo {
         self.next
     }
 
-    /// The number of a new block.
     #[inline(always)]
     pub fn number(&mut self) -> BlockNo {
         let number = self.next;
@@ -80,13 +78,13 @@ impl Ledger {
     }
 
     /// The stack that acquired a block.
-    pub fn node_of(&self, kept: &Kept) -> Option<NodeId> {
+    pub fn node_of(&self, kept: &NumberedBlock) -> Option<NodeId> {
         self.tally.node_of(&kept.block)
     }
 
     /// An acquisition: its block gets a number. Returns the block that was at its address, if its release was not seen.
     #[inline(always)]
-    pub fn acquire(&mut self, event: &mut Event) -> Option<Kept> {
+    pub fn acquire(&mut self, event: &mut Event) -> Option<NumberedBlock> {
         if event.address.is_null() {
             event.block = Block::Null;
             self.tally.acquire(event);
@@ -95,7 +93,7 @@ impl Ledger {
         let number = self.number();
         event.block = Block::Number(number);
         let block = self.tally.acquire(event)?;
-        let earlier = self.live.insert(event.address.0, Kept { number, block })?;
+        let earlier = self.live.insert(event.address.0, NumberedBlock { number, block })?;
         self.overtaken.push(event.address.0, earlier);
         Some(earlier)
     }
@@ -120,7 +118,7 @@ impl Ledger {
 
     /// A release of a block that is known, of a null pointer, or of an unknown block.
     #[inline(always)]
-    pub fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
+    pub fn release_of(&mut self, event: &mut Event, kept: Option<NumberedBlock>) -> Released {
         event.block = match kept {
             Some(kept) => Block::Number(kept.number),
             None if event.address.is_null() => Block::Null,
@@ -140,7 +138,7 @@ impl Ledger {
     /// A block has taken the place of a smaller one.
     #[cold]
     fn has_grown(&mut self, larger: &Replaced) {
-        let is_it = |kept: &&mut Kept| kept.number.0 == larger.number;
+        let is_it = |kept: &&mut NumberedBlock| kept.number.0 == larger.number;
         if let Some(kept) = self.live.get_mut(larger.address).filter(is_it) {
             kept.block.set_steps(larger.steps);
         }
@@ -163,11 +161,11 @@ impl Ledger {
     /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see `early_releases`).
     /// The stamps of one thread are never the wrong way round.
     #[cold]
-    fn overtaken_block(&mut self, event: &Event, told: Units) -> Option<Kept> {
+    fn overtaken_block(&mut self, event: &Event, told: Units) -> Option<NumberedBlock> {
         let is_late = told < event.time;
         let is_about_it = match self.live.get(event.address.0) {
             None => is_late,
-            Some(Kept { block: now, .. }) => {
+            Some(NumberedBlock { block: now, .. }) => {
                 (is_late && now.time() > told.0)
                     || (now.thread() != event.thread && told.0.abs_diff(now.time()) <= self.moment.0)
             }

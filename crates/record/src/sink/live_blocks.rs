@@ -17,8 +17,17 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
+use memtoll_tally::LiveBlock;
 use memtoll_tally::zeroed_memory::Zeroed;
+use memtoll_trace::ids::BlockNo;
 use std::mem::MaybeUninit;
+
+/// A live block with its number.
+#[derive(Clone, Copy)]
+pub struct NumberedBlock {
+    pub number: BlockNo,
+    pub block: LiveBlock,
+}
 
 /// A map from addresses (never 0) to what is kept of a block.
 pub struct LiveBlocks<T> {
@@ -162,7 +171,6 @@ impl<T: Copy> LiveBlocks<T> {
         Some(block)
     }
 
-    /// The block at `address`.
     pub fn get(&self, address: u64) -> Option<T> {
         let slot = self.find(address);
         if self.addresses[slot] != address || address == 0 {

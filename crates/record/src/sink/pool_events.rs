@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::fork_inheritance::BlockFrom;
-use super::kept::Kept;
+use super::live_blocks::NumberedBlock;
 use super::pools::{Handed, Lender};
 use crate::arena::Arena;
 use crate::join;
@@ -73,7 +73,7 @@ impl Sink {
         let number = self.ledger.number();
         let event = at.event(op, address, Block::Number(number), size, place.name);
         if let Some(block) = self.ledger.tally.acquire_pooled(&event) {
-            self.ledger.pools.insert(address, Kept { number, block }, place.name, at.node);
+            self.ledger.pools.insert(address, NumberedBlock { number, block }, place.name, at.node);
         }
         self.push(arena, &event, Effect::Acquire);
     }
@@ -130,7 +130,7 @@ impl Sink {
 
     /// This block is released: the pools in it are over.
     #[cold]
-    pub(super) fn pools_in_go(&mut self, arena: &Arena, event: &Event, kept: &Kept) {
+    pub(super) fn pools_in_go(&mut self, arena: &Arena, event: &Event, kept: &NumberedBlock) {
         let gone = self.ledger.pools.memory_goes(event.address.0, kept.block.size());
         self.drop_blocks(arena, At::the_time_of(event), gone);
     }

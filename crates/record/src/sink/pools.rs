@@ -11,7 +11,7 @@
 //! Pools contain each other or are apart; blocks of one pool never overlap. What is said later holds: whatever it
 //! overlaps, and does not nest in, is over.
 
-use super::kept::Kept;
+use super::live_blocks::NumberedBlock;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::meta::Pool as About;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,8 +26,7 @@ const LAST_NAME: u16 = u16::MAX;
 pub struct Handed {
     /// Where it begins.
     pub address: u64,
-    /// What is kept of it.
-    pub kept: Kept,
+    pub kept: NumberedBlock,
     name: u16,
 }
 
@@ -43,13 +42,11 @@ impl Handed {
 pub struct Lender {
     start: u64,
     end: u64,
-    /// What is kept of it.
-    pub kept: Kept,
+    pub kept: NumberedBlock,
 }
 
 impl Lender {
-    /// The block at `start`.
-    pub fn new(start: u64, kept: Kept) -> Lender {
+    pub fn new(start: u64, kept: NumberedBlock) -> Lender {
         Lender { start, end: start.saturating_add(kept.block.size()), kept }
     }
 
@@ -255,7 +252,7 @@ impl Pools {
     }
 
     /// A block is handed out, at a place that was asked for before, by a call with the stack `node`.
-    pub fn insert(&mut self, address: u64, kept: Kept, name: u16, node: Option<NodeId>) {
+    pub fn insert(&mut self, address: u64, kept: NumberedBlock, name: u16, node: Option<NodeId>) {
         let pool = self.find(address);
         self.blocks_mut(pool).0.insert(address, Handed { address, kept, name });
         let Some(sums) = self.sums.get_mut(usize::from(name)) else { return };
@@ -359,7 +356,6 @@ impl Pools {
         }
     }
 
-    /// The number of a name, from 1.
     fn name(&mut self, name: &str) -> u16 {
         if let Some(&number) = self.by_name.get(name) {
             return number;
@@ -395,7 +391,7 @@ mod tests {
     use memtoll_trace::op::Op;
 
     /// A block of `size` bytes, number `number`.
-    fn kept(number: u64, size: u64) -> Kept {
+    fn kept(number: u64, size: u64) -> NumberedBlock {
         let (op, block) = (Op::POOL_ALLOC, Block::Number(BlockNo(number)));
         let (node, thread) = (NodeId::new(9), ThreadNo::FIRST);
         let event = Event {
@@ -409,7 +405,7 @@ mod tests {
             detail: 0,
             op,
         };
-        Kept {
+        NumberedBlock {
             number: BlockNo(number),
             block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count"),
         }

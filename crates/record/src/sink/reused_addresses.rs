@@ -4,7 +4,7 @@
 //! given the address to another thread, the supervisor does not hold back all others' events for it: the release comes
 //! late, and must still find its own block and not the one that has the address now.
 
-use super::kept::Kept;
+use super::live_blocks::NumberedBlock;
 use std::collections::VecDeque;
 
 /// Blocks that are kept at a time. There are fewer threads in the middle of a release; blocks whose release is missing come on top.
@@ -13,7 +13,7 @@ const MOST: usize = 4096;
 /// The blocks, the last one at the end.
 #[derive(Default)]
 pub struct Overtaken {
-    blocks: VecDeque<(u64, Kept)>,
+    blocks: VecDeque<(u64, NumberedBlock)>,
 }
 
 impl Overtaken {
@@ -24,7 +24,7 @@ impl Overtaken {
 
     /// The block `kept` was at `address`, where there is another one now.
     #[cold]
-    pub fn push(&mut self, address: u64, kept: Kept) {
+    pub fn push(&mut self, address: u64, kept: NumberedBlock) {
         if self.blocks.len() == MOST {
             self.blocks.pop_front();
         }
@@ -33,8 +33,8 @@ impl Overtaken {
 
     /// The block that was at `address` at `time`, in units: it is released.
     #[cold]
-    pub fn take(&mut self, address: u64, time: u64) -> Option<Kept> {
-        let is_it = |(at, kept): &(u64, Kept)| *at == address && kept.block.time() <= time;
+    pub fn take(&mut self, address: u64, time: u64) -> Option<NumberedBlock> {
+        let is_it = |(at, kept): &(u64, NumberedBlock)| *at == address && kept.block.time() <= time;
         let index = self.blocks.iter().rposition(is_it)?;
         self.blocks.remove(index).map(|(_, kept)| kept)
     }

@@ -33,7 +33,6 @@ impl ThreadList {
         true
     }
 
-    /// A thread ends.
     pub fn ends(&mut self, number: ThreadNo, ended: Units) {
         if let Some(thread) = self.get(number) {
             thread.ended = Some(ended.0);
@@ -58,7 +57,6 @@ impl ThreadList {
         }
     }
 
-    /// A thread has a name.
     pub fn is_named(&mut self, handle: u64, name: String) {
         let number = self.by_handle.get(&handle).copied();
         match number.and_then(|number| self.get(number)).filter(|thread| thread.ended.is_none()) {

@@ -44,7 +44,6 @@ impl TimeBase {
         self.late
     }
 
-    /// Microseconds.
     pub fn microseconds(&self, microseconds: u64) -> Units {
         Units(self.around.microseconds(microseconds).0 >> UNIT_TICKS_LOG2)
     }
@@ -54,7 +53,6 @@ impl TimeBase {
         self.around.microseconds(microseconds)
     }
 
-    /// Now.
     pub fn now(&self) -> Ticks {
         Ticks(self.around.clock.now())
     }

@@ -1,7 +1,7 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
-use super::fork_inheritance::{Adopted, Patience};
+use super::fork_inheritance::{InheritedNodes, Patience};
 use super::image_facts::Facts;
 use crate::arena::Arena;
 use crate::join::Join;
@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A longer list of threads is not written each time that it changes, but at the end.
 const THREADS_AT_ONCE: usize = 64;
-/// Nodes in a block of nodes.
 pub(super) const NODES_PER_BLOCK: usize = 1 << 16;
 
 /// Which nodes are written.
@@ -46,7 +45,7 @@ impl Sink {
     }
 
     fn write_costs(&mut self) {
-        write_adopted(&self.run.output, self.facts.image, self.heirs.adopted());
+        write_inherited_nodes(&self.run.output, self.facts.image, self.inheritable.inherited_nodes());
         let costs = self.join.costs();
         for part in costs.chunks(MAX_COSTS) {
             part.iter().for_each(|cost| self.ledger.tally.cost(cost));
@@ -305,8 +304,15 @@ pub(super) fn write_in_parts<T>(
 }
 
 /// Writes what the ids of ancestors' nodes mean that are new.
-pub(super) fn write_adopted(output: &Output, image: ImageNo, adopted: &mut Adopted) {
-    write_in_parts(output, BlockKind::Inherited, image, adopted.fresh_nodes(), MAX_INHERITED, inherited::encode);
+pub(super) fn write_inherited_nodes(output: &Output, image: ImageNo, inherited_nodes: &mut InheritedNodes) {
+    write_in_parts(
+        output,
+        BlockKind::Inherited,
+        image,
+        inherited_nodes.fresh_nodes(),
+        MAX_INHERITED,
+        inherited::encode,
+    );
 }
 
 /// The code addresses at which costs were paid.

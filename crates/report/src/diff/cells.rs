@@ -9,7 +9,6 @@ use memtoll_text::format::Unit;
 
 /// Numbers of a unit as text.
 pub(super) trait InWords: Copy {
-    /// A value.
     fn text(self, value: f64) -> String;
     /// The difference, with its sign and, where it is known and not nothing, its margin; empty if there is none.
     fn difference(self, samples: &Samples) -> String;

@@ -6,6 +6,7 @@ use crate::section::{FAINT, title};
 use memtoll_analysis::diff::Run;
 use memtoll_query::comparison::Comparison;
 use memtoll_text::format;
+use memtoll_text::shell;
 use memtoll_text::table::Table;
 use memtoll_text::visible;
 use memtoll_text::wrap;
@@ -43,9 +44,9 @@ pub fn text(of: &Comparison, limit: usize, width: Option<usize>) -> String {
 /// The recording's file, what it is of, when that ran, and for how long.
 fn about(run: &Run) -> String {
     let about = &run.recording.about;
-    let lasted = format::seconds(about.clock.seconds(run.recording.ended()));
+    let lasted = run.recording.seconds().map_or(String::new(), |seconds| format!(", {}", format::seconds(seconds)));
     let (file, date) = (run.recording.path().display(), format::date(about.started));
-    format!("{file}, {date}, {lasted}: {}", visible(&about.command.join(" ")))
+    format!("{file}, {date}{lasted}: {}", visible(&shell::line(&about.command)))
 }
 
 fn room(width: Option<usize>) -> usize {

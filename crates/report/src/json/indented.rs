@@ -14,7 +14,7 @@ pub struct OuterLevels {
     level: usize,
 }
 
-/// Each method: what it is told, how many levels deeper it goes first, and how many it comes back afterwards.
+/// Each method: its argument, how many levels deeper it goes first, and how many it comes back afterwards.
 macro_rules! by_level {
     ($($name:ident($($argument:ident: $kind:ty)?) $deeper:literal $back:literal;)*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $kind)?) -> Result<()> {

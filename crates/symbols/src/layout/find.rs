@@ -13,8 +13,8 @@ use crate::canonical_type::{UNNAMED_NAMESPACE, canonical, parts};
 use crate::dwarf::DebugSections;
 use crate::sections::{Dwarf, Slice};
 
-/// Similar names that are told.
-const TOLD: usize = 5;
+/// Similar names in an error, at most.
+const MOST_NAMES: usize = 5;
 
 /// Where the type is that is looked for, as far as it was found.
 struct Search<'w> {
@@ -65,7 +65,7 @@ pub(super) fn find(sections: &DebugSections, name: &str) -> Result<Layout, Layou
     match search.found.len() {
         1 => search.found.into_values().next().ok_or(LayoutError::NoType { name, there_are: Vec::new() }),
         0 => Err(LayoutError::NoType { name, there_are: search.nearest() }),
-        _ => Err(LayoutError::Several { name, there_are: search.found.into_keys().take(2 * TOLD).collect() }),
+        _ => Err(LayoutError::Several { name, there_are: search.found.into_keys().take(2 * MOST_NAMES).collect() }),
     }
 }
 
@@ -195,6 +195,6 @@ impl Search<'_> {
     fn nearest(self) -> Vec<String> {
         let mut near: Vec<(String, usize)> = self.near.into_iter().collect();
         near.sort_by_key(|(name, distance)| (*distance, name.len()));
-        near.into_iter().take(TOLD).map(|(name, _)| name).collect()
+        near.into_iter().take(MOST_NAMES).map(|(name, _)| name).collect()
     }
 }

@@ -52,14 +52,12 @@ pub(super) fn kind(tag: gimli::DwTag) -> Option<Kind> {
 }
 
 impl<'a, 'd> Reading<'a, 'd> {
-    /// Of a unit.
     pub(super) fn new(dwarf: &'a Dwarf<'d>, unit: &'a gimli::Unit<Slice<'d>>, known: &'a Known) -> Self {
         // Where words have 4 bytes, nothing in a structure is aligned to more.
         let largest = if unit.encoding().address_size == 4 { 4 } else { 16 };
         Reading { dwarf, unit, known, largest }
     }
 
-    /// The name of an entry.
     pub(super) fn name(&self, entry: &Entry<'d>) -> Option<String> {
         let name = self.dwarf.attr_string(self.unit, entry.attr_value(gimli::DW_AT_name)?).ok()?;
         Some(name.to_string_lossy().into_owned())

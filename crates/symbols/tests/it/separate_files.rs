@@ -217,7 +217,7 @@ fn shared_debug_information_of_dwz() {
     assert_eq!(resolved.problem, None);
     assert_eq!(chain(&resolved), add_chain());
 
-    // Without the second file names are lost, and that is said.
+    // Without the second file names are lost, and an error says so.
     let resolved = resolve_with(&program, &build_id, vec![], address);
     assert_eq!(resolved.frames[0].last().unwrap().function, "shop::sell(int)");
     let problem = resolved.problem.unwrap();

@@ -4,7 +4,7 @@ use super::UNKNOWN;
 use super::unit::{Step, Unit, grouped, is_number, is_zero, minus, with_unit};
 
 /// A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not
-/// the same on both sides; `under 4 ms` where it cannot be told from nothing, and `at least 8 ms` where its upper end is
+/// the same on both sides; `under 4 ms` where zero is possible, and `at least 8 ms` where its upper end is
 /// not known.
 pub fn estimate(unit: Unit, value: f64, low: f64, high: f64) -> String {
     let (below, above) = (value - low, high - value);

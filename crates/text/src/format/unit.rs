@@ -9,7 +9,6 @@ use serde::Serialize;
 pub enum Unit {
     /// Things.
     Count,
-    /// Bytes.
     Bytes,
     /// Time, in ns.
     Time,

@@ -39,7 +39,6 @@ impl Columns {
         self.packer.begin_image();
     }
 
-    /// Number of events.
     #[inline(always)]
     pub fn events(&self) -> usize {
         self.events

@@ -36,11 +36,9 @@ const EXCESS: u8 = 255;
 
 /// The bits of an event's flag byte.
 mod flag {
-    /// The site is the one that was guessed.
     pub const SITE_GUESSED: u8 = 1;
     /// The size is that of the site's last event.
     pub const SIZE_GUESSED: u8 = 2;
-    /// The address is the one that was guessed.
     pub const ADDRESS_GUESSED: u8 = 4;
     /// Another thread than the event before; its number stands in the column of threads.
     pub const OTHER_THREAD: u8 = 8;
@@ -62,9 +60,7 @@ mod reference {
 pub struct EventsHeader {
     /// Number of events.
     pub count: usize,
-    /// Time of the first event.
     pub first_time: Units,
-    /// Time of the last event.
     pub last_time: Units,
     /// Number of blocks acquired before, in this process image: the number of the next one.
     pub first_block: BlockNo,

@@ -1,9 +1,9 @@
-//! What a recording says of the kernel: what it told, what it counted, and what it refused.
+//! What a recording has from the kernel: events, counts, and refusals.
 
 use crate::costs::Uncharged;
 use serde::{Deserialize, Serialize};
 
-/// What the kernel said of an image, beside what is charged to call sites.
+/// The kernel's figures of an image that are charged to no call site.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct KernelStats {
     /// Faults seen one by one or by samples, of whatever pages.
@@ -250,7 +250,7 @@ pub struct Resident {
     pub error: u64,
     /// The last one without the recorder; of all processes, that when the program itself ended.
     pub at_end: Option<GiveOrTake>,
-    /// Time between memtoll's last look and the end, units. `None`: the process said it itself, as its last word; no
+    /// Time between memtoll's last look and the end, units. `None`: the process reported it itself at its end; no
     /// process has time for that when a signal ends it.
     pub unseen: Option<u64>,
 }

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 type Kind = (&'static str, Unit, fn(&Saves) -> Range);
 
-/// What is told of savings.
+/// The savings that are shown.
 const KINDS: [Kind; 4] = [
     ("CPU time", Unit::Time, |saves| saves.cpu_ns),
     ("wall time", Unit::Time, |saves| saves.wall_ns),

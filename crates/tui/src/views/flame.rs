@@ -39,7 +39,6 @@ pub struct FlameView {
 }
 
 impl FlameView {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         self.cells.clear();
         let Some((answer, _)) = shown.answer(&shown.state.flame(), &mut pane) else { return };

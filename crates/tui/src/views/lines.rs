@@ -24,7 +24,6 @@ const BAR_COLUMNS: usize = 8;
 /// Columns that names have at least before there are further metrics.
 const NAME: usize = 60;
 
-/// The lines.
 #[derive(Default)]
 pub struct LinesView {
     cursor: Cursor,
@@ -33,7 +32,6 @@ pub struct LinesView {
 }
 
 impl LinesView {
-    /// Draws them.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         self.function = None;
         let Some((answer, _)) = shown.answer(&shown.state.lines(), &mut pane) else { return };

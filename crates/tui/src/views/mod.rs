@@ -30,7 +30,6 @@ use memtoll_text::visible;
 /// What views are drawn from.
 #[derive(Clone, Copy)]
 pub struct Shown<'a, 'r> {
-    /// The recording.
     pub recording: &'r Recording,
     /// Its file's name.
     pub file: &'a str,

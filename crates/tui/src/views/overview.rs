@@ -15,14 +15,12 @@ use ratatui::text::{Line, Span};
 /// Lines that are listed.
 const WORST: usize = 5;
 
-/// The overview.
 #[derive(Default)]
 pub struct OverviewView {
     scroll: Scroll,
 }
 
 impl OverviewView {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, balance)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
         let width = pane.width();

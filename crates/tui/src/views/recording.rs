@@ -6,6 +6,7 @@ use crate::draw::{Pane, paragraph};
 use crate::keys::Action;
 use crate::scrolled_rows::Scroll;
 use memtoll_text::format;
+use memtoll_text::shell;
 use ratatui::text::Line;
 
 /// What was recorded.
@@ -15,16 +16,15 @@ pub struct RecordingView {
 }
 
 impl RecordingView {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
         let (about, recording, width) = (&answer.about, shown.recording, pane.width());
         let threads: usize = recording.images.iter().map(|image| image.threads.len()).sum();
         let facts = [
             ("file      ", shown.file.to_owned()),
-            ("command   ", about.command.join(" ")),
+            ("command   ", shell::line(&about.command)),
             ("started   ", format!("{} UTC", about.started)),
-            ("ran for   ", format::seconds(about.seconds)),
+            ("ran for   ", about.seconds.map_or("not known".into(), format::seconds)),
             ("machine   ", format!("{}, {} processors", about.machine.processor, about.machine.processors)),
             ("processes ", format::count(recording.images.len() as u64)),
             ("threads   ", format::count(threads as u64)),

@@ -18,14 +18,12 @@ use ratatui::text::{Line, Span};
 /// Columns of a thread's name.
 const NAME: usize = 22;
 
-/// The threads.
 #[derive(Default)]
 pub struct ThreadsView {
     cursor: Cursor,
 }
 
 impl ThreadsView {
-    /// Draws them.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.lanes(), &mut pane) else { return };
         let Found::Lanes(found) = &answer.shown else { return };

@@ -61,7 +61,6 @@ enum What<'a> {
 }
 
 impl TreeView {
-    /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         self.rows.clear();
         let Some((answer, _)) = shown.answer(&shown.state.tree(), &mut pane) else { return };

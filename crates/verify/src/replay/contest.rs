@@ -119,10 +119,7 @@ impl Outcome {
     }
 }
 
-/// Plays all, `rounds` times after one round that does not count. `progress` is told of each round.
-///
-/// # Errors
-/// A player fails.
+/// Plays all, `rounds` times after one round that does not count. `progress` receives each round.
 pub fn play(
     player: &Player,
     scripts: &[&Path],

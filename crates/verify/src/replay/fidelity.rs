@@ -6,7 +6,7 @@ use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::sums_of;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::Runners;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
 
@@ -24,8 +24,8 @@ pub struct Recorded {
 
 /// Of image number `image`, without mappings that the program makes itself.
 pub fn recorded(recording: &Recording, image: usize) -> Recorded {
-    let runners = Runners::default().only(recording, image);
-    let sums = sums_of(recording, Selection::default(), runners);
+    let thread_filter = ThreadFilter::default().only(recording, image);
+    let sums = sums_of(recording, Selection::default(), thread_filter);
     let tariff = Tariff::of(recording);
     let mut blocks = Priced::default();
     for site in sums.sites.iter().filter(|site| site.metrics.mappings == 0) {
@@ -44,16 +44,14 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
 }
 
 /// A figure as it was recorded, and as it was replayed without any change.
-pub struct Beside {
+pub struct FigureBothWays {
     /// What.
     pub figure: Figure,
-    /// As recorded.
     pub recorded: Estimate,
-    /// As replayed.
     pub replayed: Interval,
 }
 
-impl Beside {
+impl FigureBothWays {
     /// How much more or less was replayed than recorded: 0.1 for 10 % more.
     pub fn difference(&self) -> Option<f64> {
         (self.recorded.value > 0.0).then(|| self.replayed.median / self.recorded.value - 1.0)
@@ -66,8 +64,8 @@ impl Beside {
 }
 
 /// The replay of the program's own allocator beside the recording.
-pub fn compare(recorded: &Recorded, replayed: &Outcome) -> Vec<Beside> {
-    let beside = |figure, recorded| Some(Beside { figure, recorded, replayed: replayed.of(figure)? });
+pub fn compare(recorded: &Recorded, replayed: &Outcome) -> Vec<FigureBothWays> {
+    let beside = |figure, recorded| Some(FigureBothWays { figure, recorded, replayed: replayed.of(figure)? });
     let faults = recorded.faults.and_then(|faults| beside(Figure::Faults, Estimate::exact(faults as f64)));
     faults.into_iter().chain(beside(Figure::Cpu, recorded.time)).collect()
 }

@@ -64,9 +64,6 @@ fn figures(of: impl Fn(Figure) -> Option<Interval>) -> Figures {
 }
 
 /// Times in ns, bytes; of estimates: value, low, high.
-///
-/// # Errors
-/// A text cannot be written as JSON.
 pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
     let three = |of: memtoll_analysis::estimate::Estimate| [of.value, of.low, of.high];
     let outcome = |(number, outcome): (usize, &'_ Outcome)| -> (usize, Figures, Figures, Option<Figures>) {

@@ -42,7 +42,6 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// For a recording.
     pub fn new(recording: &'a Recording, plan: &'a Plan) -> Self {
         let stacks = Stacks::new(recording, &View::default());
         Changes { plan, stacks, known: Vec::new(), met: vec![false; plan.changes.len()] }

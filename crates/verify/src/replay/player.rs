@@ -47,16 +47,12 @@ pub enum Calls {
     Stub,
 }
 
-/// The player.
 pub struct Player {
     program: Program,
 }
 
 impl Player {
     /// Ready to play.
-    ///
-    /// # Errors
-    /// There is no memory for it.
     pub fn new() -> Result<Player, Error> {
         Ok(Player { program: Program::new("memtoll-player", PROGRAM)? })
     }
@@ -67,9 +63,6 @@ impl Player {
     }
 
     /// Plays a script with settings in its environment.
-    ///
-    /// # Errors
-    /// It cannot be started, or fails.
     pub fn play(&self, script: &Path, calls: Calls, name: &str, settings: &[Setting]) -> Result<Taken, Error> {
         let mut command = self.program.command();
         command.arg(script).arg(if calls == Calls::Real { "real" } else { "stub" });

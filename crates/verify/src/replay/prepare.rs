@@ -45,7 +45,7 @@ pub struct Counts {
     pub failed: u64,
     /// Frees of blocks from before the recording or of functions that are not hooked: not played.
     pub unknown_frees: u64,
-    /// Calls of the program's own allocator, which it told with memtoll.h: not played.
+    /// Calls of the program's own allocator, reported with memtoll.h: not played.
     pub own_pools: u64,
 }
 
@@ -69,7 +69,6 @@ pub struct Prepared {
 struct Known {
     /// Whether another thread releases it than the one that acquires it.
     is_shared: bool,
-    /// The number of a change.
     change: Option<u8>,
     slot: u32,
     size: u64,
@@ -122,9 +121,6 @@ struct Preparing<'a> {
 }
 
 /// Writes the script with the calls of image number `image`.
-///
-/// # Errors
-/// There are none, or they cannot be read, or the script cannot be written.
 pub fn prepare(recording: &Recording, image: usize, plan: &Plan, to: impl Write) -> Result<Prepared, Error> {
     let mut preparing = Preparing {
         recording,

@@ -42,7 +42,6 @@ pub struct Step {
     pub slot: u32,
     /// What is done.
     pub what: Do,
-    /// Of the alignment.
     pub log2_alignment: u8,
     /// The arena or store.
     pub pool: u16,
@@ -102,15 +101,11 @@ impl<W: Write> Script<W> {
         Script { to, written: 0, threads, windows: Vec::new(), shared_slots: 0 }
     }
 
-    /// How many threads it has.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
 
     /// Adds a step of a thread.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn push(&mut self, thread: u32, step: Step) -> io::Result<()> {
         let waiting = &mut self.threads[thread as usize].waiting;
         waiting.extend_from_slice(&step.bytes());
@@ -130,9 +125,6 @@ impl<W: Write> Script<W> {
     }
 
     /// A thread has no more steps.
-    ///
-    /// # Errors
-    /// They cannot be written.
     pub fn end_thread(&mut self, thread: u32) -> io::Result<()> {
         self.end_chunk(thread)?;
         self.threads[thread as usize].waiting = Vec::new();
@@ -162,9 +154,6 @@ impl<W: Write> Script<W> {
     }
 
     /// Ends the script; `pools`: how many arenas and stores it uses.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn finish(mut self, pools: u32) -> io::Result<()> {
         for thread in 0..self.threads.len() {
             self.end_thread(thread as u32)?;

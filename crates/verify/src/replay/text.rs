@@ -2,7 +2,7 @@
 
 use super::contest::{CONFIDENCE, Figure, Outcome};
 use super::expected::expected;
-use super::fidelity::{Beside, Recorded, compare};
+use super::fidelity::{FigureBothWays, Recorded, compare};
 use super::prepare::{Counts, Prepared};
 use crate::interval::Interval;
 use crate::prediction::Range;
@@ -10,7 +10,6 @@ use memtoll_text::Quantity;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 
-/// A replay.
 pub struct Replay<'a> {
     /// The process: `python3 (4711)`.
     pub process: String,
@@ -62,7 +61,7 @@ impl Replay<'_> {
     }
 
     /// What was recorded beside what was replayed, if all of it was played.
-    pub fn fidelity(&self) -> Vec<Beside> {
+    pub fn fidelity(&self) -> Vec<FigureBothWays> {
         self.outcomes.first().map_or_else(Vec::new, |first| compare(&self.recorded, first))
     }
 
@@ -213,8 +212,8 @@ fn in_words(peak: &Range) -> String {
     format!(" and {likely} of its peak resident set ({low} to {high})")
 }
 
-fn beside(one: &Beside) -> String {
-    let Beside { figure, recorded, replayed } = one;
+fn beside(one: &FigureBothWays) -> String {
+    let FigureBothWays { figure, recorded, replayed } = one;
     let what = match figure {
         Figure::Faults => "page faults of blocks",
         _ => "CPU time for the allocator, its mappings and the page faults of blocks",

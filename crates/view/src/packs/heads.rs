@@ -27,7 +27,7 @@ sent! {
         file: String,
         command: String,
         started: String,
-        duration_ns: f64,
+        duration_ns: Option<f64>,
         processor: String,
         processors: u32,
         events: Option<u64>,

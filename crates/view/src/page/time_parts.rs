@@ -64,7 +64,7 @@ pub(super) fn borders(recording: &Recording) -> Vec<u64> {
 }
 
 impl Parts {
-    /// Adds up each part. `tell` is told how many are done.
+    /// Adds up each part. `tell` receives how many are done.
     pub fn of(
         open: &Recordings,
         whole: &Whole,

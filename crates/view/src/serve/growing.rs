@@ -63,9 +63,6 @@ impl Look<'_> {
 
 impl Listening {
     /// Answers until the process ends.
-    ///
-    /// # Errors
-    /// The complete recording cannot be opened.
     pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) -> Result<(), Error> {
         let mut generation = 0;
         loop {

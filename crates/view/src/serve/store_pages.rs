@@ -5,7 +5,6 @@ use super::access::Entry;
 use super::{HEADERS, Listening, THREADS, body, text, with};
 use tiny_http::Method;
 
-/// A page.
 pub struct Page {
     /// HTTP's status.
     pub status: u16,

@@ -26,7 +26,7 @@ fn files_that_are_no_stores_are_left_alone() {
     fails(&store.run("add", &[file]), 2, &["is no store of memtoll fleet"]);
     assert_eq!(fs::read_to_string(&store.url).unwrap(), "a letter to my aunt");
     fs::remove_file(&store.url).unwrap();
-    // A file that is no recording is said, and the others are added.
+    // A file that is no recording gets an error, and the others are added.
     let letter = folder.path().join("letter");
     fs::write(&letter, "a letter").unwrap();
     let outcome = store.run("add", &[letter.to_str().unwrap(), file]);

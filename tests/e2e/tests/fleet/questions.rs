@@ -148,14 +148,14 @@ fn programs_may_be_renamed(store: &Store) {
         near(of(&rows, "load"), (55.0, 85.0, 85.0 + 12.706 * 5.0));
         let rows = compare(&["--before", "version=1.4", "--after", "version=1.5", "--group", "line"]);
         near(of(&rows, "load  "), (55.0, 85.0, 85.0 + 12.706 * 5.0));
-        // Which file a function is in is said where there is only one.
+        // A function's file stands where there is only one.
         let rows = store.ask("top", &["--metric", "allocations", "--where", "service=app", "--where", "version=1.6"]);
         assert!(row(&rows, "load")["name"].as_str().unwrap().ends_with("1600]"), "{round}: {rows:#?}");
         fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up"]);
     }
 }
 
-/// Several addresses may be of one line: how runs differ is told by the line's sums.
+/// Several addresses may be of one line: the line's sums say how runs differ.
 fn a_line_is_one_row(store: &Store) {
     let [few, many] = ["50", "70"].map(|blocks| Target::new(program("one_line.c")).args([blocks]).record());
     store.add(&[&few, &many], &[]);

@@ -29,7 +29,7 @@ impl Store {
         run(memtoll)
     }
 
-    /// Adds recordings; what memtoll said.
+    /// Adds recordings; memtoll's standard error.
     #[track_caller]
     pub fn add(&self, files: &[&Recording], labels: &[&str]) -> String {
         let mut arguments: Vec<&str> = files.iter().map(|file| file.file.to_str().unwrap()).collect();

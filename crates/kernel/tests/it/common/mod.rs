@@ -99,11 +99,11 @@ impl Setup {
         let refused = collector.as_ref().err().cloned();
         let mut events = Vec::new();
         let collected = collector.ok().map(|mut collector| {
-            let mut doorbell = collector.doorbell().unwrap();
+            let mut wakeup = collector.wakeup().unwrap();
             let mut promised = 0;
             while let Some(look) = self.look {
                 let waiting = if self.deaf { Duration::ZERO } else { look };
-                let more = doorbell.wait(waiting).unwrap();
+                let more = wakeup.wait(waiting).unwrap();
                 if self.deaf {
                     std::thread::sleep(look);
                 }
