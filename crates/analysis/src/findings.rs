@@ -34,6 +34,7 @@ pub use waiting::Waiting;
 pub use wrapped::Wrapped;
 
 use crate::balance::Balance;
+use crate::estimate::Estimate;
 use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::Stacks;
@@ -77,17 +78,27 @@ pub struct Share {
     pub whole: f64,
     /// What that is.
     pub of: Whole,
+    /// The part with its error.
+    #[serde(skip)]
+    pub estimate: Estimate,
 }
 
 impl Share {
     /// Nothing if the part would be more than the whole, which is then not known well enough.
-    pub fn new(part: f64, whole: f64, of: Whole) -> Option<Share> {
-        (part <= whole && whole > 0.0).then_some(Share { part, whole, of })
+    pub fn new(part: impl Into<Estimate>, whole: f64, of: Whole) -> Option<Share> {
+        let estimate = part.into();
+        let part = estimate.value;
+        (part <= whole && whole > 0.0).then_some(Share { part, whole, of, estimate })
     }
 
     /// From 0 to 1.
     pub fn value(&self) -> f64 {
         self.part / self.whole
+    }
+
+    /// In percent, with the digits that are known.
+    pub fn percent(&self) -> String {
+        self.estimate.share_of(self.whole)
     }
 }
 

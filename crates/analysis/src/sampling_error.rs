@@ -45,7 +45,8 @@ impl SamplingError {
         }
     }
 
-    fn variance(&self, metric: Metric, of: &Priced) -> f64 {
+    /// That of a metric's sum, in its unit squared.
+    pub fn variance(&self, metric: Metric, of: &Priced) -> f64 {
         let Some(variances) = &self.0 else { return 0.0 };
         let counts = of.counts.values();
         let each =

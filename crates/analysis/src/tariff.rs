@@ -263,14 +263,14 @@ impl Tariff {
         ns * self.clock.units_per_second / 1e9
     }
 
-    /// What sites paid, with intervals.
+    /// What sites paid, with intervals: what prices may be wrong by, and chance.
     pub fn estimates(&self, of: &Priced) -> CostEstimates {
         let costs = of.costs();
         let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns as f64), high: 0.0 };
         CostEstimates {
             allocator: self.allocator(of),
             faults: self.faults_of(of).plus(overdrawn),
-            zeroing: self.zeroing_of(costs.zeroing),
+            zeroing: self.zeroing_of(costs.zeroing).with_error_of(self.chance.of(Metric::Zeroing, of)),
             mapping: self.mapping(of),
             waiting: self.waits(costs.waiting),
             reading: self.waits(costs.reading),
@@ -280,14 +280,13 @@ impl Tariff {
     /// What they have of a metric, in its unit: the only way from sums to a number that is shown. What the kernel did not show
     /// is 0.
     pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
-        let costs = if metric.is_estimated() { self.estimates(of) } else { CostEstimates::default() };
-        self.with_chance(&costs, metric, of)
+        let costs = metric.is_estimated().then(|| self.estimates(of));
+        costs.and_then(|costs| costs.of(metric)).unwrap_or_else(|| self.chance.of(metric, of))
     }
 
-    /// What prices may be wrong by, and on top of it what chance is.
-    fn with_chance(&self, costs: &CostEstimates, metric: Metric, of: &Priced) -> Estimate {
-        let counted = self.chance.of(metric, of);
-        costs.of(metric).map_or(counted, |priced| priced.with_error_of(counted))
+    /// The variance of a sum by chance alone, in the metric's unit squared. Those of rows add up as rows do.
+    pub fn variance(&self, metric: Metric, of: &Priced) -> f64 {
+        self.chance.variance(metric, of)
     }
 
     /// All of them, in the order of the table; `None` of what the kernel did not show.
@@ -295,7 +294,12 @@ impl Tariff {
         let costs = self.estimates(of);
         TABLE
             .iter()
-            .map(|about| about.metric.is_known(self.sees).then(|| self.with_chance(&costs, about.metric, of)))
+            .map(|about| {
+                about
+                    .metric
+                    .is_known(self.sees)
+                    .then(|| costs.of(about.metric).unwrap_or_else(|| self.chance.of(about.metric, of)))
+            })
             .collect()
     }
 
@@ -330,7 +334,8 @@ impl Tariff {
     /// `ns` is what the faults took, with those of huge pages. Those of which records were lost may have been any site's.
     fn faults_within(&self, of: &Priced, ns: f64) -> Estimate {
         let huge = self.huge_faults(of);
-        self.seen_faults(ns - huge.value).plus(huge).may_lack(self.lost.faults)
+        let priced = self.seen_faults(ns - huge.value).plus(huge).may_lack(self.lost.faults);
+        priced.with_error_of(self.chance.of(Metric::FaultTime, of))
     }
 
     /// What faults of huge pages took, ns.

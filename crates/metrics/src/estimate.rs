@@ -16,6 +16,13 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// What is exact.
+impl From<f64> for Estimate {
+    fn from(value: f64) -> Estimate {
+        Estimate::exact(value)
+    }
+}
+
 impl Estimate {
     /// What was counted.
     pub fn exact(value: f64) -> Estimate {
@@ -100,6 +107,12 @@ impl Estimate {
         let errors = self.plus(turned.scaled(ratio));
         let [low, high] = [errors.value - errors.low, errors.high - errors.value].map(|error| error / whole.value);
         Estimate { value: ratio, low: ratio - low, high: ratio + high }
+    }
+
+    /// The mean of several runs' numbers. What makes one wrong makes all of them wrong, so more runs make it no better known.
+    pub fn mean(of: &[Estimate]) -> Estimate {
+        let mean = |end: fn(&Estimate) -> f64| of.iter().map(end).sum::<f64>() / of.len().max(1) as f64;
+        Estimate { value: mean(|one| one.value), low: mean(|one| one.low), high: mean(|one| one.high) }
     }
 
     /// Two estimates of the same thing: the mean of both, weighted by inverse variances.
@@ -212,6 +225,12 @@ mod tests {
         let uneven = Estimate { value: 10.0, low: 4.0, high: 11.0 };
         assert_eq!(Estimate::exact(3.0).minus(uneven), Estimate { value: -7.0, low: -8.0, high: -1.0 });
         assert_eq!(uneven.margin(), 6.0);
+    }
+
+    #[test]
+    fn a_mean_is_known_as_well_as_each() {
+        let (ten, thirty) = (Estimate::within(10.0, 0.1, 0.2), Estimate::within(30.0, 0.1, 0.2));
+        assert_eq!(Estimate::mean(&[ten, thirty]), Estimate { value: 20.0, low: 18.0, high: 24.0 });
     }
 
     #[test]

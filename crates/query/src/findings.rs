@@ -3,6 +3,7 @@
 use crate::rows::RanIn;
 use crate::{rows, unnamed_functions};
 use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
@@ -15,7 +16,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames, Recording};
-use memtoll_text::format;
+use memtoll_text::format::{self, Unit};
 use serde::Serialize;
 
 /// A finding in a sentence, without the last stop.
@@ -56,17 +57,18 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
             let time = with_error(*waiting_ns, *waiting_interval);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
         }
-        What::WaitingForDisk(WaitingForDisk { waiting_ns, major_faults }) => {
-            let (time, faults) = (format::seconds(waiting_ns / 1e9), format::counted(*major_faults, "page fault"));
+        What::WaitingForDisk(waiting) => {
+            let time = with_error(waiting.waiting_ns, waiting.waiting_interval);
+            let faults = disk_faults(waiting);
             format!("Threads wait {time} for the disk in {faults}, {} of it at {place}", percent(share))
         }
         What::TakenAgain(TakenAgain { bytes, calls }) => {
             let (bytes, calls) = (format::bytes(*bytes), format::counted(*calls, "call"));
             format!("{place} takes {bytes} from the system again and again, in {calls}")
         }
-        What::HardlyTouched(HardlyTouched { bytes, touched_bytes, unseen_bytes }) => {
-            let touched = touched_in_words(*touched_bytes, *unseen_bytes);
-            format!("{place} asks for {} and hardly touches it: {touched}", format::bytes(*bytes))
+        What::HardlyTouched(memory) => {
+            let touched = touched_in_words(self::touched(memory), memory.unseen_bytes);
+            format!("{place} asks for {} and hardly touches it: {touched}", format::bytes(memory.bytes))
         }
         What::Churn(churn) => self::churn(place, churn, share),
         What::HoldsPeak(HoldsPeak { bytes, blocks }) => format!(
@@ -130,7 +132,7 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
     match cheap.is_little {
         true => format!("{all}: little to gain"),
         false => {
-            let line = format::percent(cheap.line_ns as u64, cheap.processor_ns as u64);
+            let line = cheap.line_interval.around(cheap.line_ns).share_of(cheap.processor_ns);
             format!("{all}; no line takes more than {line}: {place}")
         }
     }
@@ -142,7 +144,17 @@ fn with_error(ns: f64, interval: Interval) -> String {
 }
 
 fn percent(share: Option<&Share>) -> String {
-    share.map_or_else(|| "a part".to_owned(), |share| format::Unit::Share.show(share.value()))
+    share.map_or_else(|| "a part".to_owned(), Share::percent)
+}
+
+/// Page faults that read from the disk: `52 page faults`.
+pub(crate) fn disk_faults(waiting: &WaitingForDisk) -> String {
+    waiting.major_faults_interval.around(waiting.major_faults as f64).things("page fault")
+}
+
+/// What was touched of memory that hardly was, bytes.
+pub(crate) fn touched(memory: &HardlyTouched) -> Estimate {
+    memory.touched_interval.around(memory.touched_bytes as f64)
 }
 
 pub(crate) fn place(recording: &Recording, site: &Row) -> String {
@@ -191,9 +203,12 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
         format::percent(churn.temporary, churn.blocks)
     );
     if let Some(of_all) = churn.of_processor {
-        let time = with_error(churn.allocator_ns, churn.allocator_interval);
-        text +=
-            &format!("; the allocator takes {time} for the line, {:.1} % of the program's CPU time", of_all * 100.0);
+        let time = churn.allocator_interval.around(churn.allocator_ns);
+        text += &format!(
+            "; the allocator takes {} for the line, {} of the program's CPU time",
+            time.time_with_error(),
+            time.share_of(churn.allocator_ns / of_all)
+        );
     }
     text
 }
@@ -284,14 +299,15 @@ fn kinds(parts: &[Row]) -> String {
 }
 
 /// What is known to have been touched, and what may have been, bytes.
-fn touched_in_words(touched: u64, unseen: u64) -> String {
-    match unseen > touched / 10 {
+fn touched_in_words(touched: Estimate, unseen: u64) -> String {
+    let unseen = unseen as f64;
+    match unseen > touched.value / 10.0 {
         true => format!(
             "{} to {} touched (page faults inside system calls are not shown)",
-            format::bytes(touched),
-            format::bytes(touched.saturating_add(unseen))
+            Unit::Bytes.show(touched.low),
+            Unit::Bytes.show(touched.high + unseen)
         ),
-        false => format!("{} touched", format::bytes(touched)),
+        false => format!("{} touched", touched.with_error(Unit::Bytes)),
     }
 }
 
@@ -453,6 +469,7 @@ mod tests {
             cost_ns: 20.5e6,
             cost_interval: interval(18.5e6, 22.5e6),
             line_ns: 8.7e6,
+            line_interval: interval(7.4e6, 10e6),
             processor_ns: 505e6,
             is_little: false,
         };
@@ -481,7 +498,7 @@ mod tests {
         assert_eq!(
             churn("f (a.c:1)", &few, share.as_ref()),
             "f (a.c:1) allocates 5,000 blocks that are freed before the thread's next allocation: 10.0 % of all \
-             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's CPU time"
+             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, < 0.5 % of the program's CPU time"
         );
         let unknown = Churn { of_processor: None, ..few };
         assert!(churn("f", &unknown, share.as_ref()).ends_with("50.0 % of the line's own"));
@@ -489,8 +506,10 @@ mod tests {
 
     #[test]
     fn what_may_have_been_touched_is_said() {
-        assert_eq!(touched_in_words(3 << 20, 0), "3.0 MiB touched");
-        let range = touched_in_words(8192, 14 << 20);
+        let bytes = |value: u32| Estimate::exact(f64::from(value));
+        assert_eq!(touched_in_words(bytes(3 << 20), 0), "3.0 MiB touched");
+        assert_eq!(touched_in_words(bytes(3 << 20).give_or_take(2.5e5), 0), "3.0 ± 0.2 MiB touched");
+        let range = touched_in_words(bytes(8192), 14 << 20);
         assert_eq!(range, "8.0 KiB to 14.0 MiB touched (page faults inside system calls are not shown)");
     }
 }

@@ -1,6 +1,6 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
-use crate::findings::{Finding, maker, memory, place};
+use crate::findings::{Finding, disk_faults, maker, memory, place, touched};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
 use memtoll_analysis::metric::Metric;
@@ -35,15 +35,15 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             "threads wait for each other in the allocator".to_owned(),
         ),
         What::WaitingForDisk(waiting) => {
-            let faults = format::counted(waiting.major_faults, "page fault");
-            (format::seconds(waiting.waiting_ns / 1e9), format!("threads wait for the disk in {faults}"))
+            let time = waiting.waiting_interval.around(waiting.waiting_ns);
+            (time.known_time(), format!("threads wait for the disk in {}", disk_faults(waiting)))
         }
         What::TakenAgain(taken) => {
             let calls = format::counted(taken.calls, "call");
             (format::bytes(taken.bytes), format!("taken from the system and given back again and again, in {calls}"))
         }
         What::HardlyTouched(memory) => {
-            let touched = format::bytes(memory.touched_bytes);
+            let touched = touched(memory).with_error(Unit::Bytes);
             (format::bytes(memory.bytes), format!("asked for, {touched} of it touched"))
         }
         // Blocks may be many and cheap.
@@ -61,7 +61,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
         // Memory costs little; this line has most of it, and perhaps enough for a look.
         What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
-            (format::seconds(cheap.line_ns / 1e9), "the line that costs most".to_owned())
+            (cheap.line_interval.around(cheap.line_ns).known_time(), "the line that costs most".to_owned())
         }
         What::CheapMemory(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
             return None;
@@ -90,13 +90,9 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::NullFrees => "of such calls",
     };
     let text = match &finding.what {
-        // The part may leave out what is no part of the whole, such as waiting; it is known as well as the cost.
-        What::CostlyLine(line) if line.cost_ns > 0.0 => {
-            let part = line.intervals.around(Metric::Cost, line.cost_ns).scaled(share.part / line.cost_ns);
-            part.share_of(share.whole)
-        }
         What::CheapMemory(cheap) => {
-            return Some(format!("{} of CPU time", Unit::Share.show(cheap.line_ns / cheap.processor_ns)));
+            let line = cheap.line_interval.around(cheap.line_ns);
+            return Some(format!("{} of CPU time", line.share_of(cheap.processor_ns)));
         }
         // What was touched is a part of what was asked for; the text says both.
         What::HardlyTouched(_) => return None,
@@ -107,9 +103,9 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
                 let time = churn.allocator_interval.around(churn.allocator_ns);
                 return Some(format!("{} of CPU time", time.share_of(whole)));
             }
-            None => Unit::Share.show(share.value()),
+            None => share.percent(),
         },
-        _ => Unit::Share.show(share.value()),
+        _ => share.percent(),
     };
     Some(format!("{text} {of}"))
 }
@@ -131,7 +127,7 @@ fn costly_line(line: &CostlyLine, finding: &Finding) -> String {
 
 /// What else was found at a line, if that is something else to the reader.
 fn beside(what: &What, share: Option<&Share>) -> Option<String> {
-    let share = || share.map_or_else(|| "much".to_owned(), |share| Unit::Share.show(share.value()));
+    let share = || share.map_or_else(|| "much".to_owned(), Share::percent);
     match what {
         What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
         What::NeverFreed(memory) => Some(format!("{} never freed", format::bytes(memory.bytes))),

@@ -23,7 +23,7 @@ fn method(comparison: &Comparison) -> String {
         );
     }
     format!(
-        "One recording per side does not tell how much runs vary; ± is how far the times of these two may be off. A \
+        "One recording per side does not tell how much runs vary; ± is how far the figures of these two may be off. A \
          {thing} whose calls, bytes and page faults stay the same is listed only if its cost changes by more than 10 ms and \
          a quarter of the total. Several recordings per side give intervals: memtoll diff --before A B C --after D E F"
     )

@@ -1,14 +1,17 @@
 //! What was sampled has its error in every form of an answer; what was counted has none, and looks as if nothing was sampled.
 
 use memtoll_analysis::diff::{Quantity, Run, Values};
+use memtoll_analysis::findings::What;
 use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_query::comparison::{Answers, Comparison, Side};
 use memtoll_query::query::Query;
-use memtoll_query::{Answer, View, ask};
-use memtoll_report::{export, rows};
+use memtoll_query::{Answer, Session, View, ask};
+use memtoll_report::{diff, export, rows};
+use memtoll_text::format::Unit;
 use serde_json::Value;
 use std::path::Path;
 
@@ -82,6 +85,46 @@ fn tables_and_csv_have_them_too() {
     assert!(!header(&counted.1).contains("faults_low") && header(&sampled.1).contains(",faults_low,faults_high"));
     assert!(header(&counted.1).contains("cost_ns_low,cost_ns_high") && !header(&sampled.1).contains("allocations_low"));
     assert_ne!(counted.0, sampled.0, "numbers have fewer digits");
+}
+
+/// What a comparison says before the change, by the name of the total.
+fn before(recording: &Recording) -> Vec<(String, String)> {
+    let sessions = [Session::new(recording)];
+    let side = || Side { sessions: &sessions, query: Query::default() };
+    let answers = Answers::ask([side(), side()]).ok().unwrap();
+    let text = diff::markdown(&Comparison::new(&answers, GroupBy::Site), 10);
+    let cells = text.lines().map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
+    cells.filter(|cells| cells.len() > 5).map(|cells| (cells[1].clone(), cells[2].clone())).collect()
+}
+
+#[test]
+fn comparisons_show_the_digits_that_are_known() {
+    let [counted, sampled] = recordings().each_ref().map(before);
+    let changed: Vec<_> = counted.iter().zip(&sampled).filter(|(one, other)| one != other).collect();
+    let names: Vec<&str> = changed.iter().map(|(one, _)| one.0.as_str()).collect();
+    assert!(names.contains(&"page faults") && !names.contains(&"allocations"), "{changed:?}");
+    let of = |all: &[(String, String)], name: &str| all.iter().find(|of| of.0 == name).unwrap().1.clone();
+    let recording = &recordings()[1];
+    let (sums, tariff) = total(answer(recording));
+    let cost = tariff.estimate(Metric::Cost, &sums.total);
+    assert_eq!(of(&sampled, "cost of memory"), cost.known_time(), "as in the report");
+    assert_eq!(of(&sampled, "page faults"), tariff.estimate(Metric::Faults, &sums.total).known(Unit::Count));
+}
+
+#[test]
+fn findings_have_the_errors_of_their_metrics() {
+    let recordings = recordings();
+    let found = recordings.each_ref().map(|recording| {
+        let query = Query { findings: true, ..Query::default() };
+        let answer = ask(recording, &query).ok().unwrap();
+        let findings = answer.findings.unwrap();
+        let costly = findings.iter().find(|finding| matches!(finding.what, What::CostlyLine(_)));
+        let share = costly.unwrap().share.unwrap();
+        (share.estimate.margin(), share.percent(), costly.unwrap().text.clone())
+    });
+    let [counted, sampled] = found;
+    assert!(sampled.0 > counted.0 && counted.0 > 0.0, "{counted:?} {sampled:?}");
+    assert!(sampled.2.contains(&format!("takes {} of", sampled.1)), "{sampled:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::{Facts, Finding, Share, What, Whole};
 use crate::element_counts::{block_size, elements};
 use crate::intervals::{Interval, Intervals};
 use crate::metric::Metric;
+use crate::priced::Priced;
 use crate::sites::Row;
 use serde::Serialize;
 
@@ -61,6 +62,8 @@ pub struct CheapMemory {
     pub cost_interval: Interval,
     /// What the dearest line costs: that of the finding.
     pub line_ns: f64,
+    /// Where the truth of that is.
+    pub line_interval: Interval,
     /// CPU time of all.
     pub processor_ns: f64,
     /// Whether even all of it is not worth a change.
@@ -79,8 +82,13 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         let costs = row.metrics.costs();
         if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
     };
+    let tariff = facts.tariff;
+    let estimate = |of_what: &Priced| {
+        let costs = tariff.estimates(of_what);
+        if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
+    };
     let largest: Vec<Row> = facts.largest(|row| part(row) as u64).into_iter().take(MOST).cloned().collect();
-    let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(part(row), whole, of)).collect();
+    let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(estimate(&row.metrics), whole, of)).collect();
     let dearest = largest.first().cloned();
     let mut found = Vec::new();
     for (row, share) in largest.into_iter().zip(shares) {
@@ -91,14 +99,17 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         }
     }
     if found.is_empty() && processor.is_some() && costs.total() > 0.0 {
+        let (cost, line) =
+            (estimate(&facts.sums.total), dearest.as_ref().map(|row| estimate(&row.metrics)).unwrap_or_default());
         let cheap = CheapMemory {
             cost_ns: costs.processor(),
-            cost_interval: facts.tariff.estimates(&facts.sums.total).processor().into(),
+            cost_interval: cost.into(),
             line_ns: dearest.as_ref().map_or(0.0, part),
+            line_interval: line.into(),
             processor_ns: whole,
             is_little: costs.processor() < whole * LEAST,
         };
-        let share = Share::new(costs.processor(), whole, of);
+        let share = Share::new(cost, whole, of);
         found.push(Finding::new(What::CheapMemory(cheap), dearest, share));
     }
     found

@@ -2,6 +2,8 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::detectors;
+use crate::intervals::Interval;
+use crate::metric::Metric;
 use crate::sites::Row;
 use serde::Serialize;
 
@@ -14,6 +16,8 @@ pub struct HardlyTouched {
     pub bytes: u64,
     /// What is known to have been touched of it.
     pub touched_bytes: u64,
+    /// Where the truth of that is.
+    pub touched_interval: Interval,
     /// What may have been touched beside that: in system calls whose page faults the kernel does not show, or in page faults
     /// of which the records were lost.
     pub unseen_bytes: u64,
@@ -21,15 +25,20 @@ pub struct HardlyTouched {
 
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let Some(unseen) = detectors::unseen(facts.balance, facts.tariff) else { return Vec::new() };
-    let touched = |row: &Row| row.metrics.touched_bytes;
+    let touched = |row: &Row| facts.tariff.estimate(Metric::Touched, &row.metrics);
     let had = |row: &Row| row.metrics.peak_bytes.max(row.metrics.mapped_bytes);
     let untouched =
         facts.largest(had).into_iter().filter(|row| detectors::hardly_touched(&row.metrics, unseen).is_some());
     let finding = |row: &Row| {
         Finding::new(
-            What::HardlyTouched(HardlyTouched { bytes: had(row), touched_bytes: touched(row), unseen_bytes: unseen }),
+            What::HardlyTouched(HardlyTouched {
+                bytes: had(row),
+                touched_bytes: row.metrics.touched_bytes,
+                touched_interval: touched(row).into(),
+                unseen_bytes: unseen,
+            }),
             Some(row.clone()),
-            Share::new(touched(row) as f64, had(row) as f64, Whole::AskedFor),
+            Share::new(touched(row), had(row) as f64, Whole::AskedFor),
         )
     };
     untouched.take(MOST).map(finding).collect()

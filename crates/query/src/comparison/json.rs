@@ -82,7 +82,10 @@ fn number(samples: &Samples) -> JsonNumber {
 fn total(total: &Total) -> JsonNumber {
     match total.both() {
         Some(samples) => number(&samples),
-        None => JsonNumber { before: total.mean(0), after: total.mean(1), difference: None, interval: None },
+        None => {
+            let [before, after] = [0, 1].map(|side| total.mean(side).map(|mean| mean.value));
+            JsonNumber { before, after, difference: None, interval: None }
+        }
     }
 }
 

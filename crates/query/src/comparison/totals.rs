@@ -71,8 +71,8 @@ impl Total {
         })
     }
 
-    pub fn mean(&self, side: usize) -> Option<f64> {
-        let values = self.samples[side].as_ref()?;
-        Some(values.iter().map(|of| of.value).sum::<f64>() / values.len() as f64)
+    /// The mean of a side.
+    pub fn mean(&self, side: usize) -> Option<Estimate> {
+        self.samples[side].as_deref().map(Estimate::mean)
     }
 }

@@ -9,16 +9,11 @@ use memtoll_text::format::Unit;
 
 /// Numbers of a unit as text.
 pub(super) trait InWords: Copy {
-    fn text(self, value: f64) -> String;
     /// The difference, with its sign and, where it is known and not nothing, its margin; empty if there is none.
     fn difference(self, samples: &Samples) -> String;
 }
 
 impl InWords for Unit {
-    fn text(self, value: f64) -> String {
-        self.show(value)
-    }
-
     fn difference(self, samples: &Samples) -> String {
         let value = samples.difference();
         let margin = samples.margin(CONFIDENCE).unwrap_or(0.0).round();
@@ -39,7 +34,7 @@ pub(super) enum What {
 
 /// Before, after, difference, that in percent, and what it is.
 pub(super) fn of_total(total: &Total) -> [String; 5] {
-    let text = |side| total.mean(side).map_or_else(|| "unknown".to_owned(), |mean| total.unit.text(mean));
+    let text = |side| total.mean(side).map_or_else(|| "unknown".to_owned(), |mean| mean.known(total.unit));
     let (change, percent) = match total.both() {
         Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
             let [before, _] = samples.means();
