@@ -1,8 +1,8 @@
 //! A selection: its sums, its balance, findings, and call sites.
 
-use crate::bounded_tree::{Tree, largest, write_values};
+use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
-use crate::metrics::{self, COUNT, Values};
+use crate::metrics::{self, NOTHING, Values};
 use crate::pack::Pack;
 use crate::packs::{self, FrameColumns, GiveOrTake, Memory, Part, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
 use crate::recordings::Recordings;
@@ -43,11 +43,11 @@ impl Recordings<'_> {
         });
         if let Some((tree, columns)) = tree {
             pack.columns("tree", &columns);
-            write_values(&mut pack, "tree", &tree.values());
+            metrics::write(&mut pack, "tree", &tree.values());
         }
         pack.columns("sites", &columns.columns);
         pack.columns("frames", &columns.frames);
-        write_values(&mut pack, "sites", &sites.values);
+        metrics::write(&mut pack, "sites", &sites.values);
         pack
     }
 
@@ -68,7 +68,7 @@ impl Recordings<'_> {
     fn totals(&self, sums: &Sums) -> Totals {
         let (total, tariff) = (&sums.total, &self.tariff);
         Totals {
-            values: metrics::names().map(str::to_owned).zip(metrics::values(total)).collect(),
+            values: metrics::names().map(str::to_owned).zip(metrics::values(total, tariff)).collect(),
             intervals: metrics::intervals(total, tariff),
             processes: sums.counted().count(),
         }
@@ -118,12 +118,12 @@ impl Recordings<'_> {
 
     /// The numbers of the call sites that are shown one by one, and of the others together, if there are any.
     pub(crate) fn sites<'r>(&self, rows: impl IntoIterator<Item = &'r Row>, most: usize) -> Sites {
-        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics)).collect();
+        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics, &self.tariff)).collect();
         let shown = largest(&all, most);
         let is_shown: FxHashSet<usize> = shown.iter().copied().collect();
-        let mut others = [0; COUNT];
+        let mut others = NOTHING;
         for (_, values) in all.iter().enumerate().filter(|(index, _)| !is_shown.contains(index)) {
-            others.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            metrics::add(&mut others, values);
         }
         let count = all.len() - shown.len();
         let mut values: Vec<Values> = shown.iter().map(|&index| all[index]).collect();

@@ -1,6 +1,6 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import type { Metric, Numbers, Profile } from "./answer";
+import { withVariances, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
 import type { Balance, Part, SlicePack, Totals } from "./packs";
 
@@ -39,12 +39,14 @@ function balanceOf(all: Balance[], none: Balance): Balance {
 /** The numbers of `rows` rows, from those that slices have of some of them. */
 function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
-    for (const metric of metrics) {
+    for (const metric of withVariances(slices, prefix, metrics)) {
         const sums = new Float64Array(rows);
         const last = slices.at(-1);
         const chosen = metric.join === "sum" ? slices : metric.join === "last" ? (last ? [last] : []) : highest ? [highest] : [];
         for (const pack of chosen) {
             const index = pack.column(`${prefix}.index`);
+            // A slice without faults has no variances.
+            if (!pack.hasMember(prefix, metric.name)) continue;
             const values = pack.member(prefix, metric.name);
             for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]!;
         }

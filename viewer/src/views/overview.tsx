@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { shownIn, totalOf, valueOf, type Site } from "../model/answer";
-import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
+import { chanceOf, shownIn, totalInWords, totalOf, valueOf, type Site } from "../model/answer";
+import { bytes, count, counted, estimate, exact, inRow, number, percent, share, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
 import type { Balance, GiveOrTake, Memory, Part } from "../model/packs";
@@ -211,10 +211,11 @@ export function Overview() {
             <dl class="facts-of">
                 {shownIn(recording.metrics, "overview").map((of) => {
                     const value = totalOf(profile.totals, of);
+                    const interval = profile.totals.intervals[of.name];
                     return (
                         <div key={of.name} title={of.help}>
                             <dt>{of.name === "live" && state.to === null ? "never freed" : of.title} <Define name={of.name} /></dt>
-                            <dd title={value === null ? "not known" : exact(value, of.unit)}>{value === null ? "–" : number(value, of.unit)}</dd>
+                            <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : totalInWords(profile.totals, of)}</dd>
                         </div>
                     );
                 })}
@@ -243,8 +244,8 @@ export function Overview() {
                                         <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
-                                            <b title={exact(value, metric.unit)}>{number(value, metric.unit)}</b>
-                                            <span class="soft">{metric.over || total === null ? "" : `${percent(value, total)} of ${number(total, metric.unit)}`}</span>
+                                            <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
+                                            <span class="soft">{metric.over || total === null ? "" : `${share(value, chanceOf(profile.siteNumbers, metric, site.index), total)} of ${totalInWords(profile.totals, metric)}`}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>
