@@ -4,15 +4,21 @@ use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
 use crate::metrics::{self, NOTHING, Values};
 use crate::pack::Pack;
-use crate::packs::{self, FrameColumns, GiveOrTake, Memory, Part, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
+use crate::packs::{self, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::figures::{Facts, Figure};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::{reserved, resident};
 use rustc_hash::FxHashSet;
+
+impl From<Estimate> for Estimated {
+    fn from(Estimate { value, low, high }: Estimate) -> Estimated {
+        Estimated { value, low, high }
+    }
+}
 
 /// Call sites that are shown.
 pub(crate) struct Sites {
@@ -76,20 +82,18 @@ impl Recordings<'_> {
 
     /// The resident set and what is only reserved.
     fn resident(&self, sums: &Sums) -> Memory {
-        let resident = resident::together(self.recording(), sums);
-        let reserved = reserved::of_sums(self.recording(), sums);
-        Memory {
-            resident: resident.map(|of| GiveOrTake { bytes: of.program, error: of.error }),
-            at_end: resident.and_then(|of| of.at_end).map(|of| GiveOrTake { bytes: of.bytes, error: of.error }),
-            reserved: reserved.map(|of| GiveOrTake { bytes: of.bytes, error: of.error }),
-        }
+        let facts = Facts::of(self.recording(), sums, &self.tariff);
+        let figure = |figure: Figure| figure.value(&facts).ok().map(Estimated::from);
+        let at_end = facts.resident.and_then(|of| of.at_end);
+        let at_end = at_end.map(|of| Estimate::exact(of.bytes as f64).give_or_take(of.error as f64).into());
+        Memory { resident: figure(Figure::ResidentPeak), at_end, reserved: figure(Figure::Reserved) }
     }
 
     /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
     /// it.
     fn balance(&self, sums: &Sums) -> packs::Balance {
         let balance = Balance::of_all(self.recording(), sums);
-        let part = |estimate: Estimate| Part { ns: estimate.value, low: estimate.low, high: estimate.high };
+        let part = Estimated::from;
         let share = |factor: f64| part(balance.charged_faults.scaled(factor));
         let zeroing = match balance.costs.faults {
             faults if faults > 0.0 => (balance.costs.zeroing / faults).clamp(0.0, 1.0),

@@ -2,14 +2,14 @@
 
 import { withVariances, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
-import type { Balance, Part, SlicePack, Totals } from "./packs";
+import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
 export type Slice = Pack<SlicePack>;
 
-function add(a: Part, b: Part): Part {
-    const ns = a.ns + b.ns;
-    const low = ns - Math.hypot(a.ns - a.low, b.ns - b.low);
-    return { ns, low, high: ns + Math.hypot(a.high - a.ns, b.high - b.ns) };
+function add(a: Estimated, b: Estimated): Estimated {
+    const value = a.value + b.value;
+    const low = value - Math.hypot(a.value - a.low, b.value - b.low);
+    return { value, low, high: value + Math.hypot(a.high - a.value, b.high - b.value) };
 }
 
 function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {

@@ -41,7 +41,7 @@ test("the address of the page holds the state", () => {
 test("slices add up, the last one says what is live, the highest one what was at the peak", () => {
     const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
-    const part = (ns: number) => ({ ns, low: ns - 3, high: ns + 4 });
+    const part = (value: number) => ({ value, low: value - 3, high: value + 4 });
     const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
@@ -64,7 +64,7 @@ test("slices add up, the last one says what is live, the highest one what was at
     expect(joined(whole, slices.slice(1), metrics).siteNumbers.has("bytes.variance")).toBe(false);
     expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
     expect(both.balance.processor_ns).toBe(20);
-    expect(both.balance.rest).toEqual({ ns: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
+    expect(both.balance.rest).toEqual({ value: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
     expect(both.findings).toEqual([]);
     expect(joined(whole, slices.slice(0, 1), metrics).findings).toEqual([0]);
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
