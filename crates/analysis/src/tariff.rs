@@ -270,7 +270,7 @@ impl Tariff {
         CostEstimates {
             allocator: self.allocator(of),
             faults: self.faults_of(of).plus(overdrawn),
-            zeroing: self.zeroing_of(costs.zeroing).with_error_of(self.chance.of(Metric::Zeroing, of)),
+            zeroing: self.zeroing_of(costs.zeroing).with_error_of(self.by_chance(Metric::Zeroing, of)),
             mapping: self.mapping(of),
             waiting: self.waits(costs.waiting),
             reading: self.waits(costs.reading),
@@ -281,7 +281,12 @@ impl Tariff {
     /// is 0.
     pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
         let costs = metric.is_estimated().then(|| self.estimates(of));
-        costs.and_then(|costs| costs.of(metric)).unwrap_or_else(|| self.chance.of(metric, of))
+        costs.and_then(|costs| costs.of(metric)).unwrap_or_else(|| self.by_chance(metric, of))
+    }
+
+    /// What they have of a metric as far as chance lets it be known.
+    pub fn by_chance(&self, metric: Metric, of: &Priced) -> Estimate {
+        self.chance.of(metric, of)
     }
 
     /// The variance of a sum by chance alone, in the metric's unit squared. Those of rows add up as rows do.
@@ -298,7 +303,7 @@ impl Tariff {
                 about
                     .metric
                     .is_known(self.sees)
-                    .then(|| costs.of(about.metric).unwrap_or_else(|| self.chance.of(about.metric, of)))
+                    .then(|| costs.of(about.metric).unwrap_or_else(|| self.by_chance(about.metric, of)))
             })
             .collect()
     }
@@ -335,7 +340,7 @@ impl Tariff {
     fn faults_within(&self, of: &Priced, ns: f64) -> Estimate {
         let huge = self.huge_faults(of);
         let priced = self.seen_faults(ns - huge.value).plus(huge).may_lack(self.lost.faults);
-        priced.with_error_of(self.chance.of(Metric::FaultTime, of))
+        priced.with_error_of(self.by_chance(Metric::FaultTime, of))
     }
 
     /// What faults of huge pages took, ns.

@@ -16,7 +16,7 @@ use memtoll_analysis::touched::faults_again;
 use memtoll_analysis::touched::{asked_for, is_more_than_asked_for, maps_itself};
 use memtoll_model::Recording;
 use memtoll_query::findings::AGAIN;
-use memtoll_text::format;
+use memtoll_text::format::{self, Unit};
 use memtoll_text::table::Table;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
@@ -70,7 +70,7 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     if maps_itself(metrics, tariff) {
         lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
-        lines.push(blocks_in_words(metrics, watched));
+        lines.push(blocks_in_words(metrics, tariff, watched));
     } else if metrics.null_frees > 0 {
         let calls = format::counted(metrics.null_frees, "call");
         lines.push(format!("The first: {calls} of free with a null pointer."));
@@ -98,7 +98,7 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     let parts: Vec<String> = parts.map(|(ns, what)| format!("{} {what}", percent(ns))).collect();
     let share = watched.processor.filter(|all| costs.processor() * 100.0 >= *all && *all >= costs.processor());
     let share = share.map_or(String::new(), |all| {
-        let share = format::percent(costs.processor() as u64, all as u64);
+        let share = tariff.estimates(metrics).processor().share_of(all);
         let without = if costs.processor() < costs.total() * 0.99 { "Without waiting, it" } else { "It" };
         format!(" {without} takes {share} of the program's CPU time.")
     });
@@ -128,12 +128,15 @@ fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
             format::bytes(metrics.mapped_bytes)
         ),
     };
-    let touched = tariff.sees().faults.then(|| format!("; {} of it touched", format::bytes(metrics.touched_bytes)));
+    let touched = tariff
+        .sees()
+        .faults
+        .then(|| format!("; {} of it touched", Numbers { of: metrics, tariff }.with_error(Metric::Touched)));
     format!("The first: {memory}{}.", touched.unwrap_or_default())
 }
 
 /// How many blocks, how large, how often, and how long they live.
-fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
+fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> String {
     let blocks = Metric::Allocations.value(metrics);
     let size = match element_counts::block_size(metrics) {
         Some(size) => format::bytes(size),
@@ -156,10 +159,10 @@ fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
         (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
     };
-    let faults = Metric::Faults.value(metrics);
-    let faults = (faults >= blocks).then(|| match blocks {
-        1 => format::counted(faults, "page fault"),
-        _ => format::rate(faults as f64 / blocks as f64) + " page faults each",
+    let faults = tariff.estimate(Metric::Faults, metrics);
+    let faults = (metrics.faults() >= blocks).then(|| match blocks {
+        1 => faults.things("page fault"),
+        _ => faults.scaled(1.0 / blocks as f64).with_error(Unit::Count) + " page faults each",
     });
     for part in life.into_iter().chain(faults) {
         text += &format!("; {part}");
@@ -235,7 +238,7 @@ mod tests {
         assert_eq!(
             words(&frames, 10.0),
             "The first: 300 blocks of 1.3 MiB, 30 a second; each lives 33.0 ms; 339 page faults each.\n\
-             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 31.8 % of the \
+             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 32 % of the \
              program's CPU time.\n"
         );
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
