@@ -345,9 +345,7 @@ fn recordings_can_be_read_from_pipes_and_standard_input() {
     };
     let file = of("\"$0\" report t.memtoll");
     for script in [
-        "\"$0\" report - <t.memtoll",
-        "cat t.memtoll | \"$0\" report -",
-        "cat t.memtoll | \"$0\" report /dev/stdin",
+        "\"$0\" report - <t.memtoll", "cat t.memtoll | \"$0\" report -", "cat t.memtoll | \"$0\" report /dev/stdin",
         "\"$0\" report <(cat t.memtoll)",
     ] {
         assert_eq!(of(script), file, "{script}");
