@@ -18,6 +18,7 @@ mod layout;
 mod machine;
 mod manual;
 mod measuring_options;
+mod named_values;
 mod output;
 mod progress;
 mod record;
