@@ -406,5 +406,5 @@ fn names_and_arguments_do_no_harm_on_a_terminal() {
         let obeyed = text.match_indices(|c: char| c.is_control() && c != '\n').find(|(at, _)| !is_style(&text[*at..]));
         assert_eq!(obeyed, None, "{text:?}");
     }
-    assert!(report.contains("one\\ntwo \\u{1b}]0;owned\\u{7}"), "{report}");
+    assert!(report.contains("$'one\\ntwo' $'\\x1b]0;owned\\x07'"), "{report}");
 }
