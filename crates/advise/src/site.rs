@@ -99,12 +99,7 @@ fn first_argument(arguments: &str) -> Option<&str> {
 /// Types whose growth is a larger block, a move, and a release.
 fn grows(type_name: &str) -> bool {
     [
-        "std::vector<",
-        "std::string",
-        "std::basic_string<",
-        "std::unordered_",
-        "boost::container::",
-        "HashMap<",
+        "std::vector<", "std::string", "std::basic_string<", "std::unordered_", "boost::container::", "HashMap<",
         "HashSet<",
     ]
     .iter()

@@ -2,7 +2,7 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
@@ -63,13 +63,8 @@ pub struct Arguments {
     #[command(flatten)]
     names: NameArguments,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    printing: Printing<Format>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -86,7 +81,7 @@ fn rules() -> PossibleValuesParser {
 }
 
 pub fn run(arguments: &Arguments) -> Code {
-    let screen = Screen::stdout(arguments.color);
+    let screen = arguments.printing.screen();
     if let Some(rule) = arguments.explain.as_ref().and_then(|id| RULES.iter().find(|rule| rule.id == id)) {
         return screen.print(rule.page);
     }
@@ -123,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Code {
             return nothing_at(&recording, &sums, place, &screen);
         }
     }
-    let shown = match arguments.format {
+    let shown = match arguments.printing.format {
         Format::Text => {
             let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
             Ok(text(&advice, &root, &shell::file(file), screen.width, patched))

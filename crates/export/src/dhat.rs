@@ -117,7 +117,7 @@ impl Export for Dhat {
             tu: "ns",
             mtu: "ms",
             tuth: SHORT_NS,
-            cmd: shell::line(&answer.about.command),
+            cmd: shell::line(answer.about.command),
             pid: samples.recording.images.first().map_or(0, |image| image.about.pid),
             tg: tariff.ns(peak_time as f64) as u64,
             te: end,

@@ -326,7 +326,7 @@ impl Writer<'_, '_> {
             "startTime": started.saturating_sub(from) as f64 / 1e6,
             "processType": 0,
             "product": about.command.first().map_or("", |program| last_part(program)),
-            "arguments": shell::line(&about.command),
+            "arguments": shell::line(about.command),
             "importedFrom": concat!("memtoll ", env!("CARGO_PKG_VERSION")),
             "stackwalk": 1,
             "version": 36,

@@ -83,7 +83,8 @@ impl About {
     /// Where its numbers come from, and how those of several rows make one: sentences.
     pub fn origin(&self) -> String {
         let seen = match self.seen {
-            Seen::Calls => "The recorder sees each call, so it is exact.",
+            Seen::Calls if matches!(self.price, Price::None) => "The recorder sees each call, so it is exact.",
+            Seen::Calls => "The recorder sees each call.",
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
             }

@@ -247,18 +247,8 @@ impl RecorderStats {
             ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
         }
         add!(
-            events,
-            dropped,
-            waits,
-            wait_time,
-            own_time,
-            filled_faults,
-            overlap_pairs,
-            overlap_time,
-            walks,
-            walked_frames,
-            rules,
-            nodes
+            events, dropped, waits, wait_time, own_time, filled_faults, overlap_pairs, overlap_time, walks,
+            walked_frames, rules, nodes
         );
         add!(late, lost_forks, unwind_checked, unwind_disagreed);
         self.calls.add(&other.calls);

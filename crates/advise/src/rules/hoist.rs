@@ -18,17 +18,8 @@ const FEWEST_A_TURN: u64 = 16;
 const FEWEST_PATHS: usize = 5;
 /// The same of what is known to be dear, whatever it allocates.
 const DEAR: &[&str] = &[
-    "regex::regex",
-    "regex::builders",
-    "std::__cxx11::basic_regex",
-    "std::__cxx11::regex",
-    "boost::basic_regex",
-    "std::locale::locale",
-    "pcre2_compile",
-    "regcomp",
-    "XML_ParserCreate",
-    "curl_easy_init",
-    "iconv_open",
+    "regex::regex", "regex::builders", "std::__cxx11::basic_regex", "std::__cxx11::regex", "boost::basic_regex",
+    "std::locale::locale", "pcre2_compile", "regcomp", "XML_ParserCreate", "curl_easy_init", "iconv_open",
     "globset::GlobSetBuilder",
 ];
 

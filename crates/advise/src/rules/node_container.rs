@@ -118,13 +118,8 @@ const TABLE: Order = Order {
 };
 const CHAIN: Order = Order {
     functions: &[
-        "std::deque",
-        "std::_Deque",
-        "std::__cxx11::list",
-        "std::__cxx11::_List",
-        "std::__detail::_List",
-        "boost::container::deque",
-        "alloc::collections::linked_list",
+        "std::deque", "std::_Deque", "std::__cxx11::list", "std::__cxx11::_List", "std::__detail::_List",
+        "boost::container::deque", "alloc::collections::linked_list",
     ],
     lookups: &["operator", "::begin", "::end", "::size"],
     goes: [0.0, 0.4, 0.8],

@@ -167,8 +167,7 @@ mod tests {
         let shared = Made {
             type_name: "Msg",
             through: vec![
-                "operator new(unsigned long)",
-                "std::__shared_count<>::__shared_count<Msg>()",
+                "operator new(unsigned long)", "std::__shared_count<>::__shared_count<Msg>()",
                 "std::make_shared<Msg>()",
             ],
             ..keys(10_000)

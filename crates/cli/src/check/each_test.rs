@@ -2,7 +2,6 @@
 
 use super::{Arguments, Format, code_of};
 use crate::exit::{self, Code, Failure};
-use crate::output::Screen;
 use crate::wait_messages::Waiting;
 use memtoll_check::budget::Budget;
 use memtoll_check::framework::{Test, list};
@@ -17,8 +16,8 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(suite) => suite,
         Err(failure) => return failure.say(),
     };
-    let screen = Screen::stdout(arguments.color);
-    let shown = match arguments.format {
+    let screen = arguments.printing.screen();
+    let shown = match arguments.printing.format {
         Format::Json => suite.json().map_err(|error| error.to_string()),
         Format::Junit => suite.junit().map_err(|error| error.to_string()),
         Format::Text => Ok(suite.text(arguments.top, arguments.verbose, screen.width)),
@@ -38,7 +37,7 @@ fn cannot(why: String) -> Failure {
 }
 
 fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
-    if matches!(arguments.format, Format::Sarif | Format::Github) {
+    if matches!(arguments.printing.format, Format::Sarif | Format::Github) {
         return Err(Code::Usage.because("--each-test has the formats text, json and junit"));
     }
     // Without a budget, the worst tests are listed.
