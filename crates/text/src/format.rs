@@ -10,6 +10,7 @@ mod estimate;
 mod properties;
 mod unit;
 
+use crate::amounts::Bytes;
 use crate::wrap;
 
 pub use date::date;
@@ -62,8 +63,8 @@ pub fn signed_count(value: i64) -> String {
 }
 
 /// Bytes with a binary unit: `1536` as `1.5 KiB`.
-pub fn bytes(value: u64) -> String {
-    Unit::Bytes.show(value as f64)
+pub fn bytes(value: impl Into<Bytes>) -> String {
+    Unit::Bytes.show(value.into().0 as f64)
 }
 
 /// A difference of bytes, with its sign.
