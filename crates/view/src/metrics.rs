@@ -101,6 +101,7 @@ pub fn describe(tariff: &Tariff) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_text::amounts::Nanoseconds;
 
     #[test]
     fn means_are_sums_and_lists_are_of_what_is_shown() {
@@ -110,7 +111,7 @@ mod tests {
             [Place::Lines, Place::Tree, Place::Overview].map(number_in).iter().sum::<usize>(),
             "all are in the viewer"
         );
-        let of = Priced { lifetime_ns: 30, ..Priced::default() };
+        let of = Priced { lifetime_ns: Nanoseconds(30), ..Priced::default() };
         assert_eq!(values(&of)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30);
     }
 }
