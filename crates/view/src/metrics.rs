@@ -79,8 +79,7 @@ pub fn write(pack: &mut Pack, family: &str, rows: &[Values]) {
 
 /// The same of some metrics, by their numbers. Variances are left out where all are exact.
 pub fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
-    let columns =
-        (0..COUNT).map(|index| (index, index)).chain(INEXACT.into_iter().zip(COUNT..).map(|(metric, at)| (metric, at)));
+    let columns = (0..COUNT).map(|index| (index, index)).chain(INEXACT.into_iter().zip(COUNT..));
     for (metric, at) in columns.filter(|(metric, _)| chosen(*metric)) {
         let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
         let name = SHOWN[metric].about().name;
