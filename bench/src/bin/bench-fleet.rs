@@ -219,7 +219,7 @@ fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
         (name.to_owned(), Box::new(move |store| Ok(compare(store, &question, &before, &after)?.rows.len())))
     };
     let over_versions = question(&all, By::All, Some(Per::Cpu));
-    let budget = Budget::parse(BUDGET, &[]).expect("the budget above");
+    let budget = Budget::parse(BUDGET).expect("the budget above");
     let (new, old) = (all.with(&after), all.with(&before));
     vec![
         ask_top("`top`", question(&all, By::Function, None)),

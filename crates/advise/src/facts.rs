@@ -2,9 +2,10 @@
 
 use crate::byte_costs::Work;
 use crate::delayed_coalescing::DelayedWork;
-use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
+use crate::finding::{Called, Confidence, Evidence, Place, Remedy};
 use crate::program_work::OwnWork;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use crate::wall_time::Wall;

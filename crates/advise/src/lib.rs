@@ -18,6 +18,7 @@ mod range;
 mod rules;
 mod saving;
 mod saving_ceiling;
+mod savings;
 mod show;
 mod site;
 mod source;
@@ -26,10 +27,11 @@ mod sources;
 mod testing;
 mod wall_time;
 
-pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
+pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy};
 pub use patch::{Patch, Refusal, patch};
 pub use range::Range;
-pub use rules::{RULES, Rule};
+pub use rules::{RULES, Rule, RuleId};
+pub use savings::{Saves, Saving};
 pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
 pub use sources::read_sources;
@@ -46,8 +48,8 @@ use source::Places;
 
 /// What to look for.
 pub struct Wish<'w> {
-    /// Ids of the rules; none: all of them.
-    pub rules: &'w [String],
+    /// None: all of them.
+    pub rules: &'w [RuleId],
     /// Findings that cost or save less of the CPU time, or of the peak, are left out. From 0 to 1.
     pub threshold: f64,
 }
@@ -75,11 +77,11 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let facts = Facts::of(recording, sums, stacks);
     let processor = facts.processor();
     let peak = sums.total.peak_bytes;
-    let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.iter().any(|id| id == rule.id);
+    let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.contains(&rule.id);
     let drafts =
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let drafts = drafts.map(|(rule, mut draft)| {
-        if rule.id != "contention" && rule.id != "heap-thrash" {
+        if !matches!(rule.id, RuleId::Contention | RuleId::HeapThrash) {
             c_library_callers::tell(&facts, &mut draft);
         }
         (rule, draft)

@@ -20,10 +20,12 @@ mod temporary;
 mod untouched;
 
 use crate::facts::{Draft, Facts};
+use serde::{Serialize, Serializer};
+use std::fmt;
 
 pub struct Rule {
-    /// Short name.
-    pub id: &'static str,
+    /// Which.
+    pub id: RuleId,
     /// What it finds, in a few words.
     pub title: &'static str,
     pub page: &'static str,
@@ -44,10 +46,25 @@ impl Rule {
 }
 
 macro_rules! rules {
-    ($($module:ident $id:literal $title:literal;)*) => {
+    ($($id:ident $module:ident $name:literal $title:literal;)*) => {
+        /// Which rule: its place in [`RULES`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum RuleId {
+            $(#[doc = $title] $id,)*
+        }
+
+        impl RuleId {
+            /// What options, budgets and JSON call it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(RuleId::$id => $name,)*
+                }
+            }
+        }
+
         /// All rules, in the order of docs/advice.md.
         pub const RULES: &[Rule] = &[$(Rule {
-            id: $id,
+            id: RuleId::$id,
             title: $title,
             page: include_str!(concat!("rules/", stringify!($module), ".md")),
             find: $module::find,
@@ -56,22 +73,46 @@ macro_rules! rules {
 }
 
 rules! {
-    growth "growth" "Blocks grow step by step";
-    small_vectors "small-vectors" "Many small vectors, each with a block of its own";
-    node_container "node-container" "A block for each element of a container";
-    arena "arena" "Many blocks that die together";
-    reuse "reuse" "Large blocks that fault each time";
-    temporary "temporary" "Blocks freed before the next allocation";
-    append "append" "Text that is copied to append to it";
-    hoist "hoist" "The same thing made in each turn of a loop";
-    copies "copies" "Copies that are kept";
-    formatting "formatting" "Text formatting that allocates";
-    contention "contention" "Threads that wait in the allocator";
-    free_null "free-null" "Calls of free with a null pointer";
-    untouched "untouched" "Memory that is hardly used, or zeroed twice";
-    heap_thrash "heap-thrash" "A heap that is trimmed and grown again";
-    huge_pages "huge-pages" "Large blocks in small pages";
-    never_freed "never-freed" "Blocks that pile up";
+    Growth growth "growth" "Blocks grow step by step";
+    SmallVectors small_vectors "small-vectors" "Many small vectors, each with a block of its own";
+    NodeContainer node_container "node-container" "A block for each element of a container";
+    Arena arena "arena" "Many blocks that die together";
+    Reuse reuse "reuse" "Large blocks that fault each time";
+    Temporary temporary "temporary" "Blocks freed before the next allocation";
+    Append append "append" "Text that is copied to append to it";
+    Hoist hoist "hoist" "The same thing made in each turn of a loop";
+    Copies copies "copies" "Copies that are kept";
+    Formatting formatting "formatting" "Text formatting that allocates";
+    Contention contention "contention" "Threads that wait in the allocator";
+    FreeNull free_null "free-null" "Calls of free with a null pointer";
+    Untouched untouched "untouched" "Memory that is hardly used, or zeroed twice";
+    HeapThrash heap_thrash "heap-thrash" "A heap that is trimmed and grown again";
+    HugePages huge_pages "huge-pages" "Large blocks in small pages";
+    NeverFreed never_freed "never-freed" "Blocks that pile up";
+}
+
+impl RuleId {
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<RuleId> {
+        RULES.iter().map(|rule| rule.id).find(|id| id.name() == name)
+    }
+
+    /// What the table has of it.
+    pub const fn about(self) -> &'static Rule {
+        &RULES[self as usize]
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str(self.name())
+    }
+}
+
+impl Serialize for RuleId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.name().serialize(to)
+    }
 }
 
 #[cfg(test)]
@@ -81,13 +122,15 @@ mod tests {
 
     #[test]
     fn each_rule_has_a_page() {
-        let ids: BTreeSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let ids: BTreeSet<&str> = RULES.iter().map(|rule| rule.id.name()).collect();
         assert_eq!(ids.len(), RULES.len());
         let index = include_str!("../../../docs/advice.md");
         for rule in RULES {
+            assert_eq!(rule.id.about().page, rule.page, "{}", rule.id);
+            assert_eq!(RuleId::named(rule.id.name()), Some(rule.id));
             assert!(rule.page.starts_with(&format!("# {}: ", rule.id)), "{}: {}", rule.id, rule.page);
             assert!(rule.summary().len() > 40 && rule.summary().ends_with('.'), "{}: {}", rule.id, rule.summary());
-            let link = format!("](../crates/advise/src/rules/{}.md)", rule.id.replace('-', "_"));
+            let link = format!("](../crates/advise/src/rules/{}.md)", rule.id.name().replace('-', "_"));
             assert!(index.contains(&link), "docs/advice.md does not link {}", rule.id);
         }
     }

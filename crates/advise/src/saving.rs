@@ -9,8 +9,8 @@
 
 use crate::byte_costs::Work;
 use crate::facts::Facts;
-use crate::finding::Saves;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and

@@ -4,7 +4,7 @@ use crate::facts::{Draft, Facts};
 use crate::pattern::Pattern;
 use crate::program_work::OwnWork;
 use crate::range::Range;
-use crate::rules::RULES;
+use crate::rules::RuleId;
 use crate::site::Site;
 use memtoll_analysis::container_elements::{Element, Layout};
 use memtoll_analysis::costs::Costs;
@@ -34,14 +34,13 @@ pub struct Made {
 }
 
 /// What a rule says of one site. Its line is one of a C program, unless the type says otherwise.
-pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
+pub fn drafts(rule: RuleId, made: Made) -> Vec<Draft> {
     drafts_of(rule, vec![made], OwnWork::default())
 }
 
 /// What a rule says of sites of one line, in a program that works so.
-pub fn drafts_of(rule: &str, made: Vec<Made>, own: OwnWork) -> Vec<Draft> {
-    let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
-    with_facts(made, own, |facts| (rule.find)(facts))
+pub fn drafts_of(rule: RuleId, made: Vec<Made>, own: OwnWork) -> Vec<Draft> {
+    with_facts(made, own, |facts| (rule.about().find)(facts))
 }
 
 /// What a question about one site answers.

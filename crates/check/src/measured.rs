@@ -67,11 +67,6 @@ pub fn fits_function(pattern: &str, function: &str) -> bool {
     fits(pattern, function) || fits(pattern, qualified_name(function))
 }
 
-/// The ids of all rules.
-pub fn rules() -> Vec<&'static str> {
-    memtoll_advise::RULES.iter().map(|rule| rule.id).collect()
-}
-
 impl Measured {
     /// Adds a recording up.
     pub fn new(recording: Recording, name: String) -> Measured {

@@ -4,8 +4,8 @@ use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
 use crate::output::{Printing, Screen};
 use clap::ValueHint;
-use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use memtoll_advise::{Advice, Finding, RULES, Root, RuleId, Wish, json, markdown, patch, read_sources, sarif, text};
 use memtoll_analysis::inclusive_lines::{self, InclusiveLine};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows};
@@ -33,7 +33,7 @@ pub struct Arguments {
 
     /// Look only for this (repeatable)
     #[arg(long, value_name = "RULE", value_parser = rules())]
-    rule: Vec<String>,
+    rule: Vec<RuleId>,
 
     /// Hide findings that save less than this percentage of CPU time (or, for memory, ten times this percentage of the peak)
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
@@ -49,7 +49,7 @@ pub struct Arguments {
 
     /// Explain a rule: what it looks for, what helps, when it is wrong
     #[arg(long, value_name = "RULE", value_parser = rules(), exclusive = true)]
-    explain: Option<String>,
+    explain: Option<RuleId>,
 
     /// Fold matching functions away like library frames, such as the program's own wrappers of malloc [default: those that
     /// memtoll finds]
@@ -76,14 +76,15 @@ enum Format {
     Sarif,
 }
 
-fn rules() -> PossibleValuesParser {
-    PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
+fn rules() -> impl TypedValueParser<Value = RuleId> {
+    let names = PossibleValuesParser::new(RULES.iter().map(|rule| rule.id.name()));
+    names.try_map(|name| RuleId::named(&name).ok_or("no rule"))
 }
 
 pub fn run(arguments: &Arguments) -> Code {
     let screen = arguments.printing.screen();
-    if let Some(rule) = arguments.explain.as_ref().and_then(|id| RULES.iter().find(|rule| rule.id == id)) {
-        return screen.print(rule.page);
+    if let Some(rule) = arguments.explain {
+        return screen.print(rule.about().page);
     }
     let Some(file) = &arguments.file else { return Code::Usage };
     let recording = match arguments.names.open(file) {

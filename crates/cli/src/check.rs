@@ -7,7 +7,7 @@ use crate::exit::{self, Code};
 use crate::output::{Printing, Screen};
 use clap::ValueHint;
 use memtoll_check::budget::Budget;
-use memtoll_check::measured::{Measured, rules};
+use memtoll_check::measured::Measured;
 use memtoll_check::verdict::{Judged, Verdict, judge, overall};
 use memtoll_check::{annotations, json, junit, sarif, text};
 use std::ffi::OsString;
@@ -110,7 +110,7 @@ pub fn code_of(verdict: Verdict) -> Code {
 
 fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
     let name = arguments.budget_file();
-    let (_, budget) = Budget::read(name, &rules()).map_err(|error| error.to_string())?.split();
+    let (_, budget) = Budget::read(name).map_err(|error| error.to_string())?.split();
     if budget.entries.is_empty() {
         return Err(format!("{}: all limits are of tests: use --each-test", name.display()));
     }

@@ -181,16 +181,17 @@ fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Im
 
 fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
     let images = recording.images.iter();
-    let (what, name, list) = match who {
-        NoMatch::Process(name) => ("process", name, "processes"),
-        NoMatch::Thread(name) => ("thread", name, "threads"),
-    };
-    let there_are = match what {
-        "process" => images.map(|image| format!("{} {}", program(image), image.about.pid)).collect(),
-        _ => images
-            .flat_map(|image| image.threads.iter().map(move |thread| (image, thread)))
-            .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid))
-            .collect(),
+    let (what, name, list, there_are) = match who {
+        NoMatch::Process(name) => {
+            let processes = images.map(|image| format!("{} {}", program(image), image.about.pid));
+            ("process", name, "processes", processes.collect())
+        }
+        NoMatch::Thread(name) => {
+            let threads = images.flat_map(|image| image.threads.iter().map(move |thread| (image, thread)));
+            let threads = threads
+                .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid));
+            ("thread", name, "threads", threads.collect())
+        }
     };
     Impossible::NoMatch { what, name, there_are, list }
 }

@@ -1,9 +1,10 @@
 //! See contention.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::formatters::formatter;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;
 use memtoll_text::format;
@@ -171,6 +172,7 @@ fn arenas(setting: &MallocSetting) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -181,9 +183,9 @@ mod tests {
 
     #[test]
     fn waiting_is_said_where_it_matters() {
-        let found = drafts("contention", waits(10e9));
+        let found = drafts(RuleId::Contention, waits(10e9));
         assert!(found[0].saves.wall_ns.high >= 10e9 && found[0].saves.wall_ns.low == 0.0, "{:?}", found[0].saves);
-        assert!(drafts("contention", waits(1.0)).is_empty());
+        assert!(drafts(RuleId::Contention, waits(1.0)).is_empty());
     }
 
     #[test]
@@ -202,6 +204,6 @@ mod tests {
     fn null_pointers_have_a_rule_of_their_own() {
         let mut nulls = waits(10e9);
         nulls.counts = Metrics { null_frees: 10_000, events: 10_000, ..Metrics::default() };
-        assert!(drafts("contention", nulls).is_empty());
+        assert!(drafts(RuleId::Contention, nulls).is_empty());
     }
 }

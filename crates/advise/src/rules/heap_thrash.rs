@@ -1,9 +1,10 @@
 //! See heap_thrash.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use memtoll_analysis::detectors::{HeapThrash, heap_thrash};
 use memtoll_text::format;
 
@@ -84,6 +85,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     /// What it finds is in `tests/e2e/tests/advice.rs`: a heap that shrinks is not made by hand.
@@ -91,6 +93,6 @@ mod tests {
     fn a_heap_that_only_grows_is_well() {
         let (counts, pattern) = blocks(10_000, 4000);
         let counts = memtoll_trace::metrics::Metrics { grown_bytes: 40 << 20, ..counts };
-        assert!(drafts("heap-thrash", Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
+        assert!(drafts(RuleId::HeapThrash, Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
     }
 }

@@ -1,9 +1,10 @@
 //! See huge_pages.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Saves};
+use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_text::format;
 
@@ -79,6 +80,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn large(size: u64, faults_ns: f64) -> Made {
@@ -88,10 +90,10 @@ mod tests {
 
     #[test]
     fn large_dense_blocks_get_huge_pages_if_these_pay() {
-        let found = drafts("huge-pages", large(512 << 20, 300e6));
+        let found = drafts(RuleId::HugePages, large(512 << 20, 300e6));
         assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 350e6, "{:?}", found[0].saves.cpu_ns);
         assert!(found[0].saves.resident_peak_bytes.low < 0.0);
-        assert!(drafts("huge-pages", large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
-        assert!(drafts("huge-pages", large(8 << 20, 300e6)).is_empty(), "small");
+        assert!(drafts(RuleId::HugePages, large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
+        assert!(drafts(RuleId::HugePages, large(8 << 20, 300e6)).is_empty(), "small");
     }
 }

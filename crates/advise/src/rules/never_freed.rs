@@ -1,9 +1,10 @@
 //! See never_freed.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Saves};
+use crate::finding::Confidence;
 use crate::pattern::PARTS;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::keeps_much;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
@@ -69,6 +70,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn leak(kept: u64, by_part: [u64; PARTS]) -> Made {
@@ -81,19 +83,19 @@ mod tests {
 
     #[test]
     fn survivors_that_come_all_along_are_a_leak() {
-        let found = drafts("never-freed", leak(800, [100; PARTS]));
+        let found = drafts(RuleId::NeverFreed, leak(800, [100; PARTS]));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.resident_peak_bytes.high > 0.0);
     }
 
     #[test]
     fn state_that_is_kept_is_none() {
-        assert!(drafts("never-freed", leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
-        assert!(drafts("never-freed", leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
+        assert!(drafts(RuleId::NeverFreed, leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
+        assert!(drafts(RuleId::NeverFreed, leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
         let mut of_short_processes = leak(800, [100; PARTS]);
         of_short_processes.pattern.keeper_life = 150;
         assert!(
-            drafts("never-freed", of_short_processes).is_empty(),
+            drafts(RuleId::NeverFreed, of_short_processes).is_empty(),
             "other processes free theirs later than these end"
         );
     }

@@ -236,6 +236,7 @@ fn arguments(type_name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn nodes(type_name: &'static str, in_bulk: u64) -> Made {
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn containers_that_are_dropped_as_a_whole_are_named() {
-        let found = drafts("node-container", nodes("std::map<int, std::string>", 5000));
+        let found = drafts(RuleId::NodeContainer, nodes("std::map<int, std::string>", 5000));
         assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
         // How many of the 5,000 are in one map is unknown.
         assert!(found[0].snippet.contains("reserve(n)"), "{}", found[0].snippet);
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn queues_and_others_are_left_alone() {
-        assert!(drafts("node-container", nodes("std::deque<int>", 100)).is_empty(), "its blocks come and go");
-        assert!(drafts("node-container", nodes("std::vector<int>", 5000)).is_empty(), "no nodes");
+        assert!(drafts(RuleId::NodeContainer, nodes("std::deque<int>", 100)).is_empty(), "its blocks come and go");
+        assert!(drafts(RuleId::NodeContainer, nodes("std::vector<int>", 5000)).is_empty(), "no nodes");
     }
 }

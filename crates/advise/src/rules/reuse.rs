@@ -142,6 +142,7 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> Strin
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn buffers_that_fault_each_time_are_kept() {
-        let found = drafts("reuse", frames(3));
+        let found = drafts(RuleId::Reuse, frames(3));
         assert!(found[0].snippet.contains("kept[3]"), "{}", found[0].snippet);
         let saves = found[0].saves;
         assert_eq!(saves.allocations.likely, 297.0);
@@ -172,22 +173,22 @@ mod tests {
     fn buffers_of_different_sizes_get_no_number() {
         let mut made = frames(3);
         made.counts.largest_bytes = 100 << 20;
-        let found = drafts("reuse", made);
+        let found = drafts(RuleId::Reuse, made);
         assert!(found[0].snippet.contains("malloc(size)") && found[0].proposes == 0, "{}", found[0].snippet);
-        assert!(drafts("reuse", frames(3))[0].snippet.contains("malloc(1382400)"));
+        assert!(drafts(RuleId::Reuse, frames(3))[0].snippet.contains("malloc(1382400)"));
     }
 
     #[test]
     fn buffers_that_are_all_needed_or_whose_pages_stay_are_not() {
-        assert!(drafts("reuse", frames(300)).is_empty());
+        assert!(drafts(RuleId::Reuse, frames(300)).is_empty());
         let mut warm = frames(3);
         warm.counts.small_faults = 400;
-        assert!(drafts("reuse", warm).is_empty());
+        assert!(drafts(RuleId::Reuse, warm).is_empty());
         // But calloc fills them with zeroes each time.
         let mut zeroed = frames(3);
         zeroed.counts.small_faults = 400;
         zeroed.counts.operations = Op::CALLOC.bit();
-        let found = drafts("reuse", zeroed);
+        let found = drafts(RuleId::Reuse, zeroed);
         assert!(found[0].evidence.text[1].starts_with("calloc fills 396 MiB"), "{:?}", found[0].evidence.text);
     }
 }

@@ -145,6 +145,7 @@ fn snippet(language: Language, site: &Site, largest: u64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn strings_that_are_only_looked_at_become_views() {
-        let found = drafts("temporary", keys(10_000));
+        let found = drafts(RuleId::Temporary, keys(10_000));
         assert!(found[0].snippet.contains("std::string_view"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 2e5 && found[0].saves.cpu_ns.high < 7e5, "{:?}", found[0].saves.cpu_ns);
     }
@@ -172,15 +173,15 @@ mod tests {
             ],
             ..keys(10_000)
         };
-        let found = drafts("temporary", shared);
+        let found = drafts(RuleId::Temporary, shared);
         assert!(found[0].change.contains("by reference") && found[0].snippet.contains("const Msg&"), "{:?}", found[0]);
-        assert!(!drafts("temporary", keys(10_000))[0].change.contains("by reference"));
+        assert!(!drafts(RuleId::Temporary, keys(10_000))[0].change.contains("by reference"));
     }
 
     #[test]
     fn blocks_that_live_and_formatted_text_are_no_temporaries() {
-        assert!(drafts("temporary", keys(100)).is_empty());
+        assert!(drafts(RuleId::Temporary, keys(100)).is_empty());
         let formatted = Made { through: vec!["__vasprintf_internal"], ..keys(10_000) };
-        assert!(drafts("temporary", formatted).is_empty());
+        assert!(drafts(RuleId::Temporary, formatted).is_empty());
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
@@ -111,6 +112,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -123,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_block_that_is_hardly_used_is_memory() {
-        let found = drafts("untouched", large(100, 0));
+        let found = drafts(RuleId::Untouched, large(100, 0));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.cpu_ns.is_nothing() && found[0].saves.peak_bytes.likely > 250e6, "{:?}", found[0].saves);
     }
 
     #[test]
     fn memory_that_is_zeroed_twice_is_time() {
-        let found = drafts("untouched", large(65_536, 65_536));
+        let found = drafts(RuleId::Untouched, large(65_536, 65_536));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.cpu_ns.low > 0.0, "{:?}", found[0].saves);
-        assert!(drafts("untouched", large(65_536, 1000)).is_empty(), "others touch it first");
+        assert!(drafts(RuleId::Untouched, large(65_536, 1000)).is_empty(), "others touch it first");
     }
 }

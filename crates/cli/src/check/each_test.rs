@@ -5,7 +5,7 @@ use crate::exit::{self, Code, Failure};
 use crate::wait_messages::Waiting;
 use memtoll_check::budget::Budget;
 use memtoll_check::framework::{Test, list};
-use memtoll_check::measured::{Measured, fits, rules};
+use memtoll_check::measured::{Measured, fits};
 use memtoll_check::suite::{Suite, Tested};
 use memtoll_verify::run::last_lines;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
     // Without a budget, the worst tests are listed.
     let file = arguments.budget_file();
     let budget = match arguments.budget.is_some() || file.exists() {
-        true => Budget::read(file, &rules()).map_err(|error| Code::Usage.because(error))?.split().0,
+        true => Budget::read(file).map_err(|error| Code::Usage.because(error))?.split().0,
         false => Budget::default(),
     };
     let tests = list(&arguments.command).map_err(|why| cannot(why.to_string()))?;
