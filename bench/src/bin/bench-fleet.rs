@@ -14,6 +14,7 @@ use memtoll_bench::{Common, or_exit};
 use memtoll_check::budget::Budget;
 use memtoll_fleet::check::check;
 use memtoll_fleet::columns::{self, METRICS};
+use memtoll_fleet::dialect::CLICKHOUSE;
 use memtoll_fleet::grouping::{By, Per};
 use memtoll_fleet::identity::Identity;
 use memtoll_fleet::layout::Column;
@@ -249,7 +250,7 @@ fn count(store: &mut dyn Store, table: &str) -> Result<u64, Failed> {
 /// within 10 % of its own.
 fn copy(store: &mut dyn Store, name: &str, share: f64) -> Result<(), Failed> {
     let values = METRICS.map(columns::name);
-    for table in tables(true).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
+    for table in tables(&CLICKHOUSE).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
         let run = if table.name == "runs" { "upload" } else { "run" };
         let value = |column: &Column| match column.name.as_str() {
             key @ ("upload" | "run" | "run_id") => format!("MD5(concat({key}, '{name}'))"),

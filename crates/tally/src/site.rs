@@ -103,8 +103,7 @@ impl Site {
         calls.saturating_sub(untimed)
     }
 
-    pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
-        let events = self.events(rare);
+    pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge) -> Metrics {
         Metrics {
             new_blocks: self.new_blocks,
             reallocations: self.reallocations,
@@ -124,8 +123,7 @@ impl Site {
             },
             largest_bytes: self.largest,
             operations: self.operations,
-            events,
-            cut_off: if is_cut_off { events } else { 0 },
+            events: self.events(rare),
             timed_calls: self.timed_calls(rare, charge),
             ..costs
         }

@@ -533,7 +533,10 @@ impl<S: Select> Tally<S> {
         self.origins.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (origin, site))| {
             site.keep_peak(peak);
             let (rare, costs) = (counted_from_1(rare, origin.rare), counted_from_1(costs, origin.costs));
-            let mut metrics = site.metrics(&rare, costs, charge, is_cut_off(origin.node));
+            let mut metrics = site.metrics(&rare, costs, charge);
+            if is_cut_off(origin.node) {
+                metrics.cut_off = metrics.events;
+            }
             let (at_peak, now) = lending.of(SiteIndex::at(index), peak);
             metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
             metrics.live_bytes = metrics.live_bytes.saturating_sub(now);

@@ -193,7 +193,7 @@ impl Tally<Everything> {
             *activity = now;
             let costs = counted_from_1(&self.costs, origin.costs);
             let release_balance = site.release_balance;
-            let metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge, false) };
+            let metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge) };
             let (values, mut sums) = (metrics.values(), Counts::default());
             for ((sum, before), index) in sums.iter_mut().zip(&mut *counts).zip(OF_CHAPTER) {
                 let (now, adds) = (values[index], COUNTS[index].adds);
