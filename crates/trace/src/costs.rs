@@ -5,7 +5,7 @@
 //! the order of [`Cost`]; times as differences (zigzag).
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::{NodeId, ThreadNo};
 
 /// Costs of one block at the most.
@@ -261,7 +261,7 @@ pub fn encode(costs: &[Cost]) -> Vec<u8> {
 /// The costs of a payload.
 pub fn decode(payload: &[u8]) -> Result<Vec<Cost>, Damage> {
     let plain = crate::decompress(payload, MAX_COSTS * MAX_FIELD * FIELDS)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = bytes.varint()? as usize;
     if count > MAX_COSTS || count * FIELDS > bytes.remaining() {
         return Err(Damage::Value("more costs than the block can hold"));

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::costs::Cost;
 use crate::events::EventsHeader;
 use crate::frame::{BlockKind, HEADER_BYTES, Header};
@@ -91,7 +91,7 @@ pub fn encode(entries: &[Entry]) -> Vec<u8> {
 pub fn decode(payload: &[u8]) -> Result<Vec<Entry>, Damage> {
     let packed = payload.len().checked_sub(TRAILER_BYTES).ok_or(Damage::Short)?;
     let plain = crate::decompress(&payload[..packed], MAX_ENTRIES * MAX_ENTRY)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = bytes.varint()? as usize;
     if count > MAX_ENTRIES || count > bytes.remaining() {
         return Err(Damage::Value("more blocks than the index can hold"));

@@ -9,7 +9,7 @@
 //! program is recorded: only the others are counted.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::chapter::Chapter;
 use crate::ids::{NodeId, ThreadNo};
 use crate::metrics::{COUNTS, Columns, Metrics, OF_PART, Rows};
@@ -118,7 +118,7 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
 /// Unpacks the parts of a chapter.
 pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let bytes = &mut bytes;
     let (sites, others) = (bytes.varint()? as usize, bytes.varint()? as usize);
     // A usual part takes three bytes at least.
