@@ -10,6 +10,7 @@ mod estimate;
 mod properties;
 mod unit;
 
+use crate::amounts::Bytes;
 use crate::wrap;
 
 pub use date::date;
@@ -57,8 +58,8 @@ pub fn rate(value: f64) -> String {
 }
 
 /// Bytes with a binary unit: `1536` as `1.5 KiB`.
-pub fn bytes(value: u64) -> String {
-    Unit::Bytes.show(value as f64)
+pub fn bytes(value: impl Into<Bytes>) -> String {
+    Unit::Bytes.show(value.into().0 as f64)
 }
 
 /// Seconds with a fitting unit: `0.0012` as `1.2 ms`, `7500` as `2.1 h`.

@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows of recordings, and nothing here is waited for.
 
+pub mod amounts;
 pub mod format;
 mod quantity;
 pub mod shell;
