@@ -27,6 +27,7 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::visible_kernel_events::{Sees, sees};
 use memtoll_model::Recording;
+use memtoll_trace::ids::Units;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
@@ -386,10 +387,10 @@ impl Tariff {
     /// The time in calls beyond what they take when they are fast, without what was paid inside, ns. Less than nothing where
     /// that comes out at more than they took.
     fn beyond(&self, calls: &CallTimes) -> f64 {
-        let without_the_processor = self.ns(calls.preempted_time as f64) + self.ns(calls.waiting_time as f64);
+        let without_the_processor = self.ns(calls.preempted_time.0 as f64) + self.ns(calls.waiting_time.0 as f64);
         let stamps = self.ns(calls.timed_calls as f64 * self.clock.stamp);
-        let busy = self.ns(calls.allocator_time as f64) - stamps - without_the_processor;
-        let mapping = self.ns(calls.mapping_inside as f64);
+        let busy = self.ns(calls.allocator_time.0 as f64) - stamps - without_the_processor;
+        let mapping = self.ns(calls.mapping_inside.0 as f64);
         busy - calls.timed_calls as f64 * self.fastest() - mapping - self.faults_inside(calls)
     }
 
@@ -403,7 +404,7 @@ impl Tariff {
     /// What was paid inside of calls for faults, mappings and waiting in the recorded run, and is no work of the allocator, ns.
     pub fn paid_inside(&self, of: &Metrics) -> Estimate {
         let calls = CallTimes::from(of);
-        let exact = self.ns((calls.mapping_inside + calls.waiting_time + calls.preempted_time) as f64);
+        let exact = self.ns((calls.mapping_inside + calls.waiting_time + calls.preempted_time).0 as f64);
         let faults = Estimate::within(self.faults_inside(&calls), FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP);
         Estimate::exact(exact).plus(faults)
     }
@@ -465,7 +466,7 @@ impl Tariff {
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
-        let ns = |units: u64| self.ns(units as f64).round() as u64;
+        let ns = |units: Units| self.ns(units.0 as f64).round() as u64;
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
         // Numbers of a damaged file may be beyond all sums.
         let touched_bytes = zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE));

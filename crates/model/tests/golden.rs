@@ -5,7 +5,7 @@ use memtoll_model::{Recording, store_verified};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::meta::{Exit, MarkKind, Saved, Verified};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
@@ -47,7 +47,7 @@ struct Counts {
     null: u64,
     unknown: u64,
     live: u64,
-    allocator_time: u64,
+    allocator_time: Units,
 }
 
 fn count(events: &[Event]) -> Counts {
@@ -73,7 +73,7 @@ fn count(events: &[Event]) -> Counts {
             _ => {}
         }
         if event.op.effect() != Effect::Other {
-            counts.allocator_time += event.duration.0;
+            counts.allocator_time += event.duration;
         }
     }
     counts
@@ -130,8 +130,8 @@ fn tiny() {
         timed_calls: 1721, // not the four that got or gave nothing
         mappings: 1,
         mapped_bytes: 1 << 20,
-        mapping_time: 1931,
-        mapping_inside: 1125,
+        mapping_time: Units(1931),
+        mapping_inside: Units(1125),
         grown_calls: 1,
         grown_bytes: 135_168,
         ..peak
@@ -233,7 +233,7 @@ fn costs() {
     // Of the mapping, 32 pages count; the others are only reserved.
     let peak = recording.summary(0).unwrap().unwrap().peak_with_mappings;
     assert_eq!((peak.mapped_bytes, peak.reserved_bytes), (32 * 4096, MAPPING - 32 * 4096));
-    let units = |kind| costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum::<u64>();
+    let units = |kind| Units(costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum());
     assert_eq!((total.mapping_time, total.preempted_time), (units(CostKind::Mapping), units(CostKind::Preempted)));
     let image = &recording.images[0];
     let kernel = &image.end.as_ref().unwrap().kernel;

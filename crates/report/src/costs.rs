@@ -210,6 +210,7 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Units;
     use memtoll_trace::meta::{Clock, Price, Prices};
     use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
@@ -230,9 +231,9 @@ mod tests {
             new_blocks: 300,
             bytes: 300 * 1_382_400,
             largest_bytes: 1_382_400,
-            lifetime: 300 * 33_000_000,
+            lifetime: Units(300 * 33_000_000),
             small_faults: 300 * 339,
-            mapping_time: 25_425_000,
+            mapping_time: Units(25_425_000),
             ..Metrics::default()
         };
         assert_eq!(
@@ -244,7 +245,7 @@ mod tests {
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
         let twice = Metrics { small_faults: 300 * 500, ..frames };
         assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
-        let one = Metrics { new_blocks: 1, bytes: 1_382_400, lifetime: 33_000_000, small_faults: 339, ..frames };
+        let one = Metrics { new_blocks: 1, bytes: 1_382_400, lifetime: Units(33_000_000), small_faults: 339, ..frames };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }
 
@@ -255,7 +256,7 @@ mod tests {
             live_blocks: 2,
             bytes: 96,
             largest_bytes: 64,
-            allocator_time: 500,
+            allocator_time: Units(500),
             ..Metrics::default()
         };
         assert_eq!(
@@ -263,7 +264,7 @@ mod tests {
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
         let operations = Op::MMAP.bit();
-        let scattered = Metrics { live_blocks: 1, lifetime: 3_000_000, largest_bytes: 80, ..leaked };
+        let scattered = Metrics { live_blocks: 1, lifetime: Units(3_000_000), largest_bytes: 80, ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
             "{}",
@@ -284,13 +285,15 @@ mod tests {
             "{}",
             words(&known, 5.0)
         );
-        let file = Metrics { major_faults: 1024, file_faults: 3, reading_time: 90_000_000, ..Metrics::default() };
+        let file =
+            Metrics { major_faults: 1024, file_faults: 3, reading_time: Units(90_000_000), ..Metrics::default() };
         assert_eq!(
             words(&file, 5.0),
             "The first has 3 page faults of files that the program maps; 1,024 major faults: read from disk.\n\
              Its cost: 1.1 % page faults, 98.9 % waiting for the disk.\n"
         );
-        let nulls = Metrics { null_frees: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
+        let nulls =
+            Metrics { null_frees: 6144, waiting_time: Units(300), allocator_time: Units(400), ..Metrics::default() };
         assert_eq!(
             words(&nulls, 5.0),
             "The first: 6,144 calls of free with a null pointer.\n\

@@ -2,7 +2,7 @@
 
 use super::Charge;
 use crate::usual_call::Usual;
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
@@ -17,11 +17,11 @@ pub(super) struct Site {
     pub peak: u64,
     pub new_blocks: u64,
     pub bytes: u64,
-    pub allocator_time: u64,
+    pub allocator_time: Units,
     pub largest: u64,
     pub operations: u64,
 
-    pub lifetime: u64,
+    pub lifetime: Units,
     pub temporary: u64,
     pub frees: u64,
     pub peak_bytes: u64,
@@ -30,7 +30,7 @@ pub(super) struct Site {
     pub usual: Usual,
     pub reallocations: u64,
     /// See [`Metrics::release_balance`].
-    pub release_balance: u64,
+    pub release_balance: Units,
 }
 
 /// What a site is, and where the rest of what is known of it stands.

@@ -79,7 +79,7 @@ fn is_of_sites(asked: &Part) -> bool {
 
 /// What is charged with calls that `charge` says.
 fn charged(counts: &Metrics, charge: Charge) -> Metrics {
-    let metrics = Metrics { release_balance: 0, ..*counts };
+    let metrics = Metrics { release_balance: Units::ZERO, ..*counts };
     let Metrics { new_blocks, reallocations, frees, null_frees, allocator_time, release_balance, .. } = *counts;
     match charge {
         Charge::Allocation => metrics,

@@ -13,7 +13,7 @@ use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
 use crate::zeroed_memory::List;
 use chapters::Writing;
-use memtoll_trace::costs::{Cost, CostKind, Place};
+use memtoll_trace::costs::{Cost, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
@@ -312,7 +312,7 @@ impl<S: Select> Tally<S> {
         site.live_bytes = site.live_bytes.wrapping_add(size.0);
         site.live_blocks = site.live_blocks.wrapping_add(1);
         site.bytes = site.bytes.wrapping_add(size.0);
-        site.allocator_time += event.duration.0;
+        site.allocator_time += event.duration;
         site.operations |= event.op.bit();
         site.largest = site.largest.max(size.0);
         site.new_blocks += !reallocates as u64;
@@ -349,7 +349,7 @@ impl<S: Select> Tally<S> {
         }
         let index = self.site(event, event.size.0);
         let site = &mut self.sites[index];
-        site.allocator_time += event.duration.0;
+        site.allocator_time += event.duration;
         site.operations |= event.op.bit();
         site.reallocations += reallocates as u64;
         let rare = self.rare(index);
@@ -396,11 +396,11 @@ impl<S: Select> Tally<S> {
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_blocks = site.live_blocks.wrapping_sub(1);
-            site.lifetime += event.time.saturating_sub(Units(block.time)).0;
+            site.lifetime += event.time.saturating_sub(Units(block.time));
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
-                site.allocator_time += event.duration.0;
-                site.release_balance = site.release_balance.wrapping_sub(event.duration.0);
+                site.allocator_time += event.duration;
+                site.release_balance = site.release_balance.wrapping_sub(event.duration);
             }
             self.block_released(event, &block, temporary && !reallocates);
         }
@@ -428,8 +428,8 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         match block {
             // The site that acquired it has been charged.
-            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration.0),
-            None => site.allocator_time += event.duration.0,
+            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration),
+            None => site.allocator_time += event.duration,
         }
         site.operations |= event.op.bit();
         match event.block {
@@ -466,26 +466,7 @@ impl<S: Select> Tally<S> {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
-        let sums = self.costs_of(index);
-        sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
-        let (sum, inside) = match cost.kind {
-            CostKind::Fault => (&mut sums.small_faults, Some(&mut sums.small_faults_inside)),
-            CostKind::HugeFault => (&mut sums.huge_faults, Some(&mut sums.huge_faults_inside)),
-            CostKind::MajorFault => (&mut sums.major_faults, None),
-            CostKind::MappedFileFault => (&mut sums.file_faults, None),
-            CostKind::Reading => (&mut sums.reading_time, None),
-            CostKind::Grown => (&mut sums.grown_bytes, None),
-            CostKind::Mapping => (&mut sums.mapping_time, Some(&mut sums.mapping_inside)),
-            CostKind::Waiting | CostKind::Spinning => (&mut sums.waiting_time, None),
-            CostKind::Preempted | CostKind::Halted => (&mut sums.preempted_time, None),
-            _ => return,
-        };
-        // Numbers of a damaged file may be beyond all sums.
-        *sum = sum.wrapping_add(cost.amount);
-        if let Some(inside) = inside.filter(|_| cost.inside) {
-            *inside = inside.wrapping_add(cost.amount);
-            sums.samples_inside += u64::from(cost.kind == CostKind::Fault);
-        }
+        cost.add_to(self.costs_of(index));
     }
 
     /// What a site paid, beside its sums: few sites do.

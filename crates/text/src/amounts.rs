@@ -1,15 +1,37 @@
 //! Amounts, each of a type of its own, so that two of them cannot be mixed up. They cost nothing. Counts stay plain numbers:
 //! what they count is in their names, and sums and ratios of different ones are usual.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
+/// An amount or a count, for what treats all of them alike.
+pub trait Amount: Copy {
+    /// In its unit.
+    fn number(self) -> u64;
+    /// The same, to be changed.
+    fn number_mut(&mut self) -> &mut u64;
+}
+
+impl Amount for u64 {
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self
+    }
+
+    #[inline(always)]
+    fn number_mut(&mut self) -> &mut u64 {
+        self
+    }
+}
+
 macro_rules! amount {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
         #[repr(transparent)]
+        #[serde(transparent)]
         pub struct $name(pub u64);
 
         impl $name {
@@ -46,6 +68,18 @@ macro_rules! amount {
             #[inline(always)]
             pub const fn times(self, count: u64) -> $name {
                 $name(self.0.saturating_mul(count))
+            }
+        }
+
+        impl Amount for $name {
+            #[inline(always)]
+            fn number(self) -> u64 {
+                self.0
+            }
+
+            #[inline(always)]
+            fn number_mut(&mut self) -> &mut u64 {
+                &mut self.0
             }
         }
 

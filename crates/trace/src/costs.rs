@@ -7,6 +7,7 @@
 use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::{NodeId, ThreadNo};
+use crate::metrics::Metrics;
 
 /// Costs of one block at the most.
 pub const MAX_COSTS: usize = 1 << 16;
@@ -171,6 +172,31 @@ pub struct Cost {
     pub place: Place,
     /// For waiting: the thread that was in the allocator meanwhile, if one is known.
     pub holder: Option<ThreadNo>,
+}
+
+impl Cost {
+    /// Adds it to what the site counts that is charged with it. Numbers of a damaged file may be beyond all sums.
+    pub fn add_to(&self, counts: &mut Metrics) {
+        counts.grown_calls += u64::from(self.kind == CostKind::Grown);
+        let (sum, inside) = match self.kind {
+            CostKind::Fault => (&mut counts.small_faults, Some(&mut counts.small_faults_inside)),
+            CostKind::HugeFault => (&mut counts.huge_faults, Some(&mut counts.huge_faults_inside)),
+            CostKind::MajorFault => (&mut counts.major_faults, None),
+            CostKind::MappedFileFault => (&mut counts.file_faults, None),
+            CostKind::Reading => (&mut counts.reading_time.0, None),
+            CostKind::Grown => (&mut counts.grown_bytes, None),
+            CostKind::Mapping => (&mut counts.mapping_time.0, Some(&mut counts.mapping_inside.0)),
+            CostKind::Waiting | CostKind::Spinning => (&mut counts.waiting_time.0, None),
+            // Not the allocator's doing, but part of the time in its calls.
+            CostKind::Preempted | CostKind::Halted => (&mut counts.preempted_time.0, None),
+            _ => return,
+        };
+        *sum = sum.wrapping_add(self.amount);
+        if let Some(inside) = inside.filter(|_| self.inside) {
+            *inside = inside.wrapping_add(self.amount);
+            counts.samples_inside += u64::from(self.kind == CostKind::Fault);
+        }
+    }
 }
 
 /// Where a cost was paid.

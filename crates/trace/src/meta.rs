@@ -9,7 +9,7 @@ mod prices;
 mod rank;
 mod verified;
 
-use crate::ids::{ImageNo, NodeId, ThreadNo};
+use crate::ids::{ImageNo, NodeId, ThreadNo, Units};
 use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
@@ -263,9 +263,9 @@ pub struct CallTimes {
     /// Calls that were timed.
     pub timed_calls: u64,
     /// Time in them, with the stamps and all that was paid inside, units.
-    pub allocator_time: u64,
+    pub allocator_time: Units,
     /// Work on mappings, units.
-    pub mapping_inside: u64,
+    pub mapping_inside: Units,
     /// Minor faults.
     pub faults_inside: u64,
     /// Those that were looked at one by one.
@@ -273,10 +273,10 @@ pub struct CallTimes {
     /// Minor faults of huge pages.
     pub huge_faults_inside: u64,
     /// Waiting, units.
-    pub waiting_time: u64,
+    pub waiting_time: Units,
     /// Time without the processor that was no waiting: others had it, the thread was stopped, or the kernel fetched a page;
     /// units.
-    pub preempted_time: u64,
+    pub preempted_time: Units,
 }
 
 impl CallTimes {

@@ -55,7 +55,7 @@ fn temporary_means_freed_before_the_threads_next_allocation() {
         Selection::default(),
     );
     assert_eq!(of(&sites, 10).temporary, 1);
-    assert_eq!(of(&sites, 10).lifetime, 2);
+    assert_eq!(of(&sites, 10).lifetime, Units(2));
     assert_eq!(of(&sites, 11).temporary, 0);
     assert_eq!(of(&sites, 12).frees, 2);
     assert_eq!(of(&sites, 12).null_frees, 1);
@@ -96,7 +96,7 @@ fn a_window_knows_what_was_live_before() {
     assert_eq!((of(&sites, 11).new_blocks, of(&sites, 11).live_bytes), (1, 16));
     assert_eq!(of(&sites, 12).frees, 1);
     let lifetimes = [10, 11].map(|node| of(&sites, node).lifetime);
-    assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
+    assert_eq!(lifetimes, [Units(5), Units(0)], "released in the span, whenever it was acquired, or not at all");
     let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
     assert_eq!(large.iter().map(|(_, m)| m.new_blocks).sum::<u64>(), 1);
     assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
@@ -178,7 +178,7 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
     assert_eq!([30, 31, 40].map(|node| of(&sites, node).timed_calls), [0; 3]);
     let site = of(&sites, 31);
     assert_eq!((site.new_blocks, site.reallocations, site.bytes, site.events), (1, 1, 1100, 2));
-    assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, 2));
+    assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, Units(2)));
     // Of large blocks only: the chunk lends nothing to what is left out.
     let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
     assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (400, 600));
@@ -222,14 +222,17 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
     };
     let sites = charged(Charge::Allocation);
     let site = of(&sites, 10);
-    assert_eq!((site.allocator_time, site.timed_calls), (25, 3));
+    assert_eq!((site.allocator_time, site.timed_calls), (Units(25), 3));
     assert_eq!((site.small_faults, site.small_faults_inside, site.major_faults), (7, 3, 1));
-    assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (6, 6, 2));
-    assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (7, 1));
-    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (3, 1));
+    assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (Units(6), Units(6), Units(2)));
+    assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (Units(7), 1));
+    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (Units(3), 1));
     let sites = charged(Charge::Payment);
-    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).small_faults), (20, 0));
-    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).small_faults), (8, 2, 7));
+    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).small_faults), (Units(20), 0));
+    assert_eq!(
+        (of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).small_faults),
+        (Units(8), 2, 7)
+    );
 }
 
 proptest! {

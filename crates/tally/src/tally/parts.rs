@@ -57,9 +57,9 @@ impl Key {
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Counts {
-    allocator_time: u64,
-    release_balance: u64,
-    lifetime: u64,
+    allocator_time: Units,
+    release_balance: Units,
+    lifetime: Units,
     operations: u64,
     events: u32,
     new_blocks: u32,
@@ -280,21 +280,21 @@ impl<S: Select> Tally<S> {
         counts.events += 1;
         match call {
             Call::Acquired { reallocates } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 counts.new_blocks += u32::from(!reallocates);
                 counts.reallocations += u32::from(reallocates);
             }
             Call::Released { is_charged: false } => {
                 counts.frees += 1;
-                counts.release_balance = counts.release_balance.wrapping_add(event.duration.0);
+                counts.release_balance = counts.release_balance.wrapping_add(event.duration);
             }
             Call::Released { is_charged: true } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 counts.frees += u32::from(event.block != Block::Null);
                 self.called_rarely(key, event.block, call);
             }
             Call::Nothing { .. } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 self.called_rarely(key, event.block, call);
             }
             Call::Other { .. } => {}
@@ -321,13 +321,13 @@ impl<S: Select> Tally<S> {
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
-        counts.lifetime += event.time.saturating_sub(Units(block.time)).0;
+        counts.lifetime += event.time.saturating_sub(Units(block.time));
         counts.temporary += u32::from(is_temporary);
         match is_half {
             true => counts.resized += 1,
             false => {
-                counts.allocator_time += event.duration.0;
-                counts.release_balance = counts.release_balance.wrapping_sub(event.duration.0);
+                counts.allocator_time += event.duration;
+                counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
             }
         }
     }

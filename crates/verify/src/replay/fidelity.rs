@@ -33,7 +33,7 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     }
     let faults = tariff.faults_of(&blocks);
     // Mappings inside the allocator's calls.
-    let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
+    let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside.0 as f64) as u64, ..blocks });
     let all = &sums.total;
     Recorded {
         calls: all.new_blocks + all.reallocations + all.frees + all.null_frees + all.failed,
