@@ -92,14 +92,14 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             Ceiling::of(&facts, &draft).hold(&mut draft.saves);
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
-            draft.saves.without_little_memory(peak as f64 * LITTLE);
+            draft.saves.without_little_memory(peak.0 as f64 * LITTLE);
             draft.saves.at_least_as_wide_as_chance(facts.faults(), facts.resident(), facts.page());
             let saves = &draft.saves;
             // Without CPU time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
             let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
             let memory = saves.peak_bytes.likely.max(saves.resident_peak_bytes.likely);
-            Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.max(1) as f64, draft }
+            Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.0.max(1) as f64, draft }
         })
         .collect();
     let ids = identities::ids(&facts, weighed.iter().map(|of| (of.rule.id, &of.draft)));
@@ -120,7 +120,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         bound: Saves::default(),
         processor_ns: processor,
         wall_ns: facts.wall.most(),
-        peak_bytes: peak,
+        peak_bytes: peak.0,
         threshold: wish.threshold,
         below_threshold,
         unnamed_ns: facts.unnamed(),

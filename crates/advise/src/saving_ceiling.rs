@@ -28,8 +28,8 @@ impl Ceiling {
             wall_ns: Range::exact(facts.wall.most()),
             faults: Range::exact(faults.likely + draft.faults_elsewhere),
             allocations: sum(&|site| site.acquired() as f64),
-            bytes: sum(&|site| site.metrics().bytes as f64),
-            peak_bytes: sum(&|site| site.metrics().peak_bytes as f64),
+            bytes: sum(&|site| site.metrics().bytes.0 as f64),
+            peak_bytes: sum(&|site| site.metrics().peak_bytes.0 as f64),
             resident_peak_bytes: Range::exact(facts.resident()),
         })
     }

@@ -233,7 +233,7 @@ mod tests {
             assert!(missing.is_none(), "{missing:?}");
             let selection = memtoll_tally::Selection { to: at, ..Default::default() };
             let sums = crate::sums::sums(&recording, selection);
-            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes);
+            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes.0);
             assert_eq!(blocks.len() as u64, sums.total.live_blocks);
             assert!(blocks.windows(2).all(|pair| pair[0].end() <= pair[1].address), "blocks do not overlap");
             seen += blocks.len();

@@ -7,7 +7,7 @@ use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use memtoll_trace::meta::{Mark, MarkKind};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Effect;
@@ -86,7 +86,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &Thread
                     metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
                         metrics.new_blocks += 1;
-                        metrics.bytes = metrics.bytes.wrapping_add(event.size.0);
+                        metrics.bytes = metrics.bytes.wrapping_add(event.size);
                     }
                 });
             }
@@ -224,7 +224,7 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
         timed_calls: end.calls.wrapping_sub(begin.calls),
         allocator_time: Units(end.time.wrapping_sub(begin.time)),
         new_blocks: end.acquired.wrapping_sub(begin.acquired),
-        bytes: end.bytes.wrapping_sub(begin.bytes),
+        bytes: Bytes(end.bytes.wrapping_sub(begin.bytes)),
         ..Metrics::default()
     }
 }

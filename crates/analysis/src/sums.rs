@@ -16,7 +16,7 @@ use crate::uncharged_faults::HeapAndOtherFaults;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
-use memtoll_trace::ids::{NodeId, ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
@@ -231,8 +231,8 @@ fn add_up(
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if counted > 1 && !adds_peaks(&selection, &thread_filter) {
-        let highest = largest.map_or(0, |image| image.total.peak_bytes);
-        total.counts.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
+        let highest = largest.map_or(Bytes::ZERO, |image| image.total.peak_bytes);
+        total.counts.peak_bytes = Bytes(peak.finish()).clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
@@ -284,9 +284,9 @@ fn priced<'f>(
             false => tariff.price(counts),
         };
         if is_gone {
-            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (0, 0);
+            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (Bytes::ZERO, 0);
             if selection.instant {
-                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (0, 0);
+                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (Bytes::ZERO, 0);
             }
         }
         (node, extra, metrics)

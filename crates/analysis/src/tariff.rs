@@ -27,7 +27,8 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::visible_kernel_events::{Sees, sees};
 use memtoll_model::Recording;
-use memtoll_trace::ids::Units;
+use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
@@ -267,7 +268,7 @@ impl Tariff {
     /// What sites paid, with intervals: what prices may be wrong by, and chance.
     pub fn estimates(&self, of: &Priced) -> CostEstimates {
         let costs = of.costs();
-        let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns as f64), high: 0.0 };
+        let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns.0 as f64), high: 0.0 };
         CostEstimates {
             allocator: self.allocator(of),
             faults: self.faults_of(of).plus(overdrawn),
@@ -318,7 +319,7 @@ impl Tariff {
     /// allocator.
     pub fn allocator(&self, of: &Priced) -> Estimate {
         let inside = self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR;
-        self.allocator_time.error(of.allocator_ns as f64, inside)
+        self.allocator_time.error(of.allocator_ns.0 as f64, inside)
     }
 
     /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.
@@ -376,7 +377,7 @@ impl Tariff {
     /// What they paid for work on mappings, ns.
     pub fn mapping(&self, of: &Priced) -> Estimate {
         let too_large = (MAPPING_ERR + OFF_LONGER * self.lost.switches).min(1.0);
-        Estimate::within(of.mapping_ns as f64, too_large, MAPPING_ERR)
+        Estimate::within(of.mapping_ns.0 as f64, too_large, MAPPING_ERR)
     }
 
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
@@ -440,7 +441,7 @@ impl Tariff {
         let blocks = site.new_blocks.saturating_add(site.reallocations).saturating_add(site.mappings);
         let asked_for = site.bytes.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.
-        let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
+        let most = (asked_for.0 / self.page).saturating_add(blocks.saturating_mul(2));
         let gives_back = site.operations & Op::MADVISE.bit() != 0;
         let maps_unknown = site.mappings == 0 && Op::of_bits(site.operations).any(Op::is_mapping);
         if blocks == 0 || gives_back || maps_unknown { site.small_faults } else { site.small_faults.min(most) }
@@ -466,20 +467,22 @@ impl Tariff {
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
-        let ns = |units: Units| self.ns(units.0 as f64).round() as u64;
+        let rounded = |ns: f64| Nanoseconds(ns.round() as u64);
+        let span = |units: Units| rounded(self.ns(units.0 as f64));
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
         // Numbers of a damaged file may be beyond all sums.
-        let touched_bytes = zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE));
+        let touched_bytes =
+            Bytes(zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE)));
         Priced {
             counts: *site,
-            allocator_ns: self.allocator_time.of_calls(calls, beyond.max(0.0)).round() as u64,
-            overdrawn_ns: overdrawn.round() as u64,
-            fault_time_ns: faults.round() as u64,
-            zeroing_ns: zeroing.round() as u64,
-            mapping_ns: ns(site.mapping_time),
-            waiting_ns: ns(site.waiting_time),
-            reading_ns: ns(site.reading_time),
-            lifetime_ns: ns(site.lifetime),
+            allocator_ns: rounded(self.allocator_time.of_calls(calls, beyond.max(0.0))),
+            overdrawn_ns: rounded(overdrawn),
+            fault_time_ns: rounded(faults),
+            zeroing_ns: rounded(zeroing),
+            mapping_ns: span(site.mapping_time),
+            waiting_ns: span(site.waiting_time),
+            reading_ns: span(site.reading_time),
+            lifetime_ns: span(site.lifetime),
             touched_bytes,
         }
     }
@@ -489,10 +492,10 @@ impl Tariff {
         self.page
     }
 
-    /// Bytes of the pages that faulted, each as often as it did.
-    pub fn faulted(&self, metrics: &Metrics) -> u64 {
+    /// The pages that faulted, each as often as it did.
+    pub fn faulted(&self, metrics: &Metrics) -> Bytes {
         // Numbers of a damaged file may be beyond all sums.
-        metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
+        Bytes(metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE)))
     }
 }
 

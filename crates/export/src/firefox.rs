@@ -108,7 +108,7 @@ fn profile(answer: &Answer) -> Value {
         let of_thread = threads.entry(thread).or_default();
         let (_, sums) = of_thread.entry(node).or_insert((sample.stack.path, Sums { node, paid: 0, bytes: 0 }));
         sums.paid = sums.paid.wrapping_add(metric.value(&sample.metrics));
-        sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes);
+        sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes.0);
     }
     let images: Vec<usize> =
         (0..recording.images.len()).filter(|at| answer.basis.thread_filter.of(*at).is_some()).collect();

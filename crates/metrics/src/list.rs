@@ -3,7 +3,7 @@
 use crate::counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
 use crate::metric::{About, Place, Price, Seen, Together, ending, key};
 use crate::priced::Priced;
-use memtoll_text::amounts::{Amount, Units};
+use memtoll_text::amounts::{Amount, Bytes, Units};
 use memtoll_text::format::Unit;
 
 // What is counted: tag in files, field and name, amount, how it adds up, which blocks of files have it, and whether it may be sampled:
@@ -21,13 +21,13 @@ counts! {
     /// Acquisitions that failed.
     5 failed: u64 Sum { SUMMARY CHAPTER PART };
     /// Bytes of allocations and reallocations (their new sizes).
-    6 bytes: u64 Sum { SUMMARY CHAPTER PART };
+    6 bytes: Bytes Sum { SUMMARY CHAPTER PART };
     /// Bytes live when the image's live bytes were at their peak.
-    7 peak_bytes: u64 Sum { SUMMARY };
+    7 peak_bytes: Bytes Sum { SUMMARY };
     /// Blocks live then.
     8 peak_blocks: u64 Sum { SUMMARY };
     /// Bytes live at the end.
-    9 live_bytes: u64 Level { SUMMARY CHAPTER };
+    9 live_bytes: Bytes Level { SUMMARY CHAPTER };
     /// Blocks live at the end.
     10 live_blocks: u64 Level { SUMMARY CHAPTER PART };
     /// Blocks released before the allocating thread's next allocation.
@@ -58,11 +58,11 @@ counts! {
     /// How often the allocator took memory from the system inside the site's calls.
     23 grown_calls: u64 Sum { SUMMARY };
     /// How much, bytes.
-    24 grown_bytes: u64 Sum { SUMMARY };
+    24 grown_bytes: Bytes Sum { SUMMARY };
     /// Calls of mmap and mremap by which the program took memory, other than files and address space that it cannot use.
     25 mappings: u64 Sum { SUMMARY CHAPTER PART };
     /// How much it asked for, bytes: new sizes, as with reallocations.
-    26 mapped_bytes: u64 Sum { SUMMARY CHAPTER PART };
+    26 mapped_bytes: Bytes Sum { SUMMARY CHAPTER PART };
     /// Time in calls for mappings, units, those inside the allocator included.
     27 mapping_time: Units Sum { SUMMARY };
     /// The share of [`Metrics::allocator_time`] that went into mappings, units.
@@ -80,7 +80,7 @@ counts! {
     /// wraps around. In chapters and their parts only.
     32 release_balance: Units Balance { CHAPTER PART };
     /// Largest block, bytes.
-    33 largest_bytes: u64 Largest { SUMMARY CHAPTER };
+    33 largest_bytes: Bytes Largest { SUMMARY CHAPTER };
     /// Bit n: operation number n was called.
     34 operations: u64 Bits { SUMMARY CHAPTER PART };
     /// Events: calls of allocation functions (a reallocation is one).
@@ -93,19 +93,19 @@ counts! {
 // order is that of JSON, columns and lists. A metric that is a count has its name (see the tests of `metric.rs`).
 metrics! {
     /// All that the memory costs: allocator, page faults, mappings, and waiting.
-    Cost "cost", "cost": Time, Stamps, Sum, Sum { Viewer Lines Tree Terminal Export Fleet Compared Total Regions } = Priced::cost_ns;
+    Cost "cost", "cost": Time, Stamps, Sum, Sum { Viewer Lines Tree Terminal Export Fleet Compared Total Regions } = |m| m.cost_ns().0;
     /// Time inside malloc, free and the like, without page faults, mappings and waiting.
-    Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns;
+    Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns.0;
     /// Time of all page faults: their number times what a fault takes in this recording.
-    FaultTime "fault-time", "fault time": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns;
+    FaultTime "fault-time", "fault time": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns.0;
     /// The part of the page faults' time that the kernel spends on clearing fresh pages.
-    Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns;
+    Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns.0;
     /// Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.
-    Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns;
+    Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns.0;
     /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.
-    Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns;
+    Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns.0;
     /// Time that threads wait for the disk in major faults. Not CPU time.
-    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns;
+    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns.0;
     /// Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.
     Allocations "allocations", "allocations": Count, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = Priced::allocations;
     /// Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.
@@ -121,19 +121,19 @@ metrics! {
     /// Calls that asked for memory and got a null pointer.
     Failed "failed", "failed": Count, Calls, None, Sum {} = |m| m.failed;
     /// Bytes that the program asked for in all, including the new sizes of reallocations.
-    Bytes "bytes", "bytes": Bytes, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = |m| m.bytes;
+    Bytes "bytes", "bytes": Bytes, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = |m| m.bytes.0;
     /// The size of the largest block.
-    Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes;
+    Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes.0;
     /// Bytes that were live when the process had the most live bytes.
-    Peak "peak", "peak": Bytes, Calls, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes;
+    Peak "peak", "peak": Bytes, Calls, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes.0;
     /// Bytes that were not freed: at the end, or at the time that you choose.
-    Live "live", "live at end": Bytes, Calls, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes;
+    Live "live", "live at end": Bytes, Calls, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes.0;
     /// Blocks that were not freed: at the end, or at the time that you choose.
     LiveBlocks "live-blocks", "live blocks": Count, Calls, None, Level { Viewer Export } = |m| m.live_blocks;
     /// Blocks that were freed before the thread that allocated them allocated again.
     Temporary "temporary", "temporary": Count, Calls, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
     /// How long blocks live on average, from allocation to free, over the blocks that were freed.
-    Lifetime "lifetime", "lifetime": Time, Calls, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns;
+    Lifetime "lifetime", "lifetime": Time, Calls, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns.0;
     /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
     Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
     /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.
@@ -147,9 +147,9 @@ metrics! {
     /// Calls of mmap and mremap that take memory, and of mprotect that open reserved memory. Files do not count.
     Mappings "mappings", "mappings": Count, Calls, None, Sum { Export } = |m| m.mappings;
     /// Bytes that these calls ask for, including the new sizes of mremap.
-    Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes;
+    Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes.0;
     /// Bytes of the pages that the program touched for the first time, in whole pages.
-    Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes;
+    Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes.0;
     /// Recorded calls of allocation functions; a reallocation is one.
     Events "events", "events": Count, Calls, None, Sum {} = |m| m.events;
     /// Recorded calls whose call stack does not reach the entry of the thread.

@@ -110,30 +110,30 @@ fn tiny() {
     assert_eq!(image.threads.len(), 2);
 
     let total = total(&recording, 0);
-    let peak = Metrics { peak_bytes: 81_176, peak_blocks: total.peak_blocks, ..Metrics::default() };
+    let peak = Metrics { peak_bytes: Bytes(81_176), peak_blocks: total.peak_blocks, ..Metrics::default() };
     let expected = Metrics {
         new_blocks: 1104,
         reallocations: 12,
         frees: 602,
         null_frees: 3,
         failed: 1,
-        bytes: 173_934,
-        live_bytes: 15_288,
+        bytes: Bytes(173_934),
+        live_bytes: Bytes(15_288),
         live_blocks: 502,
         temporary: 100,
         lifetime: total.lifetime,
         allocator_time: total.allocator_time,
-        largest_bytes: 65_536,
+        largest_bytes: Bytes(65_536),
         operations: total.operations,
         events: 1725,
         cut_off: 0,
         timed_calls: 1721, // not the four that got or gave nothing
         mappings: 1,
-        mapped_bytes: 1 << 20,
+        mapped_bytes: Bytes(1 << 20),
         mapping_time: Units(1931),
         mapping_inside: Units(1125),
         grown_calls: 1,
-        grown_bytes: 135_168,
+        grown_bytes: Bytes(135_168),
         ..peak
     };
     assert_eq!(total, expected);

@@ -91,7 +91,7 @@ impl Selected {
         let is_empty = [total.allocations(), total.frees, total.live_blocks] == [0; 3];
         if !self.selection.is_of_all_sizes() && is_empty {
             let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest_bytes;
-            return Err(Impossible::NoBlock { largest });
+            return Err(Impossible::NoBlock { largest: largest.0 });
         }
         let Some(filter) = &self.view.filter else { return Ok(()) };
         let mut stacks = session.stacks(&self.view);

@@ -18,19 +18,21 @@ use memtoll_model::Recording;
 use memtoll_query::findings::AGAIN;
 use memtoll_text::format::{self, Unit};
 use memtoll_text::table::Table;
+use memtoll_trace::ids::Bytes;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
     sort(sites, &recording.frames, Metric::Cost);
     let total = sums.total.cost_ns();
     // Rows of less than a hundredth tell nothing.
-    let rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.cost_ns() * 100 > total).take(limits.rows).collect();
+    let rows: Vec<&Row> =
+        sites.iter().filter(|row| row.metrics.cost_ns().times(100) > total).take(limits.rows).collect();
     let Some(first) = rows.first() else { return String::new() };
     let columns = COLUMNS.iter().chain(&["where"]).filter(|name| **name != FAULTS).copied();
     let mut table = Table::new(&columns.collect::<Vec<_>>());
     let tariff = Tariff::of(recording);
     for row in &rows {
-        let cells = COLUMNS.iter().zip(numbers(&row.metrics, total, &tariff));
+        let cells = COLUMNS.iter().zip(numbers(&row.metrics, total.0, &tariff));
         let cells = cells.filter(|(name, _)| **name != FAULTS).map(|(_, cell)| cell);
         table.add(cells.chain([site_text(recording, row, None)]));
     }
@@ -193,13 +195,13 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
     };
     vec![
         known(costs.total()),
-        format::percent(metrics.cost_ns(), total),
+        format::percent(metrics.cost_ns().0, total),
         known(costs.allocator),
         seen(sees.faults, of.cell_or_blank(Metric::Faults)),
         seen(sees.faults, known(costs.faults)),
         known(costs.mapping),
         waiting,
-        match asked_for(metrics) == 0 || maps_itself(metrics, tariff) && metrics.mappings == 0 {
+        match asked_for(metrics) == Bytes::ZERO || maps_itself(metrics, tariff) && metrics.mappings == 0 {
             true => String::new(),
             false => Metric::Bytes.show(of.estimate(Metric::Bytes).plus(of.estimate(Metric::Mapped))),
         },
@@ -229,8 +231,8 @@ mod tests {
     fn the_dearest_line_tells_its_story() {
         let frames = Metrics {
             new_blocks: 300,
-            bytes: 300 * 1_382_400,
-            largest_bytes: 1_382_400,
+            bytes: Bytes(300 * 1_382_400),
+            largest_bytes: Bytes(1_382_400),
             lifetime: Units(300 * 33_000_000),
             small_faults: 300 * 339,
             mapping_time: Units(25_425_000),
@@ -245,7 +247,13 @@ mod tests {
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
         let twice = Metrics { small_faults: 300 * 500, ..frames };
         assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
-        let one = Metrics { new_blocks: 1, bytes: 1_382_400, lifetime: Units(33_000_000), small_faults: 339, ..frames };
+        let one = Metrics {
+            new_blocks: 1,
+            bytes: Bytes(1_382_400),
+            lifetime: Units(33_000_000),
+            small_faults: 339,
+            ..frames
+        };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }
 
@@ -254,8 +262,8 @@ mod tests {
         let leaked = Metrics {
             new_blocks: 2,
             live_blocks: 2,
-            bytes: 96,
-            largest_bytes: 64,
+            bytes: Bytes(96),
+            largest_bytes: Bytes(64),
             allocator_time: Units(500),
             ..Metrics::default()
         };
@@ -264,20 +272,26 @@ mod tests {
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
         let operations = Op::MMAP.bit();
-        let scattered = Metrics { live_blocks: 1, lifetime: Units(3_000_000), largest_bytes: 80, ..leaked };
+        let scattered = Metrics { live_blocks: 1, lifetime: Units(3_000_000), largest_bytes: Bytes(80), ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
             "{}",
             words(&scattered, 0.5)
         );
-        let mapped =
-            Metrics { new_blocks: 1, bytes: 8, largest_bytes: 8, small_faults: 1352, operations, ..Metrics::default() };
+        let mapped = Metrics {
+            new_blocks: 1,
+            bytes: Bytes(8),
+            largest_bytes: Bytes(8),
+            small_faults: 1352,
+            operations,
+            ..Metrics::default()
+        };
         assert_eq!(
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
              Its cost: 100.0 % page faults (zeroing the pages: 40.0 %).\n"
         );
-        let known = Metrics { mappings: 2, mapped_bytes: 1 << 30, ..mapped };
+        let known = Metrics { mappings: 2, mapped_bytes: Bytes(1 << 30), ..mapped };
         assert!(
             words(&known, 5.0).starts_with(
                 "The first: 2 mappings of 1.0 GiB together that the program makes itself; 5.3 MiB of it touched.\n"

@@ -17,6 +17,7 @@ use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
@@ -151,8 +152,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     lines.push(peak(recording, sums));
     lines.extend(only_reserved(recording, sums));
     // What is not worth a part of the peak is not worth a line.
-    let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| peak.bytes());
-    if total.mappings > 0 && total.mapped_bytes * 100 >= highest {
+    let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
+    if total.mappings > 0 && total.mapped_bytes.times(100) >= highest {
         let calls = of.things(Metric::Mappings, "mapping");
         lines.push((
             said(Metric::Mapped),
@@ -226,12 +227,15 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     match sums.peak_with_mappings().filter(is_of_both) {
         None => {
             let whose = if sums.are_parts() { "the process's" } else { "the" };
-            let when =
-                if sums.total.peak_bytes > 0 { format!(", after {}", after(sums.peak_time)) } else { String::new() };
+            let when = if sums.total.peak_bytes > Bytes::ZERO {
+                format!(", after {}", after(sums.peak_time))
+            } else {
+                String::new()
+            };
             (blocks, format!("live at {whose} peak{when}"))
         }
         Some(peak) => {
-            let own = match peak.block_bytes < sums.total.peak_bytes {
+            let own = match peak.block_bytes < sums.total.peak_bytes.0 {
                 true => format!("; blocks alone had {blocks} after {}", after(sums.peak_time)),
                 false => String::new(),
             };

@@ -78,7 +78,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
-            true => costs::numbers(&row.metrics, total.cost_ns(), &tariff),
+            true => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),
             false => numbers(Numbers { of: &row.metrics, tariff: &tariff }, total, sort),
         };
         lead(&mut cells, leading);

@@ -19,7 +19,7 @@ pub use slices::{Slices, cut};
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::{NodeId, ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
@@ -195,7 +195,7 @@ fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Agg
 }
 
 /// Live bytes and blocks.
-type Live = (u64, u64);
+type Live = (Bytes, u64);
 
 /// By site; sites are numbered in the order in which they first appear.
 #[derive(Default)]
@@ -237,7 +237,7 @@ impl Sums {
     fn add(&mut self, node: Option<NodeId>, extra: u64) {
         self.sites.push((node, extra));
         self.counts.push(Metrics::default());
-        self.live.push((0, 0));
+        self.live.push(Live::default());
     }
 
     fn change(&mut self, node: Option<NodeId>, extra: u64, by: Live) -> usize {
@@ -279,10 +279,10 @@ impl Sums {
     }
 
     fn by_site(&mut self, shares: Vec<(Option<NodeId>, u64, Live)>) -> Vec<Live> {
-        let mut values = vec![(0, 0); self.sites.len()];
+        let mut values = vec![Live::default(); self.sites.len()];
         for (node, extra, value) in shares {
             let site = self.site(node, extra);
-            values.resize(self.sites.len(), (0, 0));
+            values.resize(self.sites.len(), Live::default());
             values[site] = value;
         }
         values
@@ -291,7 +291,7 @@ impl Sums {
     /// What was live when a chapter of the span began.
     fn live_before(&self, chapter: usize) -> Vec<Live> {
         let mut live = self.live_at_begin.clone();
-        live.resize(self.sites.len(), (0, 0));
+        live.resize(self.sites.len(), Live::default());
         for &(site, by) in self.changes[..chapter].iter().flatten() {
             let live = &mut live[site as usize];
             *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
@@ -307,7 +307,7 @@ impl Sums {
             let is_peak = slice.highest == highest;
             for (node, metrics) in &slice.sites {
                 let site = self.site(*node, 0);
-                live.resize(self.sites.len(), (0, 0));
+                live.resize(self.sites.len(), Live::default());
                 let was = live[site];
                 live[site] = match is_peak {
                     true => (metrics.peak_bytes, metrics.peak_blocks),
@@ -322,7 +322,7 @@ impl Sums {
     }
 
     fn finish(self, mut shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
-        shares.resize(self.sites.len(), (0, 0));
+        shares.resize(self.sites.len(), Live::default());
         let sites = self.sites.into_iter().zip(self.counts).zip(self.live.into_iter().zip(shares));
         let sites = sites.map(|(((node, extra), metrics), (live, peak))| {
             let (live_bytes, live_blocks) = live;
@@ -454,7 +454,8 @@ impl<C: Chapters> Adding<'_, C> {
         let mut changes = Vec::with_capacity(sites.len());
         for (node, extra, mut metrics) in sites {
             let now = (metrics.live_bytes, metrics.live_blocks);
-            (metrics.live_bytes, metrics.live_blocks, metrics.peak_bytes, metrics.peak_blocks) = (0, 0, 0, 0);
+            (metrics.live_bytes, metrics.live_blocks) = Live::default();
+            (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
             if window.is_some() {
                 // What was live when the chapter began is no news.
                 metrics.live_before = 0;
@@ -516,7 +517,13 @@ impl<C: Chapters> Adding<'_, C> {
                 let site = self.sums.change(*node, 0, by);
                 changes.push((site as u32, by));
                 if counts {
-                    let happened = Metrics { live_bytes: 0, live_blocks: 0, peak_bytes: 0, peak_blocks: 0, ..*metrics };
+                    let happened = Metrics {
+                        live_bytes: Bytes::ZERO,
+                        live_blocks: 0,
+                        peak_bytes: Bytes::ZERO,
+                        peak_blocks: 0,
+                        ..*metrics
+                    };
                     self.sums.counts[site].add(&happened);
                 }
             }

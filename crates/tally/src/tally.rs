@@ -309,12 +309,12 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
         // Numbers of a damaged file may be beyond all sums.
-        site.live_bytes = site.live_bytes.wrapping_add(size.0);
+        site.live_bytes = site.live_bytes.wrapping_add(size);
         site.live_blocks = site.live_blocks.wrapping_add(1);
-        site.bytes = site.bytes.wrapping_add(size.0);
+        site.bytes = site.bytes.wrapping_add(size);
         site.allocator_time += event.duration;
         site.operations |= event.op.bit();
-        site.largest = site.largest.max(size.0);
+        site.largest = site.largest.max(size);
         site.new_blocks += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
@@ -394,7 +394,7 @@ impl<S: Select> Tally<S> {
             }
             let site = &mut self.sites[block.site.index()];
             site.keep_peak(self.peak);
-            site.live_bytes = site.live_bytes.wrapping_sub(block.size());
+            site.live_bytes = site.live_bytes.wrapping_sub(Bytes(block.size()));
             site.live_blocks = site.live_blocks.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(Units(block.time));
             site.temporary += (temporary && !reallocates) as u64;
@@ -519,8 +519,8 @@ impl<S: Select> Tally<S> {
                 metrics.cut_off = metrics.events;
             }
             let (at_peak, now) = lending.of(SiteIndex::at(index), peak);
-            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
-            metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
+            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(Bytes(at_peak));
+            metrics.live_bytes = metrics.live_bytes.saturating_sub(Bytes(now));
             if let Some(writing) = writing {
                 writing.add_earlier(index, &mut metrics);
             }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Sub, SubAssign};
 
 /// An amount or a count, for what treats all of them alike.
 pub trait Amount: Copy {
@@ -105,6 +105,15 @@ macro_rules! amount {
             #[inline(always)]
             fn add_assign(&mut self, more: $name) {
                 self.0 += more.0;
+            }
+        }
+
+        impl Div<u64> for $name {
+            type Output = $name;
+
+            #[inline(always)]
+            fn div(self, parts: u64) -> $name {
+                $name(self.0 / parts)
             }
         }
 

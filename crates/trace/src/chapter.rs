@@ -506,7 +506,7 @@ mod tests {
             for index in OF_CHAPTER {
                 *(COUNTS[index].of)(&mut metrics) = u64::from(node) * 100 + index as u64;
             }
-            metrics.live_bytes = (node as u64).wrapping_neg();
+            metrics.live_bytes = Bytes((node as u64).wrapping_neg());
             let (thread, number) = (thread(node), BlockNo(u64::from(node) * 3));
             let (size, time) = (Bytes(40), Units(7));
             let (is_last, steps) = (node == 8, node as u16);

@@ -184,7 +184,7 @@ impl Cost {
             CostKind::MajorFault => (&mut counts.major_faults, None),
             CostKind::MappedFileFault => (&mut counts.file_faults, None),
             CostKind::Reading => (&mut counts.reading_time.0, None),
-            CostKind::Grown => (&mut counts.grown_bytes, None),
+            CostKind::Grown => (&mut counts.grown_bytes.0, None),
             CostKind::Mapping => (&mut counts.mapping_time.0, Some(&mut counts.mapping_inside.0)),
             CostKind::Waiting | CostKind::Spinning => (&mut counts.waiting_time.0, None),
             // Not the allocator's doing, but part of the time in its calls.

@@ -95,12 +95,13 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Bytes;
 
     #[test]
     fn a_reader_goes_past_columns_that_it_does_not_know() {
         let mut columns = Columns::new(&OF_SUMMARY, 2);
-        let first = Metrics { new_blocks: 7, live_bytes: 3u64.wrapping_neg(), ..Metrics::default() };
-        let second = Metrics { new_blocks: 300, largest_bytes: 1 << 40, ..Metrics::default() };
+        let first = Metrics { new_blocks: 7, live_bytes: Bytes(3u64.wrapping_neg()), ..Metrics::default() };
+        let second = Metrics { new_blocks: 300, largest_bytes: Bytes(1 << 40), ..Metrics::default() };
         [first, second].iter().for_each(|metrics| columns.push_metrics(metrics));
         let mut known = Vec::new();
         columns.put(&mut known);

@@ -159,6 +159,7 @@ pub fn describe(tariff: &Tariff) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_text::amounts::Nanoseconds;
     use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
             [Place::Lines, Place::Tree, Place::Overview].map(number_in).iter().sum::<usize>(),
             "all are in the viewer"
         );
-        let of = Priced { lifetime_ns: 30, ..Priced::default() };
+        let of = Priced { lifetime_ns: Nanoseconds(30), ..Priced::default() };
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
         assert_eq!(values(&of, &tariff)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30.0);
     }

@@ -87,7 +87,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), goes);
     draft.own_work = copied;
     draft.saves.allocations = allocations;
-    let bytes = site.metrics().bytes as f64;
+    let bytes = site.metrics().bytes.0 as f64;
     let without = |texts: f64| (bytes - 2.0 * texts * largest).max(0.0);
     draft.saves.bytes = Range::new(without(most_texts), without(texts), bytes);
     draft.assumptions = vec!["no other code keeps the text that it began with".to_owned()];

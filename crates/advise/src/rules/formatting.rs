@@ -67,7 +67,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = formatting;
     draft.saves.allocations = allocations(site);
     let share = draft.saves.allocations.scaled(1.0 / acquired as f64);
-    draft.saves.bytes = share.scaled(metrics.bytes as f64);
+    draft.saves.bytes = share.scaled(metrics.bytes.0 as f64);
     draft.assumptions = vec![
         format!(
             "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \

@@ -11,6 +11,7 @@ use memtoll_analysis::c_library_blocks::entered;
 use memtoll_analysis::detectors::are_many_null_frees;
 use memtoll_model::StackId;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 use rustc_hash::FxHashSet;
 
 /// What a call takes in the caller and on the way from it, ns.
@@ -92,7 +93,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
-    let of_nothing = metrics.new_blocks > 0 && metrics.bytes == 0;
+    let of_nothing = metrics.new_blocks > 0 && metrics.bytes == Bytes::ZERO;
     let nulls = if of_nothing { metrics.new_blocks } else { metrics.null_frees };
     if !of_nothing && is_of_library(facts, site) {
         return None;

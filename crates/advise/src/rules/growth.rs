@@ -121,7 +121,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = copied;
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
     // While it moves, two blocks are there; of what is there at the peak, an old block is a part.
-    let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes as f64)
+    let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes.0 as f64)
         * (1.0 - in_place as f64 / pattern.steps as f64);
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
     draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());

@@ -216,7 +216,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let pieces =
         (blocks / count.max(1) as f64).ceil() * (count.max(2) as f64).log2().ceil() + pattern.bytes as f64 / PIECE;
     draft.saves.allocations = Range::new((blocks - pieces).max(0.0), blocks, blocks);
-    let live = site.metrics().peak_bytes as f64;
+    let live = site.metrics().peak_bytes.0 as f64;
     draft.saves.peak_bytes = Range::new(0.0, live * (1.0 - kept), live * 0.7);
     draft.saves.resident_peak_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![

@@ -139,7 +139,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = grown.plus(made).plus(pages_ns.minus(gone.ns));
     // The elements are still there, in the owner's block.
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
-    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_blocks * inside) as f64);
+    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes.0 as f64 - (metrics.peak_blocks * inside) as f64);
     let resident = faults.scaled(facts.page());
     draft.saves.resident_peak_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![

@@ -8,6 +8,7 @@ use crate::saving::{calls, making, saves};
 use crate::site::Site;
 use memtoll_analysis::detectors::are_temporary;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
 /// Of making, filling and dropping the object, what goes with a view.
 const VIEWED: Range = Range { low: 0.4, likely: 0.8, high: 1.0 };
@@ -25,7 +26,11 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let acquired = site.acquired();
-    if !are_temporary(metrics) || site.mean_size() >= LARGEST_MEAN || formatter(site).is_some() || metrics.bytes == 0 {
+    if !are_temporary(metrics)
+        || site.mean_size() >= LARGEST_MEAN
+        || formatter(site).is_some()
+        || metrics.bytes == Bytes::ZERO
+    {
         return None;
     }
     let share = metrics.temporary as f64 / acquired as f64;
@@ -53,7 +58,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ("blocks", acquired),
         ("bytes_median", pattern.quantile(0.5)),
         ("bytes_p99", largest),
-        ("bytes_max", metrics.largest_bytes),
+        ("bytes_max", metrics.largest_bytes.0),
     ] {
         evidence.number(name, value as f64);
     }
@@ -79,7 +84,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.own_work = made;
     // One that is kept grows to the largest; what lives a little longer may go with the others.
-    let (gone, grows) = (metrics.temporary as f64, (metrics.largest_bytes as f64).log2().ceil().max(1.0));
+    let (gone, grows) = (metrics.temporary as f64, (metrics.largest_bytes.0 as f64).log2().ceil().max(1.0));
     draft.saves.allocations = Range::new((gone - grows).max(0.0), gone, acquired as f64);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.new_blocks > pattern.instances + pattern.steps {

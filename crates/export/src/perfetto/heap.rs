@@ -75,7 +75,7 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
             for (node, metrics) in sums_in_image(recording, index, selection, &sums.thread_filter) {
                 let stack = stacks.of(node);
-                let counts = [metrics.bytes, metrics.allocations(), metrics.live_bytes, metrics.live_blocks];
+                let counts = [metrics.bytes.0, metrics.allocations(), metrics.live_bytes.0, metrics.live_blocks];
                 if stack.matches && counts != [0; 4] {
                     add(of_process.entry(stack.path).or_default(), counts);
                 }

@@ -202,7 +202,7 @@ impl Tally<Everything> {
                     false => (now, adds.together(now, *before)),
                 };
             }
-            (site.largest, site.operations) = (0, 0);
+            (site.largest, site.operations) = (Bytes::ZERO, 0);
             added.sites.push(origin.node, &sums);
             added.usual.push((SiteIndex::at(index), std::mem::take(&mut site.usual)));
         }
@@ -241,7 +241,7 @@ impl<S: Select> Tally<S> {
     pub(crate) fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
+        live: impl Iterator<Item = (Option<NodeId>, u64, (Bytes, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {

@@ -7,7 +7,7 @@ use crate::Select;
 use crate::usual_call::Usual;
 use crate::zeroed_memory::Zeroed;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use rustc_hash::FxHashMap;
@@ -193,16 +193,16 @@ impl Counts {
             reallocations: reallocations + rare.to_nothing,
             frees,
             null_frees: rare.null_frees,
-            bytes: acquired.wrapping_mul(size),
+            bytes: Bytes(acquired.wrapping_mul(size)),
             temporary: u64::from(self.temporary),
             lifetime: self.lifetime,
             allocator_time: self.allocator_time,
             release_balance: self.release_balance,
             timed_calls: timed_released.wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.null_frees),
             events: u64::from(self.events),
-            largest_bytes: if acquired > 0 { size } else { 0 },
+            largest_bytes: if acquired > 0 { Bytes(size) } else { Bytes::ZERO },
             operations: self.operations,
-            live_bytes: live_blocks.wrapping_mul(size),
+            live_bytes: Bytes(live_blocks.wrapping_mul(size)),
             live_blocks,
             ..rare.counts
         }
@@ -232,7 +232,7 @@ fn count<'c>(call: Call, size: u64, counts: impl FnOnce() -> Option<&'c mut Metr
         (Call::Other { mapped: mapped @ 1.. }, _) => add(
             |counts, by| {
                 counts.mappings += 1;
-                counts.mapped_bytes = counts.mapped_bytes.wrapping_add(by);
+                counts.mapped_bytes = counts.mapped_bytes.wrapping_add(Bytes(by));
             },
             mapped,
         ),
