@@ -60,7 +60,12 @@ impl Spread {
 /// The regions of a recording that threads of `thread_filter` set, by name, with the runs that are wholly between two times
 /// (units), and statements about what is missing. Reads no events but where a recording does not say of marks what their
 /// threads had done until then.
-pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> (Vec<Region>, Vec<String>) {
+pub fn regions(
+    recording: &Recording,
+    from: Units,
+    to: Units,
+    thread_filter: &ThreadFilter,
+) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
     let mut damage = Vec::new();
@@ -95,12 +100,15 @@ pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &Thread
         // Otherwise, marks say what happened between them.
         if !are_told {
             damage.extend(
-                recording.for_each_events_between(index, first, last, &mut count).err().map(|why| why.to_string()),
+                recording
+                    .for_each_events_between(index, Units(first), Units(last), &mut count)
+                    .err()
+                    .map(|why| why.to_string()),
             );
         }
-        let read = recording.for_each_cost_between(index, first, last, |cost| {
+        let read = recording.for_each_cost_between(index, Units(first), Units(last), |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
-                runs.each_at(cost.time, |metrics| cost.add_to(metrics));
+                runs.each_at(cost.time.0, |metrics| cost.add_to(metrics));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -205,10 +213,10 @@ pub fn runs(image: &Image) -> Vec<(&Mark, &Mark)> {
 }
 
 /// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called.
-fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<Option<ThreadNo>, Runs<'_>>, bool) {
+fn runs_of(image: &Image, from: Units, to: Units) -> (FxHashMap<Option<ThreadNo>, Runs<'_>>, bool) {
     let mut by_thread: FxHashMap<Option<ThreadNo>, Vec<(&str, RegionRun)>> = FxHashMap::default();
     let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
-    for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from && end.time <= to) {
+    for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from.0 && end.time <= to.0) {
         let counts = if are_told { between(begin, end) } else { Metrics::default() };
         let metrics = Priced { counts, ..Priced::default() };
         let run = RegionRun { begin: begin.time, end: end.time, metrics };
@@ -248,13 +256,13 @@ mod tests {
     fn time_that_other_programs_took_inside_a_call_is_not_the_allocators() {
         let mut metrics = Metrics { allocator_time: Units(1000), timed_calls: 1, ..Metrics::default() };
         let cost = |kind| Cost {
-            time: 5,
+            time: Units(5),
             kind,
             inside: true,
             thread: None,
             amount: 300,
             node: None,
-            size: 0,
+            size: Bytes::ZERO,
             place: Place::Unknown,
             holder: None,
         };

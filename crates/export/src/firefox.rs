@@ -22,7 +22,7 @@ use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_text::format::Unit;
 use memtoll_text::shell;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
@@ -258,7 +258,8 @@ impl Writer<'_, '_> {
     fn markers(&mut self, (image, number): Thread) -> Value {
         let selection = self.answer.basis.selection;
         let marks = self.recording.images[image].marks.iter();
-        let marks = marks.filter(|mark| mark.thread == number && (selection.from..=selection.to).contains(&mark.time));
+        let marks =
+            marks.filter(|mark| mark.thread == number && (selection.from..=selection.to).contains(&Units(mark.time)));
         let (mut names, mut starts, mut ends, mut phases) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for mark in marks {
             let time = Some(self.ms(mark.time));

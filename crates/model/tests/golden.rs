@@ -186,7 +186,7 @@ fn costs() {
     assert!(recording.damage.is_empty());
     let mut costs: Vec<Cost> = Vec::new();
     recording.for_each_cost(0, |cost| costs.push(*cost)).unwrap();
-    let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == size);
+    let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == Bytes(size));
     let sum = |kind, size| of(kind, size).map(|cost| cost.amount).sum::<u64>();
     let inside = |kind, size| of(kind, size).filter(|cost| cost.inside).map(|cost| cost.amount).sum::<u64>();
 
@@ -269,7 +269,7 @@ fn a_block_with_damaged_times_is_not_passed_over() {
         std::fs::write(file.path(), damaged).unwrap();
         let recording = Recording::open(file.path()).unwrap();
         let (from, to) = (extent.first_time, extent.last_time);
-        let read = recording.for_each_events_between(0, from.0, to.0, |_| ControlFlow::Continue(()));
+        let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
         assert!(read.is_err_and(|why| why.to_string().contains("is damaged")), "byte {byte}");
     }
 }

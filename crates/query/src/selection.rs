@@ -12,6 +12,7 @@ use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_nam
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection, Split};
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
@@ -43,9 +44,9 @@ impl Selected {
         let thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
             .map_err(|who| no_match(recording, who))?;
         let asked = if selection.instant { selection.to } else { selection.from };
-        if asked > recording.ended() {
+        if asked > Units(recording.ended()) {
             let clock = &recording.about.clock;
-            let (ends, asked) = (clock.seconds(recording.ended()), clock.seconds(asked));
+            let (ends, asked) = (clock.seconds(recording.ended()), clock.seconds(asked.0));
             let has_marks = recording.images.iter().any(|image| !image.marks.is_empty());
             return Err(Impossible::TooLate { ends, asked, has_marks });
         }
@@ -135,22 +136,25 @@ impl Selected {
 
 fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossible> {
     let clock = &recording.about.clock;
-    let units = |ns: u64| clock.units(ns as f64 / 1e9);
+    let units = |ns: u64| Units(clock.units(ns as f64 / 1e9));
     let mut selection = Selection::default();
     match &query.when {
         When::All => {}
         When::Span { from_ns, to_ns } => {
-            selection.from = from_ns.map_or(0, units);
-            selection.to = to_ns.map_or(u64::MAX, units);
+            selection.from = from_ns.map_or(Units::ZERO, units);
+            selection.to = to_ns.map_or(Units::MAX, units);
         }
-        When::Marks { from, to } => (selection.from, selection.to) = between(recording, from, to)?,
+        When::Marks { from, to } => {
+            let (from, to) = between(recording, from, to)?;
+            (selection.from, selection.to) = (Units(from), Units(to));
+        }
         When::At { ns } => (selection.to, selection.instant) = (units(*ns), true),
     }
     if selection.from > selection.to {
         return Err(Impossible::Backwards);
     }
-    selection.min_size = query.min_size.unwrap_or(0);
-    selection.max_size = query.max_size.unwrap_or(u64::MAX);
+    selection.min_size = query.min_size.map_or(Bytes::ZERO, Bytes);
+    selection.max_size = query.max_size.map_or(Bytes::MAX, Bytes);
     if selection.min_size > selection.max_size {
         return Err(Impossible::Sizes);
     }

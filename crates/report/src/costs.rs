@@ -18,7 +18,7 @@ use memtoll_model::Recording;
 use memtoll_query::findings::AGAIN;
 use memtoll_text::format::{self, Unit};
 use memtoll_text::table::Table;
-use memtoll_trace::ids::Bytes;
+use memtoll_trace::ids::{Bytes, Units};
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
@@ -58,7 +58,7 @@ impl Watched {
         let program = Balance::of_all(recording, sums).program();
         Watched {
             seconds: tariff.clock().seconds(sums.duration),
-            ends_early: sums.selection.to < u64::MAX,
+            ends_early: sums.selection.to < Units::MAX,
             // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
         }

@@ -17,7 +17,7 @@ use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
-use memtoll_trace::ids::Bytes;
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
@@ -121,7 +121,7 @@ pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
 
 /// The intervals of a curve that lie in the report's span.
 fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
-    let before = sums.selection.from.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
+    let before = sums.selection.from.0.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
     curve.highest.get(before as usize..).unwrap_or_default()
 }
 
@@ -161,7 +161,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         ));
     }
     let (runtime_blocks, runtime_bytes) = runtime.total();
-    let of_runtime = match sums.selection.to < u64::MAX || runtime_blocks == 0 {
+    let of_runtime = match sums.selection.to < Units::MAX || runtime_blocks == 0 {
         true => String::new(),
         false => {
             let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
@@ -305,16 +305,16 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
     let at = |units: u64| format::seconds(clock.seconds(units));
     let selection = &sums.selection;
     let span = match (selection.from, selection.to) {
-        (0, u64::MAX) => None,
-        (_, to) if selection.instant => Some(format!("what was live at {}", at(to))),
-        (from, u64::MAX) => Some(format!("from {} on", at(from))),
-        (0, to) => Some(format!("up to {}", at(to))),
-        (from, to) => Some(format!("from {} to {}", at(from), at(to))),
+        (Units::ZERO, Units::MAX) => None,
+        (_, to) if selection.instant => Some(format!("what was live at {}", at(to.0))),
+        (from, Units::MAX) => Some(format!("from {} on", at(from.0))),
+        (Units::ZERO, to) => Some(format!("up to {}", at(to.0))),
+        (from, to) => Some(format!("from {} to {}", at(from.0), at(to.0))),
     };
     let sizes = match (selection.min_size, selection.max_size) {
-        (0, u64::MAX) => None,
-        (least, u64::MAX) => Some(format!("blocks of at least {}", format::bytes(least))),
-        (0, most) => Some(format!("blocks of at most {}", format::bytes(most))),
+        (Bytes::ZERO, Bytes::MAX) => None,
+        (least, Bytes::MAX) => Some(format!("blocks of at least {}", format::bytes(least))),
+        (Bytes::ZERO, most) => Some(format!("blocks of at most {}", format::bytes(most))),
         (least, most) => Some(format!("blocks of {} to {}", format::bytes(least), format::bytes(most))),
     };
     let parts: Vec<String> = span.into_iter().chain(sizes).collect();
@@ -340,10 +340,10 @@ fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String 
 pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
     let clock = &recording.about.clock;
     match sums.selection.to {
-        u64::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
-        u64::MAX => "never freed".to_owned(),
+        Units::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
+        Units::MAX => "never freed".to_owned(),
         _ if sums.selection.instant => "live then".to_owned(),
-        to => format!("live at {}", format::seconds(clock.seconds(to))),
+        to => format!("live at {}", format::seconds(clock.seconds(to.0))),
     }
 }
 

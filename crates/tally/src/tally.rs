@@ -104,7 +104,7 @@ impl<S: Select> Tally<S> {
             apart: None,
             patterns: None,
         };
-        if tally.selection().from == 0 {
+        if tally.selection().from == Units::ZERO {
             tally.begin_window(0);
         }
         tally
@@ -117,7 +117,7 @@ impl<S: Select> Tally<S> {
 
     #[inline(always)]
     fn in_window(&self) -> bool {
-        self.selection().from == 0 || self.in_window
+        self.selection().from == Units::ZERO || self.in_window
     }
 
     /// Whether events count that are added now.
@@ -139,16 +139,16 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn admits(&mut self, event: &Event) -> bool {
         let Selection { from, to, .. } = *self.selection();
-        if !self.in_window() && event.time >= Units(from) {
-            self.begin_window(if event.time <= Units(to) { event.time.0 } else { from });
+        if !self.in_window() && event.time >= from {
+            self.begin_window(if event.time <= to { event.time.0 } else { from.0 });
         }
-        event.time <= Units(to)
+        event.time <= to
     }
 
     /// There are no more events. Where none was in the selected time, it has what was live when it began.
     pub fn settle(&mut self) {
         if !self.in_window() {
-            self.begin_window(self.selection().from);
+            self.begin_window(self.selection().from.0);
         }
     }
 
@@ -288,12 +288,12 @@ impl<S: Select> Tally<S> {
             return None;
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let size = event.size.min(Bytes(MAX_SIZE));
+        let size = event.size.min(MAX_SIZE);
         let thread = self.thread(event.thread);
         (thread.block, thread.site) = (number.0, SiteIndex::NONE);
-        if !self.selection.admits_part(event.thread, size.0) {
+        if !self.selection.admits_part(event.thread, size) {
             self.adds(event.time.0, size.0);
-            return Some(LiveBlock::new(size.0, event.time.0, OF_OTHERS, event.thread, 0));
+            return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
         }
         let index = self.site(event, size.0);
         let mut steps = 0;
@@ -321,7 +321,7 @@ impl<S: Select> Tally<S> {
         }
         self.called(index, event, size.0, Call::Acquired { reallocates });
         self.adds(event.time.0, size.0);
-        Some(LiveBlock::new(size.0, event.time.0, SiteIndex::at(index), event.thread, steps))
+        Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
     }
 
     /// Adds live bytes.
@@ -344,7 +344,7 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if !self.selection.admits_part(event.thread, event.size.0) {
+        if !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size.0);
@@ -373,7 +373,7 @@ impl<S: Select> Tally<S> {
             if let Some(last) = self.threads.get_mut(block.thread.index()) {
                 temporary = event.block == Block::Number(BlockNo(last.block));
                 perhaps_replaced = last.site == block.site
-                    && last.size > block.size()
+                    && last.size > block.size().0
                     && event.thread == block.thread
                     && !temporary
                     && !reallocates;
@@ -394,9 +394,9 @@ impl<S: Select> Tally<S> {
             }
             let site = &mut self.sites[block.site.index()];
             site.keep_peak(self.peak);
-            site.live_bytes = site.live_bytes.wrapping_sub(Bytes(block.size()));
+            site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_blocks = site.live_blocks.wrapping_sub(1);
-            site.lifetime += event.time.saturating_sub(Units(block.time));
+            site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
                 site.allocator_time += event.duration;
@@ -405,7 +405,7 @@ impl<S: Select> Tally<S> {
             self.block_released(event, &block, temporary && !reallocates);
         }
         if let Some(block) = &block {
-            self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size()));
+            self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size().0));
         }
         if reallocates {
             if let Some(block) = counted {
@@ -420,8 +420,8 @@ impl<S: Select> Tally<S> {
         if block.is_none() && matches!(event.block, Block::Number(_)) {
             return None; // only in a damaged recording
         }
-        let size = block.map_or(0, |block| block.size());
-        if !self.selection.admits_part(event.thread, size) {
+        let size = block.map_or(0, |block| block.size().0);
+        if !self.selection.admits_part(event.thread, Bytes(size)) {
             return replaced;
         }
         let index = self.site(event, size);
@@ -465,7 +465,7 @@ impl<S: Select> Tally<S> {
         {
             return;
         }
-        let index = self.site_of(node, cost.thread, size);
+        let index = self.site_of(node, cost.thread, size.0);
         cost.add_to(self.costs_of(index));
     }
 
@@ -492,7 +492,7 @@ impl<S: Select> Tally<S> {
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
         let opened = if event.op.is_mapping() { self.mappings_change(event) } else { 0 };
-        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size.0) {
+        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size.0);

@@ -6,7 +6,7 @@
 
 use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{Bytes, NodeId, ThreadNo, Units};
 use crate::metrics::Metrics;
 
 /// Costs of one block at the most.
@@ -154,8 +154,8 @@ impl Uncharged {
 /// One cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
-    /// When it was paid (for a span: its end), units.
-    pub time: u64,
+    /// When it was paid (for a span: its end).
+    pub time: Units,
     /// What for.
     pub kind: CostKind,
     /// Whether it was paid inside a call of an allocation function, whose duration contains it.
@@ -166,8 +166,8 @@ pub struct Cost {
     pub amount: u64,
     /// The stack to which it is charged: of the block's allocation, or of the mapping; `None`: none.
     pub node: Option<NodeId>,
-    /// Size of the block, bytes; 0: no block.
-    pub size: u64,
+    /// Size of the block; 0: no block.
+    pub size: Bytes,
     /// Where it was paid.
     pub place: Place,
     /// For waiting: the thread that was in the allocator meanwhile, if one is known.
@@ -238,13 +238,13 @@ fn small(value: u64) -> Result<u32, Damage> {
 impl Cost {
     fn fields(&self) -> [u64; FIELDS] {
         [
-            self.time,
+            self.time.0,
             u64::from(self.kind.number()),
             u64::from(self.inside),
             u64::from(ThreadNo::or_zero(self.thread)),
             self.amount,
             u64::from(NodeId::or_zero(self.node)),
-            self.size,
+            self.size.0,
             self.place.packed(),
             u64::from(ThreadNo::or_zero(self.holder)),
         ]
@@ -254,13 +254,13 @@ impl Cost {
         let [time, kind, inside, thread, amount, node, size, place, holder] = fields;
         let kind = KINDS.get(kind as usize).ok_or(Damage::Value("an unknown kind of cost"))?;
         Ok(Cost {
-            time,
+            time: Units(time),
             kind: *kind,
             inside: inside != 0,
             thread: ThreadNo::new(small(thread)?),
             amount,
             node: NodeId::new(small(node)?),
-            size,
+            size: Bytes(size),
             place: Place::unpacked(place)?,
             holder: ThreadNo::new(small(holder)?),
         })
@@ -273,8 +273,8 @@ pub fn encode(costs: &[Cost]) -> Vec<u8> {
     put_varint(&mut plain, costs.len() as u64);
     let mut before = 0u64;
     for cost in costs {
-        put_varint(&mut plain, zigzag(cost.time.wrapping_sub(before) as i64));
-        before = cost.time;
+        put_varint(&mut plain, zigzag(cost.time.wrapping_sub(Units(before)).0 as i64));
+        before = cost.time.0;
     }
     for field in 1..FIELDS {
         for cost in costs {
@@ -319,13 +319,13 @@ mod tests {
         ];
         let places = (any::<u32>(), any::<u64>(), place, any::<u32>());
         (numbers, places).prop_map(|((time, kind, inside, thread, amount), (node, size, place, holder))| Cost {
-            time,
+            time: Units(time),
             kind: KINDS[kind],
             inside,
             thread: ThreadNo::new(thread),
             amount,
             node: NodeId::new(node),
-            size,
+            size: Bytes(size),
             place,
             holder: ThreadNo::new(holder),
         })

@@ -5,7 +5,7 @@ use crate::detectors::keeps_much;
 use crate::inclusive_lines::inclusive_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
-use memtoll_trace::ids::Bytes;
+use memtoll_trace::ids::{Bytes, Units};
 use serde::Serialize;
 
 /// Blocks are never freed.
@@ -18,7 +18,7 @@ pub struct NeverFreed {
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     // Where a recording was cut off, what was freed later is unknown.
-    if facts.sums.selection.to < u64::MAX || facts.recording.end.is_none() {
+    if facts.sums.selection.to < Units::MAX || facts.recording.end.is_none() {
         return None;
     }
     // Of the peaks of all processes, added up: what each of them keeps adds up, too.

@@ -91,7 +91,7 @@ fn a_window_knows_what_was_live_before() {
         event(FREE, 6, 1, 12, number(0), 0),
         event(FREE, 9, 1, 12, number(1), 0),
     ];
-    let sites = sum(&events, Selection { from: 5, to: 6, ..Selection::default() });
+    let sites = sum(&events, Selection { from: Units(5), to: Units(6), ..Selection::default() });
     assert_eq!(
         (of(&sites, 10).new_blocks, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes),
         (0, Bytes(0), Bytes(8))
@@ -100,7 +100,7 @@ fn a_window_knows_what_was_live_before() {
     assert_eq!(of(&sites, 12).frees, 1);
     let lifetimes = [10, 11].map(|node| of(&sites, node).lifetime);
     assert_eq!(lifetimes, [Units(5), Units(0)], "released in the span, whenever it was acquired, or not at all");
-    let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
+    let large = sum(&events, Selection { min_size: Bytes(10), ..Selection::default() });
     assert_eq!(large.iter().map(|(_, m)| m.new_blocks).sum::<u64>(), 1);
     assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
 }
@@ -115,7 +115,7 @@ fn of_some_threads_and_sizes_the_peak_is_their_share() {
         event(MALLOC, 5, 1, 10, number(3), 16),
         event(FREE, 6, 1, 13, Block::Null, 0),
     ];
-    let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
+    let small = sum(&events, Selection { max_size: Bytes(99), ..Selection::default() });
     assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (Bytes(8), Bytes(24)));
     assert_eq!((of(&small, 13).frees, of(&small, 13).null_frees), (0, 1), "nothing was asked for: 0 bytes");
     let mut second = Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(2).unwrap()].into()));
@@ -184,7 +184,7 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
     assert_eq!((site.new_blocks, site.reallocations, site.bytes, site.events), (1, 1, Bytes(1100), 2));
     assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, Units(2)));
     // Of large blocks only: the chunk lends nothing to what is left out.
-    let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
+    let large = sum(&events, Selection { min_size: Bytes(400), ..Selection::default() });
     assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (Bytes(400), Bytes(600)));
 }
 
@@ -200,13 +200,13 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
         Event { duration: Units(3), ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
     ];
     let cost = |kind, amount, inside| Cost {
-        time: 2,
+        time: Units(2),
         kind,
         inside,
         thread: Some(ThreadNo::FIRST),
         amount,
         node: NodeId::new(10),
-        size: 8,
+        size: Bytes(8),
         place: Place::call(NodeId::new(12)),
         holder: None,
     };

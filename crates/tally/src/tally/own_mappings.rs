@@ -379,7 +379,7 @@ impl<S: Select> Tally<S> {
     pub fn peak_with_mappings(&self) -> PeakWithMappings {
         if !self.in_window() {
             // Nothing has happened since the window began.
-            return self.now_with_mappings(self.selection().from);
+            return self.now_with_mappings(self.selection().from.0);
         }
         let of_blocks =
             || PeakWithMappings { block_bytes: self.peak_bytes, time: self.peak_time, ..PeakWithMappings::default() };
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn whole_peak(events: &[Event], from: u64) -> PeakWithMappings {
-        sum(events, Selection { from, ..Selection::default() }).peak_with_mappings().unwrap()
+        sum(events, Selection { from: Units(from), ..Selection::default() }).peak_with_mappings().unwrap()
     }
 
     fn peak(events: &[Event], from: u64) -> (u64, u64, u64) {
@@ -493,7 +493,7 @@ mod tests {
 
     #[test]
     fn some_sizes_have_no_sum_with_mappings() {
-        assert!(sum(&[], Selection { min_size: 1, ..Selection::default() }).peak_with_mappings().is_none());
+        assert!(sum(&[], Selection { min_size: Bytes(1), ..Selection::default() }).peak_with_mappings().is_none());
     }
 
     proptest! {

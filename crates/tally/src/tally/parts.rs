@@ -317,11 +317,11 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn block_released_apart(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        let key = Key::new(block.site, block.thread, block.size());
+        let key = Key::new(block.site, block.thread, block.size().0);
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
-        counts.lifetime += event.time.saturating_sub(Units(block.time));
+        counts.lifetime += event.time.saturating_sub(block.time);
         counts.temporary += u32::from(is_temporary);
         match is_half {
             true => counts.resized += 1,
