@@ -61,8 +61,7 @@ impl Selected {
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
-        let mut whole = None;
-        let (folded, wrappers) = if shows_wrappers { (None, None) } else { session.folded(&mut whole) };
+        let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
         let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
         Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), whole: RefCell::new(whole) })
     }
