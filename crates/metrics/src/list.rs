@@ -1,14 +1,21 @@
 //! The list of counts, and the list of metrics.
 
-use crate::counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
-use crate::metric::{About, Place, Price, Seen, Together, ending, key};
-use crate::priced::Priced;
+#[macro_use]
+pub(crate) mod counts;
+#[macro_use]
+pub(crate) mod metric;
+pub(crate) mod priced;
+
+use counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
 use memtoll_text::amounts::{Amount, Bytes, Units};
 use memtoll_text::format::Unit;
+use metric::{About, Place, Price, Seen, Together, ending, key};
+use priced::Priced;
 
-// What is counted: tag in files, field and name, amount, how it adds up, which blocks of files have it, and whether it may be sampled:
-// then all metrics made of it have an error by chance. A new count is an entry here and the line that counts it. Files stay
-// readable: a reader goes past columns whose tags it does not know, and a count without a column is 0.
+// What is counted: tag in files, field and name, amount, how it adds up, which blocks of files have it, and whether it
+// may be sampled: then all metrics made of it have an error by chance. A new count is an entry here and the line that
+// counts it. Files stay readable: a reader goes past columns whose tags it does not know, and a count without a column
+// is 0.
 counts! {
     /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
     1 new_blocks: u64 Sum { SUMMARY CHAPTER PART };

@@ -1,8 +1,8 @@
 //! What is known of a metric, and where it is shown.
 
 use crate::estimate::Estimate;
+use crate::list::priced::Priced;
 use crate::list::{Metric, TABLE};
-use crate::priced::Priced;
 use memtoll_text::format::Unit;
 use serde::{Deserialize, Serialize};
 
