@@ -77,7 +77,7 @@ impl Join {
             thread,
             amount: weight.into(),
             node,
-            size: size,
+            size,
             place,
             holder: None,
         });
