@@ -235,8 +235,8 @@ pub fn metrics<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = 
 pub fn intervals<R: 'static>(figures: fn(&R) -> &Figures, of: &[Metric]) -> impl Iterator<Item = Column<R>> {
     of.iter().flat_map(move |&metric| {
         let about = metric.about();
-        let ends: [(_, _, fn(Interval) -> i64); 2] =
-            [("low", "Lower", |both| both.low), ("high", "Upper", |both| both.high)];
+        let low: fn(Interval) -> i64 = |both| both.low;
+        let ends = [("low", "Lower", low), ("high", "Upper", |both| both.high)];
         ends.map(|(end, which, of)| {
             let value = move |row: &R| figures(row).interval(metric).map(of).into();
             let name = about.key;
