@@ -26,6 +26,8 @@ pub struct Rule {
     pub id: &'static str,
     /// What it finds, in a few words.
     pub title: &'static str,
+    /// Whether it needs to see when blocks are freed.
+    pub needs_frees: bool,
     pub page: &'static str,
     /// Looks for it.
     pub find: fn(&Facts) -> Vec<Draft>,
@@ -43,12 +45,22 @@ impl Rule {
     }
 }
 
+macro_rules! needs {
+    (frees) => {
+        true
+    };
+    (calls) => {
+        false
+    };
+}
+
 macro_rules! rules {
-    ($($module:ident $id:literal $title:literal;)*) => {
+    ($($module:ident $id:literal $title:literal $needs:ident;)*) => {
         /// All rules, in the order of docs/advice.md.
         pub const RULES: &[Rule] = &[$(Rule {
             id: $id,
             title: $title,
+            needs_frees: needs!($needs),
             page: include_str!(concat!("rules/", stringify!($module), ".md")),
             find: $module::find,
         }),*];
@@ -56,22 +68,22 @@ macro_rules! rules {
 }
 
 rules! {
-    growth "growth" "Blocks grow step by step";
-    small_vectors "small-vectors" "Many small vectors, each with a block of its own";
-    node_container "node-container" "A block for each element of a container";
-    arena "arena" "Many blocks that die together";
-    reuse "reuse" "Large blocks that fault each time";
-    temporary "temporary" "Blocks freed before the next allocation";
-    append "append" "Text that is copied to append to it";
-    hoist "hoist" "The same thing made in each turn of a loop";
-    copies "copies" "Copies that are kept";
-    formatting "formatting" "Text formatting that allocates";
-    contention "contention" "Threads that wait in the allocator";
-    free_null "free-null" "Calls of free with a null pointer";
-    untouched "untouched" "Memory that is hardly used, or zeroed twice";
-    heap_thrash "heap-thrash" "A heap that is trimmed and grown again";
-    huge_pages "huge-pages" "Large blocks in small pages";
-    never_freed "never-freed" "Blocks that pile up";
+    growth "growth" "Blocks grow step by step" frees;
+    small_vectors "small-vectors" "Many small vectors, each with a block of its own" frees;
+    node_container "node-container" "A block for each element of a container" frees;
+    arena "arena" "Many blocks that die together" frees;
+    reuse "reuse" "Large blocks that fault each time" frees;
+    temporary "temporary" "Blocks freed before the next allocation" frees;
+    append "append" "Text that is copied to append to it" frees;
+    hoist "hoist" "The same thing made in each turn of a loop" frees;
+    copies "copies" "Copies that are kept" frees;
+    formatting "formatting" "Text formatting that allocates" calls;
+    contention "contention" "Threads that wait in the allocator" calls;
+    free_null "free-null" "Calls of free with a null pointer" calls;
+    untouched "untouched" "Memory that is hardly used, or zeroed twice" frees;
+    heap_thrash "heap-thrash" "A heap that is trimmed and grown again" frees;
+    huge_pages "huge-pages" "Large blocks in small pages" frees;
+    never_freed "never-freed" "Blocks that pile up" frees;
 }
 
 #[cfg(test)]

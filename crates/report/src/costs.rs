@@ -70,7 +70,7 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     if maps_itself(metrics, tariff) {
         lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
-        lines.push(blocks_in_words(metrics, watched));
+        lines.push(blocks_in_words(metrics, tariff, watched));
     } else if metrics.null_frees > 0 {
         let calls = format::counted(metrics.null_frees, "call");
         lines.push(format!("The first: {calls} of free with a null pointer."));
@@ -133,7 +133,7 @@ fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
 }
 
 /// How many blocks, how large, how often, and how long they live.
-fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
+fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> String {
     let blocks = Metric::Allocations.value(metrics);
     let size = match element_counts::block_size(metrics) {
         Some(size) => format::bytes(size),
@@ -147,6 +147,7 @@ fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
     let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
     let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
+        _ if !tariff.sees().frees => None,
         (0, 0) => None,
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.

@@ -77,7 +77,7 @@ const FAMILIES: [About; 4] = [
 impl Family {
     /// What people call it.
     pub fn name(self) -> &'static str {
-        about(self).map_or("its own malloc", |about| about.name)
+        about(self).map_or("a malloc of its own", |about| about.name)
     }
 
     /// The family with this name.

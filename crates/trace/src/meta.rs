@@ -5,6 +5,7 @@
 mod calibration;
 mod found;
 mod kernel;
+mod own_allocator;
 mod prices;
 mod rank;
 mod verified;
@@ -14,6 +15,7 @@ use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
+pub use own_allocator::{OwnAllocator, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};
@@ -234,8 +236,8 @@ pub struct RecorderStats {
     pub unwind_checked: u64,
     /// Of those, how many disagreed.
     pub unwind_disagreed: u64,
-    /// Whether the executable defines malloc itself.
-    pub own_allocator: bool,
+    /// Blocks whose addresses were handed out again and of which no free was recorded.
+    pub unfreed_reused: u64,
     /// Whether recording was stopped before the image ended.
     pub stopped: bool,
 }
@@ -260,9 +262,8 @@ impl RecorderStats {
             rules,
             nodes
         );
-        add!(late, lost_forks, unwind_checked, unwind_disagreed);
+        add!(late, lost_forks, unwind_checked, unwind_disagreed, unfreed_reused);
         self.calls.add(&other.calls);
-        self.own_allocator |= other.own_allocator;
         self.stopped |= other.stopped;
     }
 }

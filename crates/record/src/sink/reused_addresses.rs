@@ -14,6 +14,8 @@ const MOST: usize = 4096;
 #[derive(Default)]
 pub struct Overtaken {
     blocks: VecDeque<(u64, NumberedBlock)>,
+    /// Blocks that were here for so long that their releases will not come.
+    given_up: u64,
 }
 
 impl Overtaken {
@@ -27,8 +29,14 @@ impl Overtaken {
     pub fn push(&mut self, address: u64, kept: NumberedBlock) {
         if self.blocks.len() == MOST {
             self.blocks.pop_front();
+            self.given_up += 1;
         }
         self.blocks.push_back((address, kept));
+    }
+
+    /// Blocks whose releases have not come: they happened, or their addresses could not have been handed out again.
+    pub fn unfreed(&self) -> u64 {
+        self.given_up + self.blocks.len() as u64
     }
 
     /// The block that was at `address` at `time`, in units: it is released.

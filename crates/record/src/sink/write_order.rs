@@ -44,6 +44,21 @@ impl Sink {
         }
     }
 
+    /// Writes which allocators the image has inside its files, if that is news. `forwards`: what the executable has goes on to
+    /// the recorder's.
+    fn write_own_allocators(&mut self, forwards: bool) {
+        let Facts { executable, modules, .. } = &self.facts;
+        let libraries = modules.iter().map(|module| module.path.as_str());
+        let found = self.run.own_allocators.of_image(executable, libraries, forwards, || self.run.resolver());
+        if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
+            // None is what a reader begins with.
+            if !found.is_empty() || self.own_allocators.is_some() {
+                self.run.output.json(BlockKind::OwnAllocators, self.facts.image, &found);
+            }
+            self.own_allocators = Some(found);
+        }
+    }
+
     fn write_costs(&mut self) {
         write_inherited_nodes(&self.run.output, self.facts.image, self.inheritable.inherited_nodes());
         let costs = self.join.costs();
@@ -61,6 +76,9 @@ impl Sink {
         let modules = self.facts.take_modules();
         if !modules.is_empty() {
             output.json(BlockKind::Modules, image, &modules);
+        }
+        if self.own_allocators.is_none() {
+            self.write_own_allocators(false);
         }
         let marks = self.facts.take_marks();
         if !marks.is_empty() {
@@ -127,6 +145,7 @@ impl Sink {
         self.write_nodes(arena, Nodes::All);
         self.end_last_chapter();
         self.write_places();
+        self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0);
         let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
         if let Some(threads) = self.facts.threads.take_changed(usize::MAX) {
@@ -248,7 +267,7 @@ impl Sink {
             lost_forks: header.lost_forks.load(Relaxed) as u64,
             unwind_checked: header.unwind_checked.load(Relaxed),
             unwind_disagreed: header.unwind_disagreed.load(Relaxed),
-            own_allocator: header.own_allocator.load(Relaxed) != 0,
+            unfreed_reused: self.ledger.overtaken.unfreed(),
             stopped: self.run.output.stopped(),
         }
     }
