@@ -53,8 +53,8 @@ pub struct Image {
     pub marks: Vec<meta::Mark>,
     /// The program's own pools, by name.
     pub pools: Vec<meta::Pool>,
-    /// Allocators inside its files.
-    pub own_allocators: Vec<meta::OwnAllocator>,
+    /// What hides calls.
+    pub own_allocators: meta::OwnAllocators,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
@@ -110,18 +110,6 @@ impl Image {
     /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
     pub fn files(&self) -> &[(TextId, TextId)] {
         &self.files
-    }
-
-    /// Whether each free of a block was recorded whose allocation was.
-    pub fn sees_frees(&self) -> bool {
-        !self.own_allocators.iter().any(meta::OwnAllocator::hides_frees) && !self.reuses_unfreed_blocks()
-    }
-
-    /// Whether addresses were handed out again that were not seen to be freed, of so many blocks that the frees of others may be
-    /// missing as well. A few are missing where the program is killed, or forks, in the middle of a call.
-    pub fn reuses_unfreed_blocks(&self) -> bool {
-        const FEWEST: u64 = 16;
-        self.end.as_ref().is_some_and(|end| end.recorder.unfreed_reused >= FEWEST)
     }
 
     pub fn thread(&self, number: ThreadNo) -> Option<&meta::Thread> {
@@ -186,7 +174,7 @@ pub struct Recording {
 impl Recording {
     /// Whether each free of a block was recorded whose allocation was, in all processes.
     pub fn sees_frees(&self) -> bool {
-        self.images.iter().all(Image::sees_frees)
+        self.images.iter().all(|image| image.own_allocators.show_frees())
     }
 
     /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off

@@ -9,7 +9,7 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocator, Pool,
+    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
     RecorderStats, Thread, Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
@@ -127,7 +127,7 @@ impl Loader {
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
-                    BlockKind::OwnAllocators => image.own_allocators = reader.json::<Vec<OwnAllocator>>(block)?,
+                    BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
                     BlockKind::Nodes => image.node_blocks.push(*block),
@@ -275,7 +275,7 @@ fn new_image(about: meta::Image) -> Image {
         threads: Vec::new(),
         marks: Vec::new(),
         pools: Vec::new(),
-        own_allocators: Vec::new(),
+        own_allocators: OwnAllocators::default(),
         nodes: Vec::new(),
         summary: None,
         shares_process: false,

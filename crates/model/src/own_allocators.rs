@@ -27,11 +27,11 @@ pub(crate) fn statements(images: &[Image]) -> Statements {
         }
     };
     for image in images {
-        for own in image.own_allocators.iter().filter(|own| own.recorded != RecordedCalls::All) {
+        for own in image.own_allocators.allocators.iter().filter(|own| own.recorded != RecordedCalls::All) {
             add(own.file == image.about.executable, statement(own));
         }
-        let is_explained = image.own_allocators.iter().any(OwnAllocator::hides_frees);
-        if image.reuses_unfreed_blocks() && !is_explained {
+        let is_explained = image.own_allocators.allocators.iter().any(OwnAllocator::hides_frees);
+        if image.own_allocators.reuse_unfreed_blocks() && !is_explained {
             add(true, of_reused_blocks(image));
         }
     }
@@ -64,12 +64,11 @@ pub fn what_is_missing(own: &OwnAllocator) -> String {
 }
 
 fn of_reused_blocks(image: &Image) -> String {
-    let reused = image.end.as_ref().map_or(0, |end| end.recorder.unfreed_reused);
     format!(
         "process {} ({}) freed blocks without memtoll: the allocator handed out the addresses of {} again; {UNKNOWN}",
         image.about.pid,
         image.about.name,
-        format::counted(reused, "block")
+        format::counted(image.own_allocators.unfreed_reused, "block")
     )
 }
 

@@ -127,7 +127,7 @@ pub struct OwnAllocator<'a> {
 fn own_allocators(recording: &Recording) -> Vec<OwnAllocator<'_>> {
     let mut all: Vec<OwnAllocator> = Vec::new();
     for image in &recording.images {
-        for about in &image.own_allocators {
+        for about in &image.own_allocators.allocators {
             let pid = image.about.pid;
             match all.iter_mut().find(|known| known.about == about) {
                 Some(known) if known.pids.last() == Some(&pid) => {}

@@ -81,8 +81,8 @@ pub enum BlockKind {
     Parts,
     /// JSON, list of [`crate::meta::Verified`]: what changes saved that were measured since.
     Verified,
-    /// JSON, list of [`crate::meta::OwnAllocator`]: allocators inside the files of an image. A later block replaces an earlier one
-    /// of the same image.
+    /// JSON, [`crate::meta::OwnAllocators`]: what hides calls of an image. A later block replaces an earlier one of the same
+    /// image.
     OwnAllocators,
     /// Something that a later minor version added.
     Unknown(u8),

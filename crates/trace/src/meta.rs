@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
-pub use own_allocator::{OwnAllocator, RecordedCalls};
+pub use own_allocator::{OwnAllocator, OwnAllocators, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};
@@ -236,8 +236,6 @@ pub struct RecorderStats {
     pub unwind_checked: u64,
     /// Of those, how many disagreed.
     pub unwind_disagreed: u64,
-    /// Blocks whose addresses were handed out again and of which no free was recorded.
-    pub unfreed_reused: u64,
     /// Whether recording was stopped before the image ended.
     pub stopped: bool,
 }
@@ -262,7 +260,7 @@ impl RecorderStats {
             rules,
             nodes
         );
-        add!(late, lost_forks, unwind_checked, unwind_disagreed, unfreed_reused);
+        add!(late, lost_forks, unwind_checked, unwind_disagreed);
         self.calls.add(&other.calls);
         self.stopped |= other.stopped;
     }

@@ -1,6 +1,6 @@
 //! Allocators other than libc's.
 
-use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program_with, run, scratch};
+use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program, program_with, run, scratch};
 use std::path::PathBuf;
 
 /// A shared library of the system, or a failure that says which package has it.
@@ -109,6 +109,15 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     let advice: serde_json::Value = serde_json::from_str(&advice.stdout).unwrap();
     let rules: Vec<&str> = advice["findings"].as_array().unwrap().iter().filter_map(|of| of["rule"].as_str()).collect();
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
+}
+
+/// Nothing in the file tells that frees are missing. That addresses are handed out again does.
+#[test]
+fn frees_that_are_missing_are_found_out() {
+    let report = Target::new(program("hidden_frees.c")).record().report();
+    report.expect_new_blocks(&[("hidden", 1000), ("seen", 1000)]);
+    assert!(report.missing[0].contains("freed blocks without memtoll"), "{:?}", report.missing);
+    assert_eq!((report.function("seen").frees, report.function("seen").live_blocks), (1000, NOT_KNOWN));
 }
 
 /// An allocator under names of its own, as Rust's crates have them: the blocks that are recorded are all freed, and what is missing

@@ -54,7 +54,7 @@ pub(super) fn find(recording: &Recording, sites: &[Row]) -> Option<Finding> {
     let file = frames.shown(frames.text(module)).to_owned();
     // Where its own calls are not recorded, those that are tell of its start only.
     let hides_calls = |own: &OwnAllocator| own.recorded != RecordedCalls::All && own.file == file;
-    if recording.images.iter().flat_map(|image| &image.own_allocators).any(hides_calls) {
+    if recording.images.iter().flat_map(|image| &image.own_allocators.allocators).any(hides_calls) {
         return None;
     }
     let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });

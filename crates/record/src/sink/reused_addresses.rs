@@ -90,4 +90,20 @@ mod tests {
         assert_eq!(call(release, 9000, 2, 0), (None, 8, 3));
         assert_eq!(call(release, 4500, 1, 0), (None, 0, 4));
     }
+
+    #[test]
+    fn blocks_whose_releases_never_come_are_counted() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        let mut call = |op: Op, time: u64, thread: u32, address: u64| {
+            testing.call(op, time, thread, address, 8).ledger.overtaken.unfreed()
+        };
+        assert_eq!(call(Op::MALLOC, 100, 1, 0x5000), 0);
+        assert_eq!(call(Op::MALLOC, 300, 2, 0x5000), 1, "perhaps its release is late");
+        assert_eq!(call(release, 200, 1, 0x5000), 0, "so it was");
+        let most = super::MOST as u64;
+        for block in 1..=most + 10 {
+            assert_eq!(call(Op::MALLOC, 300 + block, 1, 0x5000), block, "also of those that are kept no more");
+        }
+    }
 }

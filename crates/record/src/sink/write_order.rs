@@ -15,7 +15,7 @@ use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
-use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
+use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,10 +49,11 @@ impl Sink {
     fn write_own_allocators(&mut self, forwards: bool) {
         let Facts { executable, modules, .. } = &self.facts;
         let libraries = modules.iter().map(|module| module.path.as_str());
-        let found = self.run.own_allocators.of_image(executable, libraries, forwards, || self.run.resolver());
+        let allocators = self.run.own_allocators.of_image(executable, libraries, forwards, || self.run.resolver());
+        let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
-            if !found.is_empty() || self.own_allocators.is_some() {
+            if found != OwnAllocators::default() || self.own_allocators.is_some() {
                 self.run.output.json(BlockKind::OwnAllocators, self.facts.image, &found);
             }
             self.own_allocators = Some(found);
@@ -267,7 +268,6 @@ impl Sink {
             lost_forks: header.lost_forks.load(Relaxed) as u64,
             unwind_checked: header.unwind_checked.load(Relaxed),
             unwind_disagreed: header.unwind_disagreed.load(Relaxed),
-            unfreed_reused: self.ledger.overtaken.unfreed(),
             stopped: self.run.output.stopped(),
         }
     }

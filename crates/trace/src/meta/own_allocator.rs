@@ -1,5 +1,28 @@
 use serde::{Deserialize, Serialize};
 
+/// What hides calls of a process image from the recorder.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct OwnAllocators {
+    /// Allocators inside its files.
+    pub allocators: Vec<OwnAllocator>,
+    /// Blocks whose addresses were handed out again and of which no free was recorded.
+    pub unfreed_reused: u64,
+}
+
+impl OwnAllocators {
+    /// Whether each free of a block was recorded whose allocation was.
+    pub fn show_frees(&self) -> bool {
+        !self.allocators.iter().any(OwnAllocator::hides_frees) && !self.reuse_unfreed_blocks()
+    }
+
+    /// Whether so many addresses were handed out again without a free that those of others may be missing as well. A few are missing
+    /// where the program is killed, or forks, in the middle of a call.
+    pub fn reuse_unfreed_blocks(&self) -> bool {
+        const FEWEST: u64 = 16;
+        self.unfreed_reused >= FEWEST
+    }
+}
+
 /// An allocator inside a file of a process image. Calls of its functions are bound inside that file, past the recorder.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct OwnAllocator {
