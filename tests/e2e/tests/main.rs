@@ -31,6 +31,7 @@ mod layouts;
 mod loading;
 mod machine;
 mod names;
+mod namespaces;
 mod not_recordable;
 mod patches;
 mod plain_names;

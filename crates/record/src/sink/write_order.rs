@@ -221,6 +221,19 @@ impl Sink {
         if self.facts.given_up {
             note(true, format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
         }
+        if let Some(late) = self.facts.late_files() {
+            note(false, format!("{process}: {late}"));
+        }
+        match arena.header().imports_not_patched.load(Relaxed) {
+            0 => {}
+            imports => note(
+                true,
+                format!(
+                    "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
+                    counted(imports.into(), "import")
+                ),
+            ),
+        }
         match end.recorder.lost_forks {
             0 => {}
             1 => note(
