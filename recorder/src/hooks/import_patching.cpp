@@ -2,7 +2,7 @@
 
 #include "../dynamic_section.hpp"
 #include "../kernel.hpp"
-#include "../loaded_files.hpp"
+#include "../namespaces.hpp"
 #include "scope.hpp"
 
 #include <cstring>

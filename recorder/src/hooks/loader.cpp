@@ -98,7 +98,6 @@ MEMTOLL_JUMP_WHERE_TOLD(dlmopen, memtoll_before_dlmopen);
 MEMTOLL_JUMP_WHERE_TOLD(dlsym, memtoll_before_dlsym);
 MEMTOLL_JUMP_WHERE_TOLD(memtoll_open_elsewhere, memtoll_before_dlopen_elsewhere);
 MEMTOLL_JUMP_WHERE_TOLD(memtoll_open_in_namespace_elsewhere, memtoll_before_dlmopen_elsewhere);
-asm(".hidden memtoll_open_elsewhere, memtoll_open_in_namespace_elsewhere");
 MEMTOLL_STUBS(dlopen, memtoll_open_elsewhere);
 MEMTOLL_STUBS(dlmopen, memtoll_open_in_namespace_elsewhere);
 

@@ -168,6 +168,7 @@ inline constexpr size_t kStubBytes = 16;
         ".balign 16\n"                                                                                                  \
         ".globl " ROW "\n"                                                                                              \
         ".hidden " ROW "\n"                                                                                             \
+        ".hidden " TARGET "\n"                                                                                          \
         ".type " ROW ", @function\n" ROW ":\n"                                                                          \
         ".cfi_startproc\n"                                                                                              \
         ".set memtoll_stub_number, 0\n"                                                                                 \

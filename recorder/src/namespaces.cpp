@@ -1,4 +1,4 @@
-#include "loaded_files.hpp"
+#include "namespaces.hpp"
 
 #include "dynamic_section.hpp"
 #include "kernel.hpp"
@@ -19,7 +19,7 @@ constexpr int kHasNext = 2;
 
 // Of a process with more, the last ones are missing. Used under the loader's lock.
 constexpr unsigned kMost = 2048;
-constinit LoadedFile files[kMost];
+constinit LoadedFile files[kMost] = {};
 
 struct Gathering {
     void (*use)(const LoadedFiles&, void*);
