@@ -45,18 +45,6 @@ uint32_t find_by_search(const Dynamic& dynamic, const char* name) {
     return 0;
 }
 
-// The file's own definition. Null if there is none.
-void* definition(const Dynamic& dynamic, const Wanted& wanted) {
-    const uint32_t index = dynamic.gnu_hash ? find_by_gnu_hash(dynamic, wanted)
-                           : dynamic.hash   ? find_by_search(dynamic, wanted.name)
-                                            : 0;
-    if (index == 0) return nullptr;
-    const ElfW(Sym)& symbol = dynamic.symbols[index];
-    const uintptr_t address = dynamic.bias + symbol.st_value;
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
-    return reinterpret_cast<void*>(address);
-}
-
 struct DefinitionSearch {
     Wanted* wanted;
     size_t count;
@@ -81,6 +69,17 @@ int search_definitions(dl_phdr_info* info, size_t, void* context) {
 
 } // namespace
 
+void* definition(const Dynamic& dynamic, const Wanted& wanted) {
+    const uint32_t index = dynamic.gnu_hash ? find_by_gnu_hash(dynamic, wanted)
+                           : dynamic.hash   ? find_by_search(dynamic, wanted.name)
+                                            : 0;
+    if (index == 0) return nullptr;
+    const ElfW(Sym)& symbol = dynamic.symbols[index];
+    const uintptr_t address = dynamic.bias + symbol.st_value;
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
+    return reinterpret_cast<void*>(address);
+}
+
 bool is_in_file(const dl_phdr_info& info, uintptr_t address) {
     for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
         const ElfW(Phdr)& segment = info.dlpi_phdr[i];
@@ -102,6 +101,8 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out) {
         }
     }
     if (!entry) return false;
+    out.entries = entry;
+    uint64_t own_name = 0;
     for (; entry->d_tag != DT_NULL; ++entry) {
         // glibc relocates these pointers in place, but not in the kernel's vdso, which cannot be written to.
         const uintptr_t pointer = entry->d_un.d_ptr < out.bias ? out.bias + entry->d_un.d_ptr : entry->d_un.d_ptr;
@@ -115,19 +116,32 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out) {
         case DT_RELASZ: out.relocation_bytes = entry->d_un.d_val; break;
         case DT_JMPREL: out.plt = reinterpret_cast<const ElfW(Rela)*>(pointer); break;
         case DT_PLTRELSZ: out.plt_bytes = entry->d_un.d_val; break;
+        case DT_SONAME: own_name = entry->d_un.d_val; break;
+        case DT_INIT_ARRAYSZ: out.constructors_bytes = entry->d_un.d_val; break;
         default: break;
         }
     }
+    if (out.strings && own_name) out.own_name = out.strings + own_name;
     return out.symbols && out.strings;
+}
+
+bool is_called(const dl_phdr_info& info, const Dynamic& dynamic, const char* name) {
+    if (dynamic.own_name && strcmp(dynamic.own_name, name) == 0) return true;
+    if (!info.dlpi_name) return false;
+    const char* slash = strrchr(info.dlpi_name, '/');
+    return strcmp(info.dlpi_name, name) == 0 || (slash && strcmp(slash + 1, name) == 0);
+}
+
+uint32_t hash_of(const char* name) {
+    uint32_t hash = 5381;
+    for (; *name; ++name) hash = hash * 33 + static_cast<uint8_t>(*name);
+    return hash;
 }
 
 void find_symbols(const char* names, Wanted* wanted, size_t count, Where where) {
     for (size_t i = 0; i < count; ++i) {
-        uint32_t hash = 5381;
-        const char* end = names;
-        for (; *end; ++end) hash = hash * 33 + static_cast<uint8_t>(*end);
-        wanted[i] = {names, hash};
-        names = end + 1;
+        wanted[i] = {names, hash_of(names)};
+        names += strlen(names) + 1;
     }
     DefinitionSearch search{wanted, count, where, count};
     dl_iterate_phdr(search_definitions, &search);

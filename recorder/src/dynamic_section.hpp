@@ -18,6 +18,9 @@ struct Dynamic {
     size_t relocation_bytes = 0;
     const ElfW(Rela)* plt = nullptr;
     size_t plt_bytes = 0;
+    const ElfW(Dyn)* entries = nullptr; // up to DT_NULL
+    const char* own_name = nullptr; // what others need it by
+    size_t constructors_bytes = 0; // of DT_INIT_ARRAY
     uintptr_t relro_begin = 0; // read-only after relocation
     uintptr_t relro_end = 0;
 };
@@ -28,12 +31,21 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out);
 // Whether `address` lies in the file.
 bool is_in_file(const dl_phdr_info& info, uintptr_t address);
 
+// Whether the loader knows the file as `name`: by its file name or by what it calls itself.
+bool is_called(const dl_phdr_info& info, const Dynamic& dynamic, const char* name);
+
 // A name to look for.
 struct Wanted {
     const char* name = nullptr;
     uint32_t hash = 0; // that of DT_GNU_HASH
     void* found = nullptr;
 };
+
+// The hash of a name.
+uint32_t hash_of(const char* name);
+
+// The file's own definition. Null if there is none.
+void* definition(const Dynamic& dynamic, const Wanted& wanted);
 
 // Which files are searched: all, or those that are loaded before or after the recorder.
 enum class Where { kAnywhere, kBeforeRecorder, kAfterRecorder };

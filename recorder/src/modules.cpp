@@ -194,6 +194,11 @@ uint16_t module_at(uintptr_t address, Module& found, AnnounceModule announce, vo
     return number;
 }
 
+uintptr_t start_of_file(uintptr_t address) {
+    Lookup lookup{address, 0, 0, 0, nullptr, false};
+    return find_object(lookup) ? lookup.start : 0;
+}
+
 void forget_modules() {
     const uint32_t known = entry_count.load(std::memory_order_relaxed);
     for (uint32_t i = 0; i < known && i < kMaxModules; ++i) entries[i].ready.store(0, std::memory_order_relaxed);

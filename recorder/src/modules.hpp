@@ -31,6 +31,9 @@ inline constexpr uint16_t kNoModule = 0; // code that no file was loaded for (JI
 using AnnounceModule = void (*)(void* context, uint16_t number, const Module& module);
 uint16_t module_at(uintptr_t address, Module& found, AnnounceModule announce, void* context);
 
+// Where the file is mapped that holds `address`, with its header; 0: none does.
+uintptr_t start_of_file(uintptr_t address);
+
 // Forgets all numbers; in a forked child, whose supervisor knows none of them.
 void forget_modules();
 

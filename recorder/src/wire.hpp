@@ -60,6 +60,7 @@ enum Kind : uint8_t {
     kPoolRealloc = 144,
     kPoolBegin = 145, // blob: PoolBlob, then the name
     kPoolEnd = 146,   // address = the chunk's
+    kLateFile = 147,  // blob: the path of a file whose constructors ran before its calls were seen
 };
 
 // Layout of a record (bit 0 is the least significant):
@@ -258,6 +259,8 @@ struct ArenaHeader {
     std::atomic<uint64_t> dropped;          // events not recorded because the supervisor was gone or the log was full
     std::atomic<uint32_t> own_allocator;    // 1: the executable defines malloc itself; its own calls are not seen
     std::atomic<uint32_t> imports_patched;  // calls of other files to that allocator which now pass through the hooks
+    std::atomic<uint32_t> imports_not_patched; // calls that stay unseen: there was no table for them
+    uint32_t unused;
     std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
     std::atomic<uint64_t> unwind_disagreed;
     std::atomic<uint64_t> burst_chunks; // free chunks beyond those that are kept: a stack like free_chunks

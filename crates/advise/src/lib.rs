@@ -78,8 +78,12 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let processor = facts.processor();
     let peak = sums.total.peak_bytes;
     let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.contains(&rule.id);
-    let drafts =
-        RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
+    let can_tell = |rule: &&Rule| !rule.needs_frees || facts.tariff.sees().frees;
+    let drafts = RULES
+        .iter()
+        .filter(wanted)
+        .filter(can_tell)
+        .flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let drafts = drafts.map(|(rule, mut draft)| {
         if !matches!(rule.id, RuleId::Contention | RuleId::HeapThrash) {
             c_library_callers::tell(&facts, &mut draft);

@@ -28,6 +28,8 @@ pub struct Rule {
     pub id: RuleId,
     /// What it finds, in a few words.
     pub title: &'static str,
+    /// Whether it needs to see when blocks are freed.
+    pub needs_frees: bool,
     pub page: &'static str,
     /// Looks for it.
     pub find: fn(&Facts) -> Vec<Draft>,
@@ -45,8 +47,17 @@ impl Rule {
     }
 }
 
+macro_rules! needs {
+    (frees) => {
+        true
+    };
+    (calls) => {
+        false
+    };
+}
+
 macro_rules! rules {
-    ($($id:ident $module:ident $name:literal $title:literal;)*) => {
+    ($($id:ident $module:ident $name:literal $title:literal $needs:ident;)*) => {
         /// Which rule: its place in [`RULES`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum RuleId {
@@ -66,6 +77,7 @@ macro_rules! rules {
         pub const RULES: &[Rule] = &[$(Rule {
             id: RuleId::$id,
             title: $title,
+            needs_frees: needs!($needs),
             page: include_str!(concat!("rules/", stringify!($module), ".md")),
             find: $module::find,
         }),*];
@@ -73,22 +85,22 @@ macro_rules! rules {
 }
 
 rules! {
-    Growth growth "growth" "Blocks grow step by step";
-    SmallVectors small_vectors "small-vectors" "Many small vectors, each with a block of its own";
-    NodeContainer node_container "node-container" "A block for each element of a container";
-    Arena arena "arena" "Many blocks that die together";
-    Reuse reuse "reuse" "Large blocks that fault each time";
-    Temporary temporary "temporary" "Blocks freed before the next allocation";
-    Append append "append" "Text that is copied to append to it";
-    Hoist hoist "hoist" "The same thing made in each turn of a loop";
-    Copies copies "copies" "Copies that are kept";
-    Formatting formatting "formatting" "Text formatting that allocates";
-    Contention contention "contention" "Threads that wait in the allocator";
-    FreeNull free_null "free-null" "Calls of free with a null pointer";
-    Untouched untouched "untouched" "Memory that is hardly used, or zeroed twice";
-    HeapThrash heap_thrash "heap-thrash" "A heap that is trimmed and grown again";
-    HugePages huge_pages "huge-pages" "Large blocks in small pages";
-    NeverFreed never_freed "never-freed" "Blocks that pile up";
+    Growth growth "growth" "Blocks grow step by step" frees;
+    SmallVectors small_vectors "small-vectors" "Many small vectors, each with a block of its own" frees;
+    NodeContainer node_container "node-container" "A block for each element of a container" frees;
+    Arena arena "arena" "Many blocks that die together" frees;
+    Reuse reuse "reuse" "Large blocks that fault each time" frees;
+    Temporary temporary "temporary" "Blocks freed before the next allocation" frees;
+    Append append "append" "Text that is copied to append to it" frees;
+    Hoist hoist "hoist" "The same thing made in each turn of a loop" frees;
+    Copies copies "copies" "Copies that are kept" frees;
+    Formatting formatting "formatting" "Text formatting that allocates" calls;
+    Contention contention "contention" "Threads that wait in the allocator" calls;
+    FreeNull free_null "free-null" "Calls of free with a null pointer" calls;
+    Untouched untouched "untouched" "Memory that is hardly used, or zeroed twice" frees;
+    HeapThrash heap_thrash "heap-thrash" "A heap that is trimmed and grown again" frees;
+    HugePages huge_pages "huge-pages" "Large blocks in small pages" frees;
+    NeverFreed never_freed "never-freed" "Blocks that pile up" frees;
 }
 
 impl RuleId {

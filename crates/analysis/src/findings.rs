@@ -211,16 +211,19 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
     found.extend(waiting::find(&facts));
     found.extend(disk_waits::find(&facts));
     found.extend(heap_thrash::find(&facts));
-    found.extend(hardly_touched::find(&facts));
-    found.extend(churn::find(&facts));
-    found.extend(peak::find(&facts));
-    found.extend(never_freed::find(&mut facts));
+    // Of lifetimes and live bytes, nothing can be said where frees are hidden.
+    if tariff.sees().frees {
+        found.extend(hardly_touched::find(&facts));
+        found.extend(churn::find(&facts));
+        found.extend(peak::find(&facts));
+        found.extend(never_freed::find(&mut facts));
+    }
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);
     found.extend(repeated_faults::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
-        found.extend(no_lines::find(frames, sites));
+        found.extend(no_lines::find(recording, sites));
         found.extend(no_names::find(frames, sites));
         // Where wrappers are folded, a note says so.
         if !facts.stacks.folds_wrappers() {

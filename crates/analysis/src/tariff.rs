@@ -181,7 +181,7 @@ impl Tariff {
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        let sees = Sees { faults: true, switches: true, fault_prices: true };
+        let sees = Sees { faults: true, switches: true, frees: true, fault_prices: true };
         Tariff {
             clock,
             prices,

@@ -3,7 +3,7 @@
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::figures::{self, Facts, Figure};
 pub use memtoll_analysis::metric::Steadiness;
-use memtoll_analysis::metric::{Metric as Counted, Place, TABLE};
+use memtoll_analysis::metric::{Metric as Counted, Place, Seen, TABLE};
 use memtoll_text::format::Unit;
 
 /// What a limit is about.
@@ -110,9 +110,10 @@ impl Metric {
     /// The error is a sentence for the user.
     pub fn value(self, facts: &Facts) -> Result<Estimate, &'static str> {
         match self {
-            Metric::Sum(counted) if !counted.is_known(facts.tariff.sees()) => {
-                Err("the kernel did not show that to memtoll; memtoll doctor says why")
-            }
+            Metric::Sum(counted) if !counted.is_known(facts.tariff.sees()) => Err(match counted.about().seen {
+                Seen::Frees => "an allocator inside the program hides frees from memtoll; memtoll report says which",
+                _ => "the kernel did not show that to memtoll; memtoll doctor says why",
+            }),
             Metric::Sum(counted) => Ok(facts.tariff.estimate(counted, facts.metrics)),
             Metric::Figure(figure) => figure.value(facts),
         }

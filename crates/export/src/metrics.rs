@@ -74,7 +74,7 @@ fn why_not(answer: &Answer, metric: Metric) -> Option<String> {
     let are_several = answer.basis.sums.as_ref().is_some_and(|sums| sums.are_of_several());
     match about.together {
         _ if !metric.is_known(answer.basis.tariff.sees()) => {
-            Some(format!("the recording does not tell \"{}\": the kernel did not show it", about.name))
+            Some(format!("the recording does not tell \"{}\": {}", about.name, about.seen.why_not()))
         }
         Together::Peak if are_several => {
             Some(format!("\"{}\" is left out: each process has its peak at a time of its own", about.name))

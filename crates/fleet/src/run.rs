@@ -60,6 +60,8 @@ pub struct Run {
     pub sees_faults: bool,
     /// Whether the kernel showed when threads lost the processor.
     pub sees_switches: bool,
+    /// Whether each free was recorded.
+    pub sees_frees: bool,
     /// By the order of [`FIGURES`].
     pub figures: [f64; FIGURES.len()],
     /// Further labels.
@@ -171,6 +173,7 @@ impl Run {
             cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
             sees_faults: tariff.sees().faults,
             sees_switches: tariff.sees().switches,
+            sees_frees: tariff.sees().frees,
             figures: run_figures::of(recording, &whole, &tariff),
             labels,
             sites: Vec::new(),

@@ -8,7 +8,7 @@ use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 5;
+pub const VERSION: i64 = 6;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -47,6 +47,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("cpu_ns", Count),
                 column("sees_faults", Small),
                 column("sees_switches", Small),
+                column("sees_frees", Small),
             ]
             .into_iter()
             .chain(FIGURES.map(|figure| column(figure.about().key, Number)))
@@ -163,7 +164,8 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
 }
 
 /// What runs of a day and service are told apart by when they are rolled up: what questions ask for, and which runs count.
-pub const ROLLED_BY: [&str; 6] = ["slice", "is_versioned", "version", "sees_faults", "sees_switches", "has_cpu"];
+pub const ROLLED_BY: [&str; 7] =
+    ["slice", "is_versioned", "version", "sees_faults", "sees_switches", "sees_frees", "has_cpu"];
 
 /// What all runs of a service on a day come to: see [`crate::rollup`].
 fn of_days() -> [Table; 3] {

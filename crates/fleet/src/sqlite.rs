@@ -165,7 +165,7 @@ impl Upload<'_> {
         }
         let last: Option<i64> = self.transaction.query_row("SELECT max(upload) FROM runs", [], |row| row.get(0))?;
         let upload = last.unwrap_or(0) + 1;
-        let about: [Value; 10] = [
+        let about: [Value; 11] = [
             day(run.start_ns).into(),
             run.service.clone().into(),
             upload.into(),
@@ -176,6 +176,7 @@ impl Upload<'_> {
             (run.cpu_ns as i64).into(),
             run.sees_faults.into(),
             run.sees_switches.into(),
+            run.sees_frees.into(),
         ];
         let figures = run.figures.map(Value::Real);
         self.insertion("runs", "")?.execute(params_from_iter(about.into_iter().chain(figures)))?;

@@ -122,7 +122,7 @@ metrics! {
     /// Blocks that this line frees, no matter who allocated them.
     Frees "frees", "frees here": Count, Calls, None, Sum { Viewer Export } = |m| m.frees;
     /// Blocks of this line that were freed or resized, no matter by whom.
-    Freed "freed", "freed": Count, Calls, None, Sum { Viewer } = Priced::freed;
+    Freed "freed", "freed": Count, Frees, None, Sum { Viewer } = Priced::freed;
     /// Calls of free with a null pointer, which do nothing but take time.
     NullFrees "null-frees", "null frees": Count, Calls, None, Sum { Viewer Export Total } = |m| m.null_frees;
     /// Calls that asked for memory and got a null pointer.
@@ -132,15 +132,15 @@ metrics! {
     /// The size of the largest block.
     Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes.0;
     /// Bytes that were live when the process had the most live bytes.
-    Peak "peak", "peak": Bytes, Calls, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes.0;
+    Peak "peak", "peak": Bytes, Frees, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes.0;
     /// Bytes that were not freed: at the end, or at the time that you choose.
-    Live "live", "live at end": Bytes, Calls, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes.0;
+    Live "live", "live at end": Bytes, Frees, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes.0;
     /// Blocks that were not freed: at the end, or at the time that you choose.
-    LiveBlocks "live-blocks", "live blocks": Count, Calls, None, Level { Viewer Export } = |m| m.live_blocks;
+    LiveBlocks "live-blocks", "live blocks": Count, Frees, None, Level { Viewer Export } = |m| m.live_blocks;
     /// Blocks that were freed before the thread that allocated them allocated again.
-    Temporary "temporary", "temporary": Count, Calls, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
+    Temporary "temporary", "temporary": Count, Frees, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
     /// How long blocks live on average, from allocation to free, over the blocks that were freed.
-    Lifetime "lifetime", "lifetime": Time, Calls, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns.0;
+    Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns.0;
     /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
     Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
     /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.

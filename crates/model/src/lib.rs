@@ -7,6 +7,7 @@ mod events;
 mod frames;
 mod ids;
 mod load;
+mod own_allocators;
 mod patterns;
 mod stack_placement;
 mod stack_tree;
@@ -23,6 +24,7 @@ pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
 };
 pub use memtoll_trace::reader::Error;
+pub use own_allocators::{REMEDY, what_is_missing};
 pub use patterns::Patterns;
 pub use stack_tree::{Node, StackTree};
 pub use stored_measurements::{store_calibration, store_verified};
@@ -51,6 +53,8 @@ pub struct Image {
     pub marks: Vec<meta::Mark>,
     /// The program's own pools, by name.
     pub pools: Vec<meta::Pool>,
+    /// What hides calls.
+    pub own_allocators: meta::OwnAllocators,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
@@ -168,6 +172,11 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Whether each free of a block was recorded whose allocation was, in all processes.
+    pub fn sees_frees(&self) -> bool {
+        self.images.iter().all(|image| image.own_allocators.show_frees())
+    }
+
     /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off
     /// before they were written.
     pub fn summary(&self, index: usize) -> Result<Option<Summary>, Unreadable> {

@@ -1,6 +1,7 @@
 //! Reads everything but the events.
 
 use crate::ids::StackId;
+use crate::own_allocators;
 use crate::stack_placement::{Placing, read_nodes};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
@@ -8,8 +9,8 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
-    Verified,
+    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
+    RecorderStats, Thread, Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
@@ -126,6 +127,7 @@ impl Loader {
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
+                    BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
                     BlockKind::Nodes => image.node_blocks.push(*block),
@@ -182,6 +184,9 @@ impl Loader {
             }
         }
         mark_shared_processes(&mut self.images);
+        let own_allocators = own_allocators::statements(&self.images);
+        self.missing.splice(0..0, own_allocators.missing);
+        self.notes.splice(0..0, own_allocators.notes);
         let mut about = self.about.unwrap_or_else(nothing_known);
         if let Some(clock) = self.end.as_ref().and_then(|end| end.clock) {
             about.clock = clock;
@@ -270,6 +275,7 @@ fn new_image(about: meta::Image) -> Image {
         threads: Vec::new(),
         marks: Vec::new(),
         pools: Vec::new(),
+        own_allocators: OwnAllocators::default(),
         nodes: Vec::new(),
         summary: None,
         shares_process: false,

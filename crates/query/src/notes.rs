@@ -93,8 +93,5 @@ pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
             format::counted(late, "event")
         ));
     }
-    if recording.recorder.own_allocator {
-        lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
-    }
     lines
 }

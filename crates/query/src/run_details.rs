@@ -29,6 +29,7 @@ pub struct Details<'r> {
     pub threads: Vec<Thread>,
     pub modules: Vec<Module<'r>>,
     pub pools: Vec<Pool<'r>>,
+    pub own_allocators: Vec<OwnAllocator<'r>>,
     pub calibration: Option<Calibration>,
     pub recorder: Recorder,
 }
@@ -48,6 +49,7 @@ impl<'r> Details<'r> {
             threads: threads::threads(recording, &waits, sums),
             modules: recording.modules.iter().map(Module::new).collect(),
             pools: pools::pools(recording),
+            own_allocators: own_allocators(recording),
             calibration: calibration::calibration(recording),
             recorder: recorder(recording),
         };
@@ -104,10 +106,37 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             run: Facts::of_image(recording, sums, index, tariff).as_ref().map(RunFigures::new),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),
-            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(recording, index, &peak, tariff)),
+            peak_with_mappings: image
+                .peak_with_mappings
+                .filter(|_| tariff.sees().frees)
+                .map(|peak| Peak::new(recording, index, &peak, tariff)),
         }
     };
     sums.counted().map(process).collect()
+}
+
+/// An allocator inside a program or a library.
+#[derive(Serialize)]
+pub struct OwnAllocator<'a> {
+    #[serde(flatten)]
+    pub about: &'a memtoll_trace::meta::OwnAllocator,
+    pub pids: Vec<u32>,
+}
+
+/// Each once, with the processes that have it.
+fn own_allocators(recording: &Recording) -> Vec<OwnAllocator<'_>> {
+    let mut all: Vec<OwnAllocator> = Vec::new();
+    for image in &recording.images {
+        for about in &image.own_allocators.allocators {
+            let pid = image.about.pid;
+            match all.iter_mut().find(|known| known.about == about) {
+                Some(known) if known.pids.last() == Some(&pid) => {}
+                Some(known) => known.pids.push(pid),
+                None => all.push(OwnAllocator { about, pids: vec![pid] }),
+            }
+        }
+    }
+    all
 }
 
 /// A program or library in which calls were recorded.

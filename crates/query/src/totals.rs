@@ -168,7 +168,7 @@ impl Totals {
             run: RunFigures::new(&Facts::of(recording, sums, tariff)),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
-            peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
+            peak_with_mappings: sums.peak_with_mappings().filter(|_| tariff.sees().frees).and_then(|peak| {
                 let (image, _) = sums.counted().next()?;
                 Some(Peak::new(recording, image, &peak, tariff))
             }),

@@ -15,6 +15,7 @@
 //! * `identity`: name, command line and title of a process
 //! * `fork_family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
+//! * `own_allocators`: which allocators the program has inside its files
 //! * `machine_facts`, `clock`: what all processes of a run have in common
 //! * `machine_prices`: what the machine's operations cost
 //! * `recordable_program`, `c_library`: whether a program can be recorded
@@ -48,6 +49,7 @@ mod machine_facts;
 mod machine_prices;
 mod malloc_settings;
 mod output;
+mod own_allocators;
 mod private_directory;
 mod proc_files;
 mod process_polling;
@@ -87,6 +89,7 @@ pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
+pub use own_allocators::own_allocators;
 pub use progress::ProgressLine;
 pub use rank::own as own_rank;
 pub use recordable_program::{Verdict, find as find_program, inspect as inspect_program};
@@ -279,10 +282,13 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
-            Verdict::Recordable => format!(
-                "{} never called an allocation function through the dynamic linker, or ended before it could",
-                program.display()
-            ),
+            Verdict::Recordable => match own_allocators(&program).first() {
+                Some(own) => format!("{} contains {}, whose calls bypass memtoll", program.display(), own.name),
+                None => format!(
+                    "{} never called an allocation function through the dynamic linker, or ended before it could",
+                    program.display()
+                ),
+            },
         };
         run.note(Note { time: 0, text: format!("nothing was recorded: {why}"), missing: false });
     }

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The recorder that is built in.
 pub static RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmemtoll.so"));
 
+/// The name of its file.
+pub const RECORDER_NAME: &str = "libmemtoll.so";
+
 pub struct PrivateDirectory {
     parent: PathBuf,
     token: [u64; 2],
@@ -82,7 +85,7 @@ impl PrivateDirectory {
 
     /// The recorder's file.
     pub fn library(&self) -> PathBuf {
-        self.parent.join(format!("{:016x}{:016x}", self.token[0], self.token[1])).join("libmemtoll.so")
+        self.parent.join(format!("{:016x}{:016x}", self.token[0], self.token[1])).join(RECORDER_NAME)
     }
 
     /// Leaves the directory behind: processes that still run hand it on to programs that they start.

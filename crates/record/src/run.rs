@@ -7,6 +7,7 @@ use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
 use crate::machine_facts::MachineFacts;
 use crate::output::Output;
+use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
 use crate::process_polling::Looks;
 use crate::rank;
@@ -52,6 +53,7 @@ pub struct Run {
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
     pub files: LoadedFiles,
+    pub own_allocators: OwnAllocators,
     /// Of all images that are over.
     timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
@@ -96,6 +98,7 @@ impl Run {
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
             files: LoadedFiles::default(),
+            own_allocators: OwnAllocators::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: proc_files::usage_of_children(),

@@ -38,7 +38,7 @@ use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::Image;
+use memtoll_trace::meta::{Image, OwnAllocators};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -63,6 +63,8 @@ pub struct Sink {
     /// The kernel's last event.
     recent: Recent,
     touches: Vec<touched_pages::Touch>,
+    /// Allocators of the image, as they are written; not before it is looked for them.
+    own_allocators: Option<OwnAllocators>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -103,6 +105,7 @@ impl Sink {
             reported_live: 0,
             recent: Recent::new(run.around.ticks_per_microsecond),
             touches: Vec::new(),
+            own_allocators: None,
             untimed: false,
             run,
         }

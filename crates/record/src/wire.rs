@@ -109,6 +109,7 @@ numbers! {
         POOL_REALLOC = 144,
         POOL_BEGIN = 145,
         POOL_END = 146,
+        LATE_FILE = 147,
     }
 
     /// Why a process calls.
@@ -254,12 +255,14 @@ structs! {
         dropped: AtomicU64,
         own_allocator: AtomicU32,
         imports_patched: AtomicU32,
+        imports_not_patched: AtomicU32,
+        unused: u32,
         unwind_checked: AtomicU64,
         unwind_disagreed: AtomicU64,
         burst_chunks: AtomicU64,
         filled_pages: AtomicU64,
         own_memory: AtomicU64,
-        _to_both: [u8; 16],
+        _to_both: [u8; 8],
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,

@@ -1,6 +1,7 @@
 //! Why a table or a tree is empty, in words.
 
-use memtoll_analysis::metric::Metric;
+use crate::head::first_capital;
+use memtoll_analysis::metric::{Metric, Seen};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -13,6 +14,12 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",
+        of if of.about().seen == Seen::Frees && !sees.frees => {
+            return format!(
+                "{} is not known: an allocator inside the program hides frees.\n",
+                first_capital(of.about().title.to_owned())
+            );
+        }
         Metric::Allocations | Metric::Bytes => "Nothing was allocated.",
         Metric::Peak => "Nothing was live at the peak.",
         Metric::Live => return format!("Nothing was live {then}.\n"),

@@ -46,7 +46,7 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     }
     lines.push(String::new());
     lines.extend(totals(recording, sums, width));
-    lines.extend(curve(sums, width));
+    lines.extend(curve(recording, sums, width));
     lines.push(String::new());
     // What the recorder noted, such as processes that it could not record. Others explain figures of the report.
     let notes = statements("note", recording.notes.iter(), width);
@@ -94,19 +94,35 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
 }
 
 fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let total = &sums.total;
-    let mut lines = peak(recording, sums, width);
-    lines.extend(head::only_reserved(recording, sums).iter().flat_map(|(number, what)| line(number, what, width)));
+    let sees_frees = recording.sees_frees();
+    let mut lines = match sees_frees {
+        true => peak(recording, sums, width),
+        false => {
+            let (number, what) = head::without_frees();
+            line(&number, &what, width)
+        }
+    };
+    let reserved = head::only_reserved(recording, sums).filter(|_| sees_frees);
+    lines.extend(reserved.iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
-    // What the runtime of a language keeps is the same in each program.
-    let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
-    let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
-    if blocks > 0 {
-        let what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
-        lines.extend(line(&format::bytes(bytes), &what, width));
+    if sees_frees {
+        lines.extend(stay(recording, sums, width));
     }
     lines.extend(cost(recording, sums, width));
     lines
+}
+
+/// What is live at the end, if anything is.
+fn stay(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let total = &sums.total;
+    // What the runtime of a language keeps is the same in each program.
+    let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
+    let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
+    if blocks == 0 {
+        return Vec::new();
+    }
+    let what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    line(&format::bytes(bytes), &what, width)
 }
 
 /// What is live at the peak; of several processes, with what one of them has in mappings of its own.
@@ -165,8 +181,8 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     line(&all.time_with_error(), &format!("of CPU time for memory{share}{most}"), width)
 }
 
-fn curve(sums: &Sums, width: usize) -> Option<String> {
-    let bars = head::bars(sums, width - NUMBERS)?;
+fn curve(recording: &Recording, sums: &Sums, width: usize) -> Option<String> {
+    let bars = head::bars(recording, sums, width - NUMBERS)?;
     Some(format!("{:>width$}  {bars}", "live bytes", width = NUMBERS - 2))
 }
 

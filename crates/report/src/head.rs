@@ -13,7 +13,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_tally::Threads;
-use memtoll_text::format;
+use memtoll_text::format::{self, UNKNOWN};
 use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
@@ -89,7 +89,8 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
     for (number, what) in numbers(recording, sums, runtime) {
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
-    if let Some(line) = bars(sums, limits.width.map_or(60, |width| width.saturating_sub(16).min(60))) {
+    let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
+    if let Some(line) = bars(recording, sums, room) {
         // The curve leaves out what the peak above it has in mappings.
         let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
         text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
@@ -113,9 +114,10 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     "\n".to_owned() + &format::wrapped("", &what, width)
 }
 
-/// The curve of live bytes in at most `room` columns, if it has a shape.
-pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
-    let line = format::sparkline(shown_of(sums.curve.as_ref()?, sums), room);
+/// The curve of live bytes in at most `room` columns, if it is known and has a shape.
+pub(crate) fn bars(recording: &Recording, sums: &Sums, room: usize) -> Option<String> {
+    let curve = sums.curve.as_ref().filter(|_| recording.sees_frees())?;
+    let line = format::sparkline(shown_of(curve, sums), room);
     (line.chars().count() > 8).then_some(line)
 }
 
@@ -142,15 +144,21 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         _ => format!(", and {} of a null pointer", said(Metric::NullFrees)),
     };
     lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
-    lines.push((
-        said(Metric::Temporary),
-        match of.estimate(Metric::Temporary).share_of(all as f64) {
-            share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
-            share => format!("temporary ({share}): released before the thread's next allocation"),
-        },
-    ));
-    lines.push(peak(recording, sums));
-    lines.extend(only_reserved(recording, sums));
+    let sees_frees = tariff.sees().frees;
+    match sees_frees {
+        true => {
+            lines.push((
+                said(Metric::Temporary),
+                match of.estimate(Metric::Temporary).share_of(all as f64) {
+                    share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
+                    share => format!("temporary ({share}): released before the thread's next allocation"),
+                },
+            ));
+            lines.push(peak(recording, sums));
+            lines.extend(only_reserved(recording, sums));
+        }
+        false => lines.push(without_frees()),
+    }
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
     if total.mappings > 0 && total.mapped_bytes.times(100) >= highest {
@@ -160,18 +168,9 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
             format!("asked for beside blocks: {calls} that the program, or an allocator of its own, makes itself"),
         ));
     }
-    let (runtime_blocks, runtime_bytes) = runtime.total();
-    let of_runtime = match sums.selection.to < Units::MAX || runtime_blocks == 0 {
-        true => String::new(),
-        false => {
-            let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
-            format!(", {blocks} of them the runtime's ({bytes})")
-        }
-    };
-    lines.push((
-        said(Metric::Live),
-        format!("{}, in {}{of_runtime}", stays(recording, sums), of.things(Metric::LiveBlocks, "block")),
-    ));
+    if sees_frees {
+        lines.push(stay(recording, sums, runtime, of));
+    }
     if total.failed > 0 {
         lines.push((said(Metric::Failed), format!("allocation{} failed", s(total.failed))));
     }
@@ -183,6 +182,25 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         ));
     }
     lines
+}
+
+/// In the place of figures that need frees which an allocator of the program hides.
+pub(crate) fn without_frees() -> (String, String) {
+    (UNKNOWN.to_owned(), "live bytes, their peak, temporary blocks, and what is never freed".to_owned())
+}
+
+/// What is live at the end.
+fn stay(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, of: Numbers) -> (String, String) {
+    let (runtime_blocks, runtime_bytes) = runtime.total();
+    let of_runtime = match sums.selection.to < Units::MAX || runtime_blocks == 0 {
+        true => String::new(),
+        false => {
+            let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
+            format!(", {blocks} of them the runtime's ({bytes})")
+        }
+    };
+    let blocks = of.things(Metric::LiveBlocks, "block");
+    (of.with_error(Metric::Live), format!("{}, in {blocks}{of_runtime}", stays(recording, sums)))
 }
 
 /// The peak, and of what it is if the program has mappings of its own.

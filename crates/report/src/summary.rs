@@ -52,12 +52,14 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths::render(recording, sums, &mut stacks, limits);
-    let temporary = "Temporary: released before the thread's next allocation";
-    text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
-    text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);
-    let stays = first_capital(stays(recording, sums));
-    text += &short_section(recording, sums, &mut kept, &stays, Metric::Live, limits);
-    text += &head::of_runtime(&runtime, limits.width);
+    if recording.sees_frees() {
+        let temporary = "Temporary: released before the thread's next allocation";
+        text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
+        text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);
+        let stays = first_capital(stays(recording, sums));
+        text += &short_section(recording, sums, &mut kept, &stays, Metric::Live, limits);
+        text += &head::of_runtime(&runtime, limits.width);
+    }
     if found.iter().any(|finding| matches!(finding.what, What::NullFrees(_))) {
         text += &null_frees(recording, sums, &sites, limits);
     }

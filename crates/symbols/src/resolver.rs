@@ -15,6 +15,7 @@ use crate::frame::{Frame, ModuleFile, Resolved};
 use crate::mini_debug_info;
 use crate::names::Names;
 use crate::open_files::OpenFiles;
+use crate::own_allocator::{self, OwnAllocator};
 use crate::type_lookup::TypeLookup;
 use crate::type_sizes;
 
@@ -181,6 +182,27 @@ impl Resolver {
         let symbols = symbols.map(|source| &source.file).find(|file| elf::has_own_symbol_table(file));
         let name = own.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         Ok(AllocatorCode::of(&own.file, symbols, &name))
+    }
+
+    /// The allocators that a file has inside itself.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, or that it is not the one that was recorded.
+    pub fn own_allocators(&self, module: &ModuleFile<'_>) -> Result<Vec<OwnAllocator>, String> {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let Some(own) = &sources.module else {
+            return sources.problem.map_or_else(|| Ok(Vec::new()), Err);
+        };
+        let mut symbols: Vec<&object::File<'_>> = [Some(own), sources.separate.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|source| &source.file)
+            .filter(|file| elf::has_own_symbol_table(file))
+            .collect();
+        let mini = symbols.is_empty().then(|| mini_debug_info::open(&files, &own.file).ok().flatten()).flatten();
+        symbols.extend(&mini);
+        Ok(own_allocator::find(&own.file, &symbols))
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {

@@ -81,11 +81,14 @@ pub enum BlockKind {
     Parts,
     /// JSON, list of [`crate::meta::Verified`]: what changes saved that were measured since.
     Verified,
+    /// JSON, [`crate::meta::OwnAllocators`]: what hides calls of an image. A later block replaces an earlier one of the same
+    /// image.
+    OwnAllocators,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 23] = [
+const KINDS: [BlockKind; 24] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -109,6 +112,7 @@ const KINDS: [BlockKind; 23] = [
     BlockKind::Timeline,
     BlockKind::Parts,
     BlockKind::Verified,
+    BlockKind::OwnAllocators,
 ];
 
 impl BlockKind {

@@ -5,6 +5,7 @@
 mod calibration;
 mod found;
 mod kernel;
+mod own_allocator;
 mod prices;
 mod rank;
 mod verified;
@@ -14,6 +15,7 @@ use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
+pub use own_allocator::{OwnAllocator, OwnAllocators, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};
@@ -234,8 +236,6 @@ pub struct RecorderStats {
     pub unwind_checked: u64,
     /// Of those, how many disagreed.
     pub unwind_disagreed: u64,
-    /// Whether the executable defines malloc itself.
-    pub own_allocator: bool,
     /// Whether recording was stopped before the image ended.
     pub stopped: bool,
 }
@@ -252,7 +252,6 @@ impl RecorderStats {
         );
         add!(late, lost_forks, unwind_checked, unwind_disagreed);
         self.calls.add(&other.calls);
-        self.own_allocator |= other.own_allocator;
         self.stopped |= other.stopped;
     }
 }

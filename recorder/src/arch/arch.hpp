@@ -34,6 +34,9 @@
 //                             a function that calls BEFORE with its own first arguments and then jumps to *NEXT
 //   MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE)
 //                             the same, but jumps to what BEFORE returns
+//   MEMTOLL_STUBS(NAME, TARGET)
+//                             memtoll_stubs_NAME, a row of MEMTOLL_TABLES entries that are kStubBytes apart; the nth jumps to
+//                             TARGET with n in the place of a sixth argument
 //
 // The unwinder takes it that stacks grow downwards, words have 8 bytes, and a function that calls another one has saved its
 // return address in memory. Sizes of pages are asked of the kernel (kernel::page_bytes()), times are in ns (clock.hpp).

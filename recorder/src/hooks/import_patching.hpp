@@ -1,23 +1,37 @@
-// For executables that define malloc themselves (rustc carries its own jemalloc): symbol look-up finds that definition
-// before the preloaded one, so no hook would ever be called. Then the import tables of all other loaded files are
-// patched: their calls go to hooks that forward to the executable's functions.
+// For calls that the loader binds past the recorder, although they pass through import tables:
 //
-// Those may go on to the next ones (dlsym(RTLD_NEXT)), which are the recorder's exported hooks. That is why each hook exists
-// twice (MEMTOLL_EVENT_HOOK): who called it could not be told from a return address, since any library's function may end
-// with a jump.
+// * An executable that defines malloc itself (rustc carries its own jemalloc): symbol look-up finds that definition before the
+//   preloaded one.
+// * A library opened with RTLD_DEEPBIND: its calls are bound to its own libraries, the C library among them.
+// * A library in a namespace of its own (dlmopen), which has a C library of its own.
 //
-// Calls inside the executable to its own functions do not pass through any table and stay unseen; the supervisor says
-// so.
+// Then the import tables of these files are given hooks that go on to the very functions that the loader has bound: one of
+// `tables` (next.hpp) has them. What those call may be the recorder's exported hooks, through dlsym(RTLD_NEXT): each hook exists
+// twice, because who called it could not be told from a return address, since any library's function may end with a jump.
+//
+// Calls inside a file to its own functions pass through no table and stay unseen; the supervisor says so. So do calls of a file's
+// constructors, which run before its tables are looked at.
 #pragma once
 
 namespace memtoll {
 
 struct ThreadState;
 
-// Once, at start: finds out which functions are overridden, and patches what is loaded so far.
+// Once, at start: finds out which functions the executable overrides, and patches what is loaded so far.
 void patch_imports_if_overridden();
 
-// The thread is about to load a file, which may have to be patched too.
-void expect_new_imports(ThreadState* state);
+// Whether what dlopen with this mode, or dlmopen, is about to load may have to be patched.
+bool may_bind_elsewhere(int mode, bool in_namespace);
+
+// The thread is about to load files. Behind each of these stands one of the next two.
+struct Load {
+    const void* last; // what the loader had loaded last
+    int mode;
+};
+Load begin_load(int mode);
+// They are loaded: the loader has returned.
+void end_load(const Load& load);
+// They will be, by a function that the recorder jumps to: they are patched with the thread's next hook.
+void expect_new_imports(ThreadState* state, const Load& load);
 
 } // namespace memtoll

@@ -61,13 +61,13 @@ template <class Real>
 
 using namespace memtoll;
 
-MEMTOLL_EVENT_HOOK(void*, mmap, (void* hint, size_t length, int protection, int flags, int fd, off_t offset),
+MEMTOLL_EVENT_HOOK_OF_SIX(void*, mmap, (void* hint, size_t length, int protection, int flags, int fd, off_t offset),
                    (hint, length, protection, flags, fd, offset)) {
     return map(k_mmap, length, protection, flags,
                [&] { return next.mmap(hint, length, protection, flags, fd, offset); });
 }
 
-MEMTOLL_EVENT_HOOK(void*, mmap64, (void* hint, size_t length, int protection, int flags, int fd, off64_t offset),
+MEMTOLL_EVENT_HOOK_OF_SIX(void*, mmap64, (void* hint, size_t length, int protection, int flags, int fd, off64_t offset),
                    (hint, length, protection, flags, fd, offset)) {
     return map(k_mmap64, length, protection, flags,
                [&] { return next.mmap64(hint, length, protection, flags, fd, offset); });
@@ -84,8 +84,7 @@ MEMTOLL_EVENT_HOOK(int, munmap, (void* address, size_t length), (address, length
 
 namespace {
 
-template <Next& next>
-[[gnu::always_inline]] inline void* hook_mremap(void* address, size_t old_length, size_t new_length, int flags,
+[[gnu::always_inline]] inline void* hook_mremap(Next& next, void* address, size_t old_length, size_t new_length, int flags,
                                                 void* place) {
     HookScope scope(MEMTOLL_FRAME());
     if (!scope) [[unlikely]]
@@ -108,16 +107,14 @@ template <Next& next>
 } // namespace
 
 // The fifth argument is only there with MREMAP_FIXED or MREMAP_DONTUNMAP; passing it on is harmless otherwise.
-#define MREMAP(linkage, name, table)                                                                                    \
-    linkage void* name(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {                  \
-        va_list rest;                                                                                                   \
-        va_start(rest, flags);                                                                                          \
-        void* place = va_arg(rest, void*);                                                                              \
-        va_end(rest);                                                                                                   \
-        return hook_mremap<table>(address, old_length, new_length, flags, place);                                       \
-    }
-MREMAP(MEMTOLL_HOOK, mremap, memtoll::next)
-MREMAP(extern "C", memtoll_overridden_mremap, overridden)
+MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {
+    va_list rest;
+    va_start(rest, flags);
+    void* place = va_arg(rest, void*);
+    va_end(rest);
+    return hook_mremap(memtoll::next, address, old_length, new_length, flags, place);
+}
+MEMTOLL_WITH_TABLE(mremap)
 
 MEMTOLL_EVENT_HOOK(int, madvise, (void* address, size_t length, int advice), (address, length, advice)) {
     constexpr int kPopulateRead = 22, kPopulateWrite = 23; // Linux 5.14

@@ -7,7 +7,7 @@
 namespace memtoll {
 
 Next next;
-Next overridden;
+Next tables[MEMTOLL_TABLES];
 std::atomic<bool> next_is_known{false};
 
 namespace {

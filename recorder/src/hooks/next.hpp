@@ -19,8 +19,13 @@ struct Next {
 };
 
 extern Next next;
-// The same, except that functions which the executable defines itself are the executable's (import_patching.cpp).
-extern Next overridden;
+
+// The same for calls that the loader has bound past the recorder, and which import_patching.cpp leads here all the same. Number 0
+// is `next`, except that functions which the executable defines itself are the executable's. Each of the others is for files
+// with a C library or an allocator of their own; glibc has 15 namespaces beside the program's.
+#define MEMTOLL_TABLES 17
+extern Next tables[MEMTOLL_TABLES];
+inline Next& overridden = tables[0];
 extern std::atomic<bool> next_is_known;
 
 void find_next();

@@ -12,20 +12,64 @@
 #include "../threads/gate.hpp"
 #include "next.hpp"
 
+#include <utility>
+
 #define MEMTOLL_HOOK extern "C" __attribute__((visibility("default"), used))
 
-// Defines the hook NAME, whose body follows and forwards to `next.NAME`, twice. Under its own name it goes on to the next
-// definition. As memtoll_overridden_NAME it goes to the executable's, where that defines NAME itself: the tables of
-// libraries are then given this one (import_patching.cpp), while the executable's definition may go on to the first.
+// Defines the hook NAME, whose body follows and forwards to `next.NAME`. Under its own name it goes on to the next definition. Beside
+// it, memtoll_stubs_NAME is a row of entries, one for each of `tables`: import tables of files whose calls are bound past the
+// recorder are given the nth, which goes on to what tables[n] has (import_patching.cpp).
 #define MEMTOLL_EVENT_HOOK(RESULT, NAME, PARAMETERS, ARGUMENTS)                                                         \
     MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, noexcept)
 #define MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, EXCEPTIONS)                                          \
-    template <::memtoll::Next & next> [[gnu::always_inline]] static inline RESULT hook_##NAME PARAMETERS;               \
-    MEMTOLL_HOOK RESULT NAME PARAMETERS EXCEPTIONS { return hook_##NAME<::memtoll::next> ARGUMENTS; }                   \
-    extern "C" RESULT memtoll_overridden_##NAME PARAMETERS EXCEPTIONS {                                                 \
-        return hook_##NAME<::memtoll::overridden> ARGUMENTS;                                                            \
+    [[gnu::always_inline]] static inline RESULT hook_##NAME(::memtoll::Next & next, MEMTOLL_LIST PARAMETERS);           \
+    MEMTOLL_HOOK RESULT NAME PARAMETERS EXCEPTIONS { return hook_##NAME(::memtoll::next, MEMTOLL_LIST ARGUMENTS); }     \
+    MEMTOLL_WITH_TABLE(NAME)                                                                                            \
+    [[gnu::always_inline]] static inline RESULT hook_##NAME(::memtoll::Next & next, MEMTOLL_LIST PARAMETERS)
+#define MEMTOLL_LIST(...) __VA_ARGS__
+
+// What the stubs of hook_NAME lead to. The number of the table comes in the place of a sixth argument.
+#define MEMTOLL_WITH_TABLE(NAME)                                                                                        \
+    extern "C" __attribute__((used)) ::memtoll::Word memtoll_with_table_##NAME(                                         \
+        ::memtoll::Word a, ::memtoll::Word b, ::memtoll::Word c, ::memtoll::Word d, ::memtoll::Word e,                  \
+        ::memtoll::Word table) {                                                                                        \
+        return ::memtoll::with_table<hook_##NAME>(hook_##NAME, table, {a, b, c, d, e});                                 \
     }                                                                                                                   \
-    template <::memtoll::Next & next> [[gnu::always_inline]] static inline RESULT hook_##NAME PARAMETERS
+    MEMTOLL_STUBS(NAME, memtoll_with_table_##NAME);
+
+// The same for a function of six arguments, which has a stub for the first table only.
+#define MEMTOLL_EVENT_HOOK_OF_SIX(RESULT, NAME, PARAMETERS, ARGUMENTS)                                                  \
+    [[gnu::always_inline]] static inline RESULT hook_##NAME(::memtoll::Next & next, MEMTOLL_LIST PARAMETERS);           \
+    MEMTOLL_HOOK RESULT NAME PARAMETERS noexcept { return hook_##NAME(::memtoll::next, MEMTOLL_LIST ARGUMENTS); }       \
+    extern "C" RESULT memtoll_overridden_##NAME PARAMETERS noexcept asm("memtoll_stubs_" #NAME);                        \
+    extern "C" __attribute__((used)) RESULT memtoll_overridden_##NAME PARAMETERS noexcept {                             \
+        return hook_##NAME(::memtoll::overridden, MEMTOLL_LIST ARGUMENTS);                                              \
+    }                                                                                                                   \
+    [[gnu::always_inline]] static inline RESULT hook_##NAME(::memtoll::Next & next, MEMTOLL_LIST PARAMETERS)
+
+namespace memtoll {
+
+// An argument or a result, as a register holds it.
+using Word = uint64_t;
+struct FiveWords {
+    Word word[5];
+};
+
+template <auto hook, class Result, class... Parameters, size_t... kIndex>
+[[gnu::always_inline]] inline Word with_words(Result (*)(Next&, Parameters...), Next& table, const FiveWords& given,
+                                              std::index_sequence<kIndex...>) {
+    static_assert(sizeof...(Parameters) <= 5);
+    if constexpr (std::is_void_v<Result>) return hook(table, (Parameters)given.word[kIndex]...), 0;
+    else return (Word)hook(table, (Parameters)given.word[kIndex]...);
+}
+
+// Calls a hook with one of the tables.
+template <auto hook, class Result, class... Parameters>
+[[gnu::always_inline]] inline Word with_table(Result (*type)(Next&, Parameters...), Word table, const FiveWords& given) {
+    return with_words<hook>(type, tables[table], given, std::make_index_sequence<sizeof...(Parameters)>());
+}
+
+} // namespace memtoll
 
 namespace memtoll {
 

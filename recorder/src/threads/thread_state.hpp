@@ -32,6 +32,8 @@ struct ThreadState {
     bool borrowed = false;      // serves a single event (see gate.hpp)
     bool loads = false;         // on_load() is due
     uint64_t loaded_before = 0; // files, when that began
+    const void* last_loaded = nullptr; // the last of them
+    int load_mode = 0;
     OwnCost cost;
     Overlap overlap;
     uint64_t cost_at_begin = 0;   // what `cost` was when the present thread took over

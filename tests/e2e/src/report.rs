@@ -3,6 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+/// In the place of a figure that is null.
+pub const NOT_KNOWN: u64 = u64::MAX;
+
+fn or_not_known<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Option::<u64>::deserialize(deserializer).map(|value| value.unwrap_or(NOT_KNOWN))
+}
+
 /// The figures that a call site, a process and the whole run have in common.
 #[derive(Deserialize, Clone, Default, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the JSON, which documents them")]
@@ -11,9 +18,13 @@ pub struct Metrics {
     pub frees: u64,
     pub reallocations: u64,
     pub bytes: u64,
+    #[serde(deserialize_with = "or_not_known")]
     pub peak_bytes: u64,
+    #[serde(deserialize_with = "or_not_known")]
     pub live_bytes: u64,
+    #[serde(deserialize_with = "or_not_known")]
     pub live_blocks: u64,
+    #[serde(deserialize_with = "or_not_known")]
     pub temporary: u64,
     pub null_frees: u64,
     pub failed: u64,
@@ -161,6 +172,13 @@ impl Report {
         ];
         for (name, field) in fields {
             let total = field(&report.totals.metrics);
+            if total == NOT_KNOWN {
+                assert!(
+                    report.sites.iter().all(|site| field(&site.metrics) == NOT_KNOWN),
+                    "{name}: known of some sites"
+                );
+                continue;
+            }
             let sites: u64 = report.sites.iter().map(|site| field(&site.metrics)).sum();
             assert_eq!(sites, total, "{name}: the sites do not add up to the total");
             let processes: u64 = report.processes.iter().map(|process| field(&process.totals.metrics)).sum();
@@ -180,10 +198,10 @@ impl Report {
             sum.frees += metrics.frees;
             sum.reallocations += metrics.reallocations;
             sum.bytes += metrics.bytes;
-            sum.peak_bytes += metrics.peak_bytes;
-            sum.live_bytes += metrics.live_bytes;
-            sum.live_blocks += metrics.live_blocks;
-            sum.temporary += metrics.temporary;
+            sum.peak_bytes = sum.peak_bytes.saturating_add(metrics.peak_bytes);
+            sum.live_bytes = sum.live_bytes.saturating_add(metrics.live_bytes);
+            sum.live_blocks = sum.live_blocks.saturating_add(metrics.live_blocks);
+            sum.temporary = sum.temporary.saturating_add(metrics.temporary);
             sum.null_frees += metrics.null_frees;
             sum.failed += metrics.failed;
         }

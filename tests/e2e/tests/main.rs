@@ -32,6 +32,7 @@ mod loading;
 mod machine;
 mod musl;
 mod names;
+mod namespaces;
 mod not_recordable;
 mod patches;
 mod plain_names;

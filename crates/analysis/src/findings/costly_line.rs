@@ -32,10 +32,10 @@ pub struct CostlyLine {
     pub mapped_bytes: u64,
     /// Pages that were touched for the first time.
     pub touched_bytes: u64,
-    /// Blocks that were not freed.
-    pub never_freed: u64,
-    /// Of those that were freed; 0 if none was.
-    pub lifetime_ns: f64,
+    /// Blocks that were not freed; not known where frees are hidden.
+    pub never_freed: Option<u64>,
+    /// Of those that were freed; 0 if none was; not known where frees are hidden.
+    pub lifetime_ns: Option<f64>,
     /// All of it.
     pub cost_ns: f64,
     /// The allocator's own work.
@@ -119,6 +119,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
 fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     let metrics = &row.metrics;
     let costs = metrics.costs();
+    let sees_frees = facts.tariff.sees().frees;
     CostlyLine {
         blocks: Metric::Allocations.value(metrics),
         bytes: metrics.bytes.0,
@@ -127,8 +128,8 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
         mappings: metrics.mappings,
         mapped_bytes: metrics.mapped_bytes.0,
         touched_bytes: metrics.touched_bytes.0,
-        never_freed: metrics.live_blocks,
-        lifetime_ns: metrics.mean_lifetime_ns() as f64,
+        never_freed: sees_frees.then_some(metrics.live_blocks),
+        lifetime_ns: sees_frees.then(|| metrics.mean_lifetime_ns() as f64),
         cost_ns: costs.total(),
         allocator_ns: costs.allocator,
         fault_time_ns: costs.faults,

@@ -5,7 +5,8 @@ use super::{Finding, Share, What, Whole};
 use crate::library::{Owner, owner};
 use crate::sites::Row;
 use crate::stacks::Texts;
-use memtoll_model::{Frames, TextId};
+use memtoll_model::{Frames, Recording, TextId};
+use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
 use serde::Serialize;
 
 /// Builds a Rust program with line numbers, whatever its Cargo.toml says.
@@ -29,7 +30,8 @@ impl NoLines {
 }
 
 /// `sites`: all call sites.
-pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
+pub(super) fn find(recording: &Recording, sites: &[Row]) -> Option<Finding> {
+    let frames = &recording.frames;
     let modules = ranked(sites, |row| {
         let frame = row.frame?;
         let texts = Texts::of(frames, frame);
@@ -50,6 +52,11 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
         return None;
     }
     let file = frames.shown(frames.text(module)).to_owned();
+    // Where its own calls are not recorded, those that are tell of its start only.
+    let hides_calls = |own: &OwnAllocator| own.recorded != RecordedCalls::All && own.file == file;
+    if recording.images.iter().flat_map(|image| &image.own_allocators.allocators).any(hides_calls) {
+        return None;
+    }
     let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });
     Some(Finding::new(what, None, Share::new(part as f64, whole as f64, Whole::Allocations)))
 }

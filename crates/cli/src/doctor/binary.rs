@@ -4,6 +4,7 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, UnwindS
 use memtoll_analysis::library::{Owner, owner};
 use memtoll_record::{Verdict, find_program, inspect_program};
 use memtoll_symbols::{ModuleFile, Resolver};
+use memtoll_trace::meta::OwnAllocator;
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
@@ -76,6 +77,8 @@ pub struct Binary {
     pub defined: BTreeSet<String>,
     /// Names of functions that it imports.
     pub imported: BTreeSet<String>,
+    /// Allocators inside it.
+    pub own_allocators: Vec<OwnAllocator>,
 }
 
 /// The names that are of interest.
@@ -129,6 +132,7 @@ impl Binary {
             unwindable,
             defined,
             imported,
+            own_allocators: memtoll_record::own_allocators(&path),
             path: path.clone(),
         })
     }

@@ -150,23 +150,9 @@ fn call_stacks(binary: &Binary) -> Option<Outcome> {
     Some(Outcome::missing(found).helped_by(flag))
 }
 
-/// Allocators that programs bring along: a function of theirs, what they are called, and how to do without.
-const ALLOCATORS: [(&str, &str, &str); 6] = [
-    ("_rjem_malloc", "jemalloc (tikv-jemallocator)", "record a build without #[global_allocator]"),
-    ("_rjem_je_malloc", "jemalloc (tikv-jemallocator)", "record a build without #[global_allocator]"),
-    ("mi_malloc", "mimalloc", "link the shared libmimalloc, or leave it out for the recording"),
-    ("je_malloc", "jemalloc", "link the shared libjemalloc, or leave it out for the recording"),
-    ("tc_malloc", "tcmalloc", "link the shared libtcmalloc, or leave it out for the recording"),
-    ("malloc", "malloc", "link a shared allocator, or leave it out for the recording"),
-];
-
 fn allocator(binary: &Binary) -> Option<Outcome> {
-    let own = ALLOCATORS.iter().find(|(function, _, _)| binary.defined.contains(*function));
-    Some(match own {
-        Some((_, name, remedy)) => Outcome::missing(format!(
-            "it has {name} linked in: calls inside the program do not pass the loader and are not seen"
-        ))
-        .helped_by(*remedy),
+    Some(match binary.own_allocators.first() {
+        Some(own) => Outcome::missing(memtoll_model::what_is_missing(own)).helped_by(memtoll_model::REMEDY),
         None if binary.defined.contains("_Znwm") => {
             Outcome::note("operator new is linked in (-static-libstdc++): its calls count as malloc's")
         }

@@ -93,6 +93,7 @@ impl ClickHouse {
             }
             rows.day(day).text(&run.service).id(&upload).id(&run.id).text(&run.host).int(run.start_ns);
             rows.count(run.wall_ns).count(run.cpu_ns).small(run.sees_faults.into()).small(run.sees_switches.into());
+            rows.small(run.sees_frees.into());
             run.figures.iter().for_each(|figure| {
                 rows.number(*figure);
             });

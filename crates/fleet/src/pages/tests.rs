@@ -29,6 +29,7 @@ fn run(version: &str, allocations: u64) -> Run {
         cpu_ns: 1_000_000_000,
         sees_faults: true,
         sees_switches: true,
+        sees_frees: true,
         figures: [2e6, 1e9],
         labels: [("version", version), (HOSTILE, HOSTILE), ("requests", "10")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))

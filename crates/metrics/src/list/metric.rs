@@ -11,12 +11,24 @@ use serde::{Deserialize, Serialize};
 pub enum Seen {
     /// The recorder: each call of an allocation function, or of mmap and the like. Exact.
     Calls,
+    /// The recorder, where it sees each free: what an allocator inside the program frees, it does not see. Exact.
+    Frees,
     /// The recorder's time stamps around each call, and the kernel's samples of where threads are.
     Stamps,
     /// The kernel, where it shows page faults.
     Faults,
     /// The kernel, where it shows when threads lose the CPU.
     Switches,
+}
+
+impl Seen {
+    /// Why it was not seen, where it was not: a part of a sentence.
+    pub const fn why_not(self) -> &'static str {
+        match self {
+            Seen::Frees => "an allocator inside the program hides frees",
+            Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
+        }
+    }
 }
 
 /// How a metric comes from what is counted.
@@ -85,6 +97,13 @@ impl About {
         let seen = match self.seen {
             Seen::Calls if matches!(self.price, Price::None) => "The recorder sees each call, so it is exact.",
             Seen::Calls => "The recorder sees each call.",
+            Seen::Frees if matches!(self.price, Price::None) => {
+                "The recorder sees each allocation and free, so it is exact; where an allocator inside the program hides \
+                 frees, it is not known."
+            }
+            Seen::Frees => {
+                "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
+            }
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
             }
@@ -238,13 +257,15 @@ const _: () = {
     }
 };
 
-/// What the kernel let be seen. Where it is false, a count of 0 means that nothing is known.
+/// What could be seen. Where it is false, a count of 0 means that nothing is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sees {
     /// Page faults.
     pub faults: bool,
     /// When threads lost the processor.
     pub switches: bool,
+    /// Each free of a block whose allocation was recorded.
+    pub frees: bool,
     /// What a page fault takes. A recording that was cut off has no prices.
     pub fault_prices: bool,
 }
@@ -355,6 +376,7 @@ impl Metric {
         let of_faults = sees.faults && (self.about().price != Price::Each || sees.fault_prices);
         match self.about().seen {
             Seen::Calls | Seen::Stamps => true,
+            Seen::Frees => sees.frees,
             Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
         }

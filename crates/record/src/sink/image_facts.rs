@@ -8,6 +8,7 @@ use crate::process_polling::Word;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::{GiveOrTake, Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
+use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::path_of;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -34,6 +35,8 @@ pub struct Facts {
     /// The process took memtoll for dead.
     pub given_up: bool,
     unrecorded: Vec<Unrecorded>,
+    /// Files whose constructors ran before their calls could be seen.
+    late_files: Vec<String>,
 }
 
 /// A program that was executed and cannot be recorded.
@@ -61,6 +64,7 @@ impl Facts {
             word: None,
             given_up: false,
             unrecorded: Vec::new(),
+            late_files: Vec::new(),
         }
     }
 
@@ -68,6 +72,26 @@ impl Facts {
     pub fn process(&self) -> String {
         let name = &self.name;
         if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
+    }
+
+    /// A file was loaded, in a way that its calls could be seen only after its constructors had run.
+    pub fn late_file(&mut self, payload: &[u8]) {
+        let path = String::from_utf8_lossy(payload).into_owned();
+        if !path.is_empty() && !self.late_files.contains(&path) {
+            self.late_files.push(path);
+        }
+    }
+
+    /// What that means, in words; nothing if there was none.
+    pub fn late_files(&self) -> Option<String> {
+        let names: Vec<&str> = self.late_files.iter().map(|path| last_part(path)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "what constructors of {} allocated is not recorded: opened with RTLD_DEEPBIND or dlmopen, its calls are recorded \
+                 from when it is loaded",
+                names.join(", ")
+            )
+        })
     }
 
     /// A file is loaded. `tell_apart` gives it a path of its own.

@@ -51,6 +51,7 @@ impl Sink {
             kind::MODULE => {
                 self.facts.module(payload, Ticks(ticks), |pid, module, hash| self.run.files.loaded(pid, module, hash));
             }
+            kind::LATE_FILE => self.facts.late_file(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
             kind::MARK => {
                 self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())

@@ -15,6 +15,8 @@ const MOST: usize = 4096;
 #[derive(Default)]
 pub struct Overtaken {
     blocks: VecDeque<(u64, NumberedBlock)>,
+    /// Blocks that were here for so long that their releases will not come.
+    given_up: u64,
 }
 
 impl Overtaken {
@@ -28,8 +30,14 @@ impl Overtaken {
     pub fn push(&mut self, address: u64, kept: NumberedBlock) {
         if self.blocks.len() == MOST {
             self.blocks.pop_front();
+            self.given_up += 1;
         }
         self.blocks.push_back((address, kept));
+    }
+
+    /// Blocks whose releases have not come: they happened, or their addresses could not have been handed out again.
+    pub fn unfreed(&self) -> u64 {
+        self.given_up + self.blocks.len() as u64
     }
 
     /// The block that was at `address` at `time`, in units: it is released.
@@ -82,5 +90,21 @@ mod tests {
         assert_eq!(call(acquire, 5002, 2, 32), (Some(32), 40, 3));
         assert_eq!(call(release, 9000, 2, 0), (None, 8, 3));
         assert_eq!(call(release, 4500, 1, 0), (None, 0, 4));
+    }
+
+    #[test]
+    fn blocks_whose_releases_never_come_are_counted() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        let mut call = |op: Op, time: u64, thread: u32, address: u64| {
+            testing.call(op, time, thread, address, 8).ledger.overtaken.unfreed()
+        };
+        assert_eq!(call(Op::MALLOC, 100, 1, 0x5000), 0);
+        assert_eq!(call(Op::MALLOC, 300, 2, 0x5000), 1, "perhaps its release is late");
+        assert_eq!(call(release, 200, 1, 0x5000), 0, "so it was");
+        let most = super::MOST as u64;
+        for block in 1..=most + 10 {
+            assert_eq!(call(Op::MALLOC, 300 + block, 1, 0x5000), block, "also of those that are kept no more");
+        }
     }
 }

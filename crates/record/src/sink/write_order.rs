@@ -15,7 +15,7 @@ use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
-use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
+use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,6 +44,22 @@ impl Sink {
         }
     }
 
+    /// Writes which allocators the image has inside its files, if that is news. `forwards`: what the executable has goes on to
+    /// the recorder's.
+    fn write_own_allocators(&mut self, forwards: bool) {
+        let Facts { executable, modules, .. } = &self.facts;
+        let libraries = modules.iter().map(|module| module.path.as_str());
+        let allocators = self.run.own_allocators.of_image(executable, libraries, forwards, || self.run.resolver());
+        let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
+        if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
+            // None is what a reader begins with.
+            if found != OwnAllocators::default() || self.own_allocators.is_some() {
+                self.run.output.json(BlockKind::OwnAllocators, self.facts.image, &found);
+            }
+            self.own_allocators = Some(found);
+        }
+    }
+
     fn write_costs(&mut self) {
         write_inherited_nodes(&self.run.output, self.facts.image, self.inheritable.inherited_nodes());
         let costs = self.join.costs();
@@ -61,6 +77,9 @@ impl Sink {
         let modules = self.facts.take_modules();
         if !modules.is_empty() {
             output.json(BlockKind::Modules, image, &modules);
+        }
+        if self.own_allocators.is_none() {
+            self.write_own_allocators(false);
         }
         let marks = self.facts.take_marks();
         if !marks.is_empty() {
@@ -127,6 +146,7 @@ impl Sink {
         self.write_nodes(arena, Nodes::All);
         self.end_last_chapter();
         self.write_places();
+        self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0);
         let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
         if let Some(threads) = self.facts.threads.take_changed(usize::MAX) {
@@ -200,6 +220,16 @@ impl Sink {
         if self.facts.given_up {
             missing(format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
         }
+        if let Some(late) = self.facts.late_files() {
+            told(format!("{process}: {late}"));
+        }
+        match arena.header().imports_not_patched.load(Relaxed) {
+            0 => {}
+            imports => missing(format!(
+                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
+                counted(imports.into(), "import")
+            )),
+        }
         match end.recorder.lost_forks {
             0 => {}
             1 => told(format!(
@@ -240,7 +270,6 @@ impl Sink {
             lost_forks: header.lost_forks.load(Relaxed) as u64,
             unwind_checked: header.unwind_checked.load(Relaxed),
             unwind_disagreed: header.unwind_disagreed.load(Relaxed),
-            own_allocator: header.own_allocator.load(Relaxed) != 0,
             stopped: self.run.output.stopped(),
         }
     }

@@ -6,5 +6,6 @@ mod common;
 mod damaged_files;
 mod inline_chains;
 mod layouts;
+mod own_allocators;
 mod separate_files;
 mod type_sizes;

@@ -122,6 +122,9 @@ struct Registers {
                  : "rax", "memory");
 }
 
+// What the entries of MEMTOLL_STUBS are apart.
+inline constexpr size_t kStubBytes = 16;
+
 } // namespace memtoll::arch
 
 // Defines the exported function NAME, which calls BEFORE with NAME's own first arguments and then jumps to *NEXT.
@@ -155,4 +158,27 @@ struct Registers {
         "  jmp " WHERE "\n"                                                                                             \
         ".cfi_endproc\n"                                                                                                \
         ".size " #NAME ", . - " #NAME "\n"                                                                              \
+        ".popsection\n")
+
+// Defines memtoll_stubs_NAME: MEMTOLL_TABLES entries, kStubBytes apart. The nth jumps to TARGET with n in the place of a sixth argument.
+#define MEMTOLL_STUBS(NAME, TARGET) MEMTOLL_STUBS_OF(NAME, TARGET, MEMTOLL_TABLES)
+#define MEMTOLL_STUBS_OF(NAME, TARGET, COUNT) MEMTOLL_STUB_ROW("memtoll_stubs_" #NAME, #TARGET, COUNT)
+#define MEMTOLL_STUB_ROW(ROW, TARGET, COUNT)                                                                            \
+    asm(".pushsection .text\n"                                                                                          \
+        ".balign 16\n"                                                                                                  \
+        ".globl " ROW "\n"                                                                                              \
+        ".hidden " ROW "\n"                                                                                             \
+        ".hidden " TARGET "\n"                                                                                          \
+        ".type " ROW ", @function\n" ROW ":\n"                                                                          \
+        ".cfi_startproc\n"                                                                                              \
+        ".set memtoll_stub_number, 0\n"                                                                                 \
+        ".rept " #COUNT "\n"                                                                                            \
+        ".balign 16\n"                                                                                                  \
+        "  endbr64\n"                                                                                                   \
+        "  movl $memtoll_stub_number, %r9d\n"                                                                           \
+        "  jmp " TARGET "\n"                                                                                            \
+        ".set memtoll_stub_number, memtoll_stub_number + 1\n"                                                           \
+        ".endr\n"                                                                                                       \
+        ".cfi_endproc\n"                                                                                                \
+        ".size " ROW ", . - " ROW "\n"                                                                                  \
         ".popsection\n")

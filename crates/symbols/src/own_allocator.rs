@@ -1,0 +1,308 @@
+//! Allocators that a program or a library has inside itself. Calls of their functions are bound inside their own file, so
+//! that no preloaded library sees them.
+//!
+//! Their functions are looked for by name, in this order: `.dynsym`, which stripping leaves; `.symtab`, of the file or of its
+//! debug file; `.gnu_debugdata`. Where all of these are stripped, messages of the allocator in the file still tell that it is
+//! there.
+
+use memtoll_trace::op::{Effect, Op};
+use object::elf::{STV_HIDDEN, STV_INTERNAL};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::LazyLock;
+
+use crate::symbol_table::{code_sections, without_version};
+
+/// Whose functions they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// `malloc` and the like, of an allocator without a name that is known.
+    Own,
+    /// jemalloc, also with the prefixes of Rust's crates.
+    Jemalloc,
+    /// mimalloc.
+    Mimalloc,
+    /// tcmalloc, of gperftools.
+    Tcmalloc,
+    /// snmalloc, as Rust's crate has it.
+    Snmalloc,
+}
+
+/// What is known of a family: its name, how names of its functions begin, one that acquires a block and one that releases one,
+/// and a message that its code contains.
+struct About {
+    family: Family,
+    name: &'static str,
+    prefixes: &'static [&'static str],
+    acquires: &'static [&'static str],
+    releases: &'static [&'static str],
+    message: Option<&'static [u8]>,
+}
+
+const FAMILIES: [About; 4] = [
+    About {
+        family: Family::Jemalloc,
+        name: "jemalloc",
+        prefixes: &["je_", "_rjem_", "_rjem_je_", "rjem_"],
+        acquires: &["malloc", "mallocx"],
+        releases: &["free", "sdallocx", "dallocx"],
+        message: Some(b"<jemalloc>: "),
+    },
+    About {
+        family: Family::Mimalloc,
+        name: "mimalloc",
+        prefixes: &["mi_"],
+        acquires: &["malloc", "malloc_aligned"],
+        releases: &["free"],
+        message: Some(b"mimalloc: "),
+    },
+    About {
+        family: Family::Tcmalloc,
+        name: "tcmalloc",
+        prefixes: &["tc_"],
+        acquires: &["malloc"],
+        releases: &["free"],
+        message: Some(b"TCMALLOC_"),
+    },
+    About {
+        family: Family::Snmalloc,
+        name: "snmalloc",
+        prefixes: &["sn_", "sn_rust_"],
+        acquires: &["malloc", "alloc"],
+        releases: &["free", "dealloc"],
+        message: None,
+    },
+];
+
+impl Family {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        about(self).map_or("a malloc of its own", |about| about.name)
+    }
+
+    /// The family with this name.
+    pub fn named(name: &str) -> Option<Family> {
+        FAMILIES.iter().find(|about| about.name == name).map(|about| about.family)
+    }
+}
+
+fn about(family: Family) -> Option<&'static About> {
+    FAMILIES.iter().find(|about| about.family == family)
+}
+
+/// A function of an allocator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllocatorFunction {
+    /// Its name, without a version.
+    pub name: String,
+    /// Where it begins: an address as the file has them, without the bias.
+    pub address: u64,
+    /// Bytes; 0 if the symbol does not say.
+    pub size: u64,
+}
+
+/// An allocator inside a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnAllocator {
+    /// Whose it is.
+    pub family: Family,
+    /// Whether it is `malloc` and `free` for the files that are loaded after this one, too.
+    pub is_exported: bool,
+    /// Its functions that allocate and release, by address; several names may have one. None where they have no names any
+    /// more: then only a message tells of the allocator.
+    pub functions: Vec<AllocatorFunction>,
+}
+
+impl OwnAllocator {
+    /// Whether its functions have names.
+    pub fn is_named(&self) -> bool {
+        !self.functions.is_empty()
+    }
+}
+
+/// All allocators inside a file. `symbols`: the files that have symbol tables of it, itself included.
+pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Vec<OwnAllocator> {
+    let mut functions = Functions::default();
+    functions.add(file, file.dynamic_symbols(), true);
+    if functions.exported.contains_key("__libc_start_main") {
+        return Vec::new(); // a C library's malloc is everybody's
+    }
+    for file in symbols {
+        functions.add(file, file.symbols(), false);
+    }
+    let mut found: Vec<OwnAllocator> =
+        FAMILIES.iter().filter_map(|about| functions.of_prefixes(about.family, about)).collect();
+    if let Some(own) = functions.of_c() {
+        // The names of C are other names for the allocator that the file has.
+        match found.first_mut() {
+            Some(first) => {
+                first.is_exported |= own.is_exported;
+                first.functions.extend(own.functions);
+                first.functions.sort_by_key(|function| function.address);
+            }
+            None => found.push(own),
+        }
+    }
+    if found.is_empty() && !functions.has_table {
+        let told = FAMILIES.iter().filter(|about| about.message.is_some_and(|message| has_message(file, message)));
+        found.extend(told.map(|about| OwnAllocator {
+            family: about.family,
+            is_exported: false,
+            functions: Vec::new(),
+        }));
+    }
+    found
+}
+
+/// Whether constants of the file contain `message`.
+fn has_message(file: &object::File<'_>, message: &[u8]) -> bool {
+    let is_constant = |section: &object::Section<'_, '_>| {
+        matches!(section.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString)
+    };
+    let finder = memchr::memmem::Finder::new(message);
+    file.sections().filter(is_constant).any(|section| section.data().is_ok_and(|data| finder.find(data).is_some()))
+}
+
+/// The functions of a file that are an allocator's, by name.
+#[derive(Default)]
+struct Functions<'data> {
+    exported: FxHashMap<&'data str, (u64, u64)>,
+    all: FxHashMap<&'data str, (u64, u64)>,
+    /// There was a table with more than exported functions.
+    has_table: bool,
+}
+
+impl<'data> Functions<'data> {
+    fn add<'file>(
+        &mut self,
+        file: &'file object::File<'data>,
+        symbols: impl Iterator<Item = object::Symbol<'data, 'file>>,
+        exported: bool,
+    ) where
+        'data: 'file,
+    {
+        let code = code_sections(file);
+        for symbol in symbols {
+            let Ok(name) = symbol.name() else { continue };
+            let name = without_version(name);
+            self.has_table |= !exported;
+            if !(is_of_interest(name) && symbol.section_index().is_some_and(|index| code.contains_key(&index))) {
+                continue;
+            }
+            let place = (symbol.address(), symbol.size());
+            self.all.entry(name).or_insert(place);
+            if exported && is_visible(&symbol) {
+                self.exported.insert(name, place);
+            }
+        }
+    }
+
+    fn of_prefixes(&self, family: Family, about: &About) -> Option<OwnAllocator> {
+        let has = |stems: &[&str]| {
+            let named = |prefix: &&str| stems.iter().any(|stem| self.all.contains_key(&*format!("{prefix}{stem}")));
+            about.prefixes.iter().any(named)
+        };
+        // jemalloc without a prefix.
+        let plain = family == Family::Jemalloc && self.all.contains_key("mallocx") && self.all.contains_key("sdallocx");
+        if !plain && !(has(about.acquires) && has(about.releases)) {
+            return None;
+        }
+        let has_prefix = |name: &str| {
+            let mut stems = about.prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix));
+            stems.any(is_function)
+        };
+        let is_its = |name: &&str| has_prefix(name) || plain && is_of_jemalloc(name);
+        Some(OwnAllocator { family, is_exported: false, functions: self.those(is_its) })
+    }
+
+    fn of_c(&self) -> Option<OwnAllocator> {
+        let has = |name| self.all.contains_key(name);
+        if !(has("malloc") && has("free")) {
+            return None;
+        }
+        let is_exported = self.exported.contains_key("malloc") && self.exported.contains_key("free");
+        Some(OwnAllocator { family: Family::Own, is_exported, functions: self.those(|name| is_of_c(name)) })
+    }
+
+    fn those(&self, is_its: impl Fn(&&str) -> bool) -> Vec<AllocatorFunction> {
+        let its = self.all.iter().filter(|(name, _)| is_its(name));
+        let mut functions: Vec<AllocatorFunction> = its
+            .map(|(name, (address, size))| AllocatorFunction {
+                name: (*name).to_owned(),
+                address: *address,
+                size: *size,
+            })
+            .collect();
+        functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+        functions
+    }
+}
+
+/// Whether other files may be bound to it.
+fn is_visible(symbol: &object::Symbol<'_, '_>) -> bool {
+    const VISIBILITY: u8 = 3;
+    let hidden = [STV_HIDDEN, STV_INTERNAL].map(|visibility| visibility.0);
+    match symbol.flags() {
+        SymbolFlags::Elf { st_other, .. } => !symbol.is_local() && !hidden.contains(&(st_other.0 & VISIBILITY)),
+        _ => false,
+    }
+}
+
+/// Names of functions that allocate and release.
+struct Names {
+    /// What C and C++ call them.
+    of_c: FxHashSet<&'static str>,
+    /// What else there is behind a prefix.
+    stems: FxHashSet<&'static str>,
+}
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| {
+    let allocates = |op: &Op| !op.is_pooled() && matches!(op.effect(), Effect::Acquire | Effect::Release);
+    let of_c: FxHashSet<&str> = Op::all().filter(allocates).map(Op::symbol).collect();
+    let stems = of_c.iter().chain(OF_JEMALLOC).chain(STEMS).copied().collect();
+    Names { of_c, stems }
+});
+
+/// What jemalloc has beside the names of C.
+const OF_JEMALLOC: &[&str] = &["mallocx", "rallocx", "xallocx", "sdallocx", "dallocx"];
+
+/// What others have behind their prefixes.
+const STEMS: &[&str] = &[
+    "alloc",
+    "alloc_zeroed",
+    "calloc_aligned",
+    "dealloc",
+    "free_aligned",
+    "free_size",
+    "free_size_aligned",
+    "malloc_aligned",
+    "malloc_small",
+    "realloc_aligned",
+    "rezalloc",
+    "rezalloc_aligned",
+    "zalloc",
+    "zalloc_aligned",
+    "zalloc_small",
+];
+
+fn is_of_c(name: &str) -> bool {
+    NAMES.of_c.contains(name)
+}
+
+fn is_of_jemalloc(name: &str) -> bool {
+    OF_JEMALLOC.contains(&name)
+}
+
+/// Whether a function of this name, without its prefix, allocates or releases.
+fn is_function(stem: &str) -> bool {
+    NAMES.stems.contains(stem)
+}
+
+/// Whether a name decides something here. A file may have a million symbols.
+fn is_of_interest(name: &str) -> bool {
+    let stem = || {
+        let all = FAMILIES.iter().flat_map(|about| about.prefixes);
+        all.filter_map(|prefix| name.strip_prefix(prefix)).any(is_function)
+    };
+    name == "__libc_start_main" || is_of_c(name) || is_of_jemalloc(name) || stem()
+}

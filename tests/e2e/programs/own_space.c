@@ -1,0 +1,60 @@
+/* own_space: opens a plugin (space_plugin.c, or space_plugin.cpp) in a way that binds its calls past the recorder.
+ *
+ * own_space HOW PLUGIN [TIMES]: deep, lazy (the same, bound when first called), name (the same, found through LD_LIBRARY_PATH),
+ * space (dlmopen), spaces (TIMES of them at a time), again (opened and closed TIMES times), threads, fork. */
+#include "e2e.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+static void *opened(const char *how, const char *plugin) {
+    void *handle;
+    if (!strcmp(how, "deep") || !strcmp(how, "again")) handle = dlopen(plugin, RTLD_NOW | RTLD_DEEPBIND);
+    else if (!strcmp(how, "lazy") || !strcmp(how, "name")) handle = dlopen(plugin, RTLD_LAZY | RTLD_DEEPBIND);
+    else if (!strcmp(how, "local")) handle = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+    else handle = dlmopen(LM_ID_NEWLM, plugin, RTLD_NOW);
+    if (!handle) {
+        say(dlerror());
+        _exit(92);
+    }
+    return handle;
+}
+
+static void *work_of(void *handle) {
+    void *function = dlsym(handle, "plugin_work");
+    if (!function) _exit(93);
+    return function;
+}
+
+static void *in_thread(void *function) {
+    ((void (*)(void))function)();
+    return NULL;
+}
+
+int main(int count, char **arguments) {
+    const char *how = arguments[1], *plugin = arguments[2];
+    const int times = count > 3 ? atoi(arguments[3]) : 1;
+    for (int i = 0; i < times; ++i) {
+        void *handle = opened(how, plugin);
+        void (*work)(void) = (void (*)(void))work_of(handle);
+        if (!strcmp(how, "threads")) {
+            pthread_t threads[4];
+            for (int k = 0; k < 4; ++k) pthread_create(&threads[k], NULL, in_thread, (void *)work);
+            for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
+        } else if (!strcmp(how, "fork")) {
+            const pid_t child = fork();
+            if (child == 0) {
+                work();
+                _exit(0);
+            }
+            int status;
+            waitpid(child, &status, 0);
+            if (status) _exit(94);
+        } else {
+            work();
+        }
+        if (!strcmp(how, "again")) dlclose(handle);
+    }
+    say("fine\n");
+    return 0;
+}
