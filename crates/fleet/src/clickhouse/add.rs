@@ -158,7 +158,7 @@ mod tests {
             table.columns.iter().map(|column| column.kind).collect()
         };
         use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
-        assert_eq!(kinds("runs"), [Day, Text, Run, Id, Text, Time, Count, Count, Small, Small, Number, Number]);
+        assert_eq!(kinds("runs"), [Day, Text, Run, Id, Text, Time, Count, Count, Small, Small, Small, Number, Number]);
         assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
         assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
