@@ -19,6 +19,7 @@ fn every_hooked_function_is_called_by_a_program() {
         "starts.c",
         "loads_cxx.c",
         "other_namespace.c",
+        "loads_own.c",
         "seccomp.c",
         "address_space.c",
         "limits.c",
