@@ -198,4 +198,59 @@ mod tests {
         let far = Function { room: 0x7000_0000_0000, ..function(&[0x90; 16], &[]) };
         assert_eq!(redirect(&far), Err(Refusal::Immovable));
     }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits = hex.as_bytes().chunks_exact(2);
+        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    /// What is planned for the functions of twelve binaries. `UPDATE_CORPUS=1` writes it anew.
+    #[test]
+    fn plans_for_real_functions() {
+        const LOADED: u64 = 0x5555_5555_4000;
+        let mut found = String::new();
+        let mut redirected = 0;
+        for line in include_str!("corpus.txt").lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [name, address, code, behind] = fields[..] else {
+                found += &format!("{line}\n");
+                continue;
+            };
+            if name == "#" {
+                found += &format!("{line}\n");
+                continue;
+            }
+            let entry = LOADED + u64::from_str_radix(&address[2..], 16).unwrap();
+            let (code, behind) = (bytes(code), if behind == "-" { Vec::new() } else { bytes(behind) });
+            let function = Function {
+                entry,
+                code: &code,
+                behind: &behind,
+                room: LOADED - 0x1_0000,
+                argument: LOADED - 0x1_0010,
+                hook: 0x7fff_f000_0000,
+            };
+            match redirect(&function) {
+                Ok(made) => {
+                    redirected += 1;
+                    assert_eq!(made.before.len(), made.after.len());
+                    assert_eq!(made.before[..], [&code[..], &behind].concat()[(made.at - entry) as usize..][..JUMP]);
+                    let calls = if made.pushes_return { ", pushes a return address" } else { "" };
+                    let (before, moved) = (hex(&made.before), hex(&made.code[made.original..]));
+                    found += &format!("{name} {address}+{}: {before} -> {moved}{calls}\n", made.at - entry);
+                }
+                Err(why) => found += &format!("{name} {address}: {why}\n"),
+            }
+        }
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/x86_64/corpus_planned.txt");
+        if std::env::var_os("UPDATE_CORPUS").is_some() {
+            std::fs::write(file, &found).unwrap();
+        }
+        assert_eq!(found, std::fs::read_to_string(file).unwrap(), "UPDATE_CORPUS=1 writes it anew");
+        assert!(redirected > 100, "{redirected}");
+    }
 }

@@ -65,6 +65,16 @@ pub enum RecordedCalls {
     None,
 }
 
+impl AnsweredCalls {
+    /// Adds those of another process. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &AnsweredCalls) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(calls, allocations, bytes, releases);
+    }
+}
+
 impl OwnAllocator {
     /// Whether the other one describes the same allocator.
     pub fn is_the_same(&self, other: &OwnAllocator) -> bool {
