@@ -123,7 +123,7 @@ Word own_xallocx(Word a, Word b, Word c, Word d, Word e, const Redirected* what)
 
 // What has been redirected, for original_of(). Beyond that, hooks of import tables come through the jump.
 struct Moved {
-    uint64_t entry, original;
+    uint64_t entry = 0, original = 0;
 };
 constexpr unsigned kMaxMoved = 512;
 constinit Moved moved[kMaxMoved];
