@@ -89,8 +89,8 @@ mod tests {
     fn room_lies_below_and_near() {
         let maps = [line(0x40_0000, 0x50_0000, 0, true, "/a"), line(0x50_0000, 0x70_0000, 0, false, "[heap]")];
         assert_eq!(room_below(&maps, &[], &(0x40_0000..0x50_0000), 4096), Some(0x3e_f000));
-        let taken = [0x3e_f000..0x3f_0000];
-        assert_eq!(room_below(&maps, &taken, &(0x40_0000..0x50_0000), 4096), Some(0x3d_e000));
+        let taken = 0x3e_f000..0x3f_0000;
+        assert_eq!(room_below(&maps, std::slice::from_ref(&taken), &(0x40_0000..0x50_0000), 4096), Some(0x3d_e000));
         // No gap until far below.
         let full = [line(0x1_0000, 0x1_0000_0000, 0, false, ""), line(0x1_0000_0000, 0x1_0001_0000, 0, true, "/a")];
         assert_eq!(room_below(&full, &[], &(0x1_0000_0000..0x1_0001_0000), 4096), None);
