@@ -25,22 +25,24 @@ pub const LEAST: f64 = 0.01;
 /// A finding in a few words; `None` for what is no line of the program's, such as that memory is cheap.
 pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
     let share = finding.share.as_ref();
+    // The place is the line with the largest share.
+    let of_line = |all: Estimate| share.map_or(all, |share| share.estimate);
     let (cost, what) = match &finding.what {
         What::CostlyLine(line) => {
             let time = line.intervals.around(Metric::Cost, line.cost_ns);
             (time.known_time(), costly_line(line, finding))
         }
-        What::Waiting(waiting) => (
-            waiting.waiting_interval.around(waiting.waiting_ns).known_time(),
-            "threads wait for each other in the allocator".to_owned(),
-        ),
+        What::Waiting(waiting) => {
+            let all = waiting.waiting_interval.around(waiting.waiting_ns);
+            (of_line(all).known_time(), "threads wait for each other in the allocator".to_owned())
+        }
         What::WaitingForDisk(waiting) => {
-            let time = waiting.waiting_interval.around(waiting.waiting_ns);
-            (time.known_time(), format!("threads wait for the disk in {}", disk_faults(waiting)))
+            let all = waiting.waiting_interval.around(waiting.waiting_ns);
+            (of_line(all).known_time(), format!("threads wait for the disk in {}", disk_faults(waiting)))
         }
         What::TakenAgain(taken) => {
-            let calls = format::counted(taken.calls, "call");
-            (format::bytes(taken.bytes), format!("taken from the system and given back again and again, in {calls}"))
+            let bytes = of_line(Estimate::exact(taken.bytes as f64)).value;
+            (format::bytes(bytes as u64), "taken from the system and given back again and again".to_owned())
         }
         What::HardlyTouched(memory) => {
             let touched = touched(memory).with_error(Unit::Bytes);

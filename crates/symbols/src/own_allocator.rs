@@ -35,7 +35,7 @@ struct About {
     prefixes: &'static [&'static str],
     acquires: &'static [&'static str],
     releases: &'static [&'static str],
-    message: Option<&'static [u8]>,
+    message: &'static [u8],
 }
 
 const FAMILIES: [About; 4] = [
@@ -45,7 +45,7 @@ const FAMILIES: [About; 4] = [
         prefixes: &["je_", "_rjem_", "rjem_"],
         acquires: &["malloc", "mallocx"],
         releases: &["free", "sdallocx", "dallocx"],
-        message: Some(b"<jemalloc>: "),
+        message: b"<jemalloc>: ",
     },
     About {
         family: Family::Mimalloc,
@@ -53,7 +53,7 @@ const FAMILIES: [About; 4] = [
         prefixes: &["mi_"],
         acquires: &["malloc", "malloc_aligned"],
         releases: &["free"],
-        message: Some(b"mimalloc: "),
+        message: b"mimalloc: ",
     },
     About {
         family: Family::Tcmalloc,
@@ -61,7 +61,7 @@ const FAMILIES: [About; 4] = [
         prefixes: &["tc_"],
         acquires: &["malloc"],
         releases: &["free"],
-        message: Some(b"TCMALLOC_"),
+        message: b"TCMALLOC_",
     },
     About {
         family: Family::Snmalloc,
@@ -69,7 +69,7 @@ const FAMILIES: [About; 4] = [
         prefixes: &["sn_"],
         acquires: &["malloc", "rust_alloc"],
         releases: &["free", "rust_dealloc"],
-        message: None,
+        message: b"initialise snmalloc",
     },
 ];
 
@@ -163,7 +163,7 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
 
 /// The families that messages in the file tell of.
 fn told(file: &object::File<'_>) -> Vec<Family> {
-    let is_there = |about: &&About| about.message.is_some_and(|message| has_message(file, message));
+    let is_there = |about: &&About| has_message(file, about.message);
     FAMILIES.iter().filter(is_there).map(|about| about.family).collect()
 }
 
