@@ -88,19 +88,8 @@ fn write(path: &Path, content: &str) -> Result<(), String> {
 /// End-to-end programs that do what is hard to unwind, each as `gcc -O0` to `-O3` and with frame pointers compile it.
 pub fn hard_programs(folder: &Path) -> Result<Vec<(String, CommandLine)>, String> {
     const SOURCES: [&str; 14] = [
-        "alarm.c",
-        "bad_alloc.cpp",
-        "containers.cpp",
-        "coroutines.cpp",
-        "deep_recursion.c",
-        "exceptions.cpp",
-        "fibers.c",
-        "frames.cpp",
-        "hammer.c",
-        "inlined.cpp",
-        "longjmp.c",
-        "longjmp_from_signal.c",
-        "signal_stack.c",
+        "alarm.c", "bad_alloc.cpp", "containers.cpp", "coroutines.cpp", "deep_recursion.c", "exceptions.cpp",
+        "fibers.c", "frames.cpp", "hammer.c", "inlined.cpp", "longjmp.c", "longjmp_from_signal.c", "signal_stack.c",
         "tail_calls.c",
     ];
     const FLAGS: [&[&str]; 5] = [&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["-O2", "-fno-omit-frame-pointer"]];

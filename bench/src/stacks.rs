@@ -5,28 +5,9 @@ use std::path::Path;
 
 /// Functions of the C library that are the allocator's.
 const ALLOCATOR: [&str; 22] = [
-    "malloc",
-    "free",
-    "cfree",
-    "calloc",
-    "realloc",
-    "__libc_malloc",
-    "__libc_free",
-    "__libc_calloc",
-    "__libc_realloc",
-    "_int_malloc",
-    "_int_free",
-    "_int_realloc",
-    "_int_memalign",
-    "malloc_consolidate",
-    "unlink_chunk",
-    "sysmalloc",
-    "systrim",
-    "tcache_init",
-    "alloc_perturb",
-    "mem2chunk_check",
-    "munmap_chunk",
-    "ptmalloc_init",
+    "malloc", "free", "cfree", "calloc", "realloc", "__libc_malloc", "__libc_free", "__libc_calloc", "__libc_realloc",
+    "_int_malloc", "_int_free", "_int_realloc", "_int_memalign", "malloc_consolidate", "unlink_chunk", "sysmalloc",
+    "systrim", "tcache_init", "alloc_perturb", "mem2chunk_check", "munmap_chunk", "ptmalloc_init",
 ];
 /// Functions of the C library that the allocator calls for memory of the system's.
 const MAPPINGS: [&str; 8] = ["brk", "sbrk", "mmap", "mmap64", "munmap", "mremap", "madvise", "mprotect"];

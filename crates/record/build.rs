@@ -9,18 +9,8 @@ use std::process::{Command, Stdio};
 
 /// Those of recorder/CMakeLists.txt, less -Werror (other compilers warn of other things); tests/recorder_build.rs compares them.
 const FLAGS: &[&str] = &[
-    "-std=c++20",
-    "-O2",
-    "-Wall",
-    "-Wextra",
-    "-Wundef",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fno-threadsafe-statics",
-    "-fvisibility=hidden",
-    "-fPIC",
-    "-fno-plt",
-    "-fno-optimize-sibling-calls",
+    "-std=c++20", "-O2", "-Wall", "-Wextra", "-Wundef", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+    "-fvisibility=hidden", "-fPIC", "-fno-plt", "-fno-optimize-sibling-calls",
 ];
 const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 

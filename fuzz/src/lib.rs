@@ -13,6 +13,7 @@ use memtoll_analysis::sums::sums;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection};
+use memtoll_trace::ids::{Bytes, Units};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -58,10 +59,13 @@ pub fn read(path: &Path) {
         });
     }
     let _ = lanes(&recording, 0, u64::MAX, INTERVALS, &ThreadFilter::default());
-    let _ = regions(&recording, 0, u64::MAX, &ThreadFilter::default());
+    let _ = regions(&recording, Units::ZERO, Units::MAX, &ThreadFilter::default());
     let all = Selection::default();
-    let selections =
-        [all, Selection { from: 1000, to: 1 << 40, min_size: 1, ..all }, Selection { charge: Charge::Payment, ..all }];
+    let selections = [
+        all,
+        Selection { from: Units(1000), to: Units(1 << 40), min_size: Bytes(1), ..all },
+        Selection { charge: Charge::Payment, ..all },
+    ];
     for selection in selections {
         let sums = sums(&recording, selection);
         let _ = Balance::of_all(&recording, &sums).rest();

@@ -1,6 +1,6 @@
 //! Recordings in a form in which they can be changed: blocks, with payloads unpacked.
 
-use memtoll_trace::bytes::{Bytes, put_varint};
+use memtoll_trace::bytes::{Unread, put_varint};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES, Header, SIGNATURE_BYTES};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::symbols::Symbols;
@@ -106,7 +106,7 @@ impl Seed {
 
 /// An events payload whose columns are all stored as they are.
 fn raw_columns(payload: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Bytes::new(payload);
+    let mut bytes = Unread::new(payload);
     let mut plain = Vec::new();
     for _ in 0..NUMBERS {
         put_varint(&mut plain, bytes.varint().ok()?);

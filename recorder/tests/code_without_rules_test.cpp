@@ -6,7 +6,7 @@ namespace memtoll::unwind::walks {
 namespace {
 
 TEST_F(Walk, CodeWithoutRulesEndsTheStack) {
-    const CodeWithoutRules code;
+    const CodeWithoutRules<> code;
     uint32_t root;
     const uint32_t node = code();
     const auto stack = walker_.path(node, root);
@@ -16,9 +16,21 @@ TEST_F(Walk, CodeWithoutRulesEndsTheStack) {
     EXPECT_EQ(walker_.nodes[node].key.load() >> wire::kModuleShift, uint64_t{kNoModule});
 }
 
+// The same stack as through code with rules, which a frame more stands in.
+TEST_F(Walk, CodeWithoutRulesIsRead) {
+    const CodeWithoutRules<arch::CallingCode> code;
+    uint32_t root;
+    const auto around = walker_.path(node_here(), root);
+    const auto stack = walker_.path(code(), root);
+    EXPECT_EQ(root, uint32_t{wire::kRootComplete});
+    ASSERT_EQ(stack.size(), around.size() + 1);
+    EXPECT_EQ(stack[0], code.call());
+    EXPECT_TRUE(std::equal(stack.begin() + 2, stack.end(), around.begin() + 1));
+}
+
 TEST_F(Walk, MoreCallsThanRulesAreKept) {
     constexpr size_t kCalls = 100'000;
-    const CodeWithoutRules code(kCalls);
+    const CodeWithoutRules<> code(kCalls);
     for (unsigned round = 0; round < 2; ++round) {
         for (size_t i = 0; i < kCalls; ++i) {
             uint32_t root;
@@ -31,7 +43,7 @@ TEST_F(Walk, MoreCallsThanRulesAreKept) {
 }
 
 TEST_F(Walk, CodeWithoutRulesAtTheBeginningOfTheStackIsItsEntry) {
-    const CodeWithoutRules code;
+    const CodeWithoutRules<> code;
     const uintptr_t own_end = Walker::stack_end();
     for (const auto& [above, expected] : {std::pair{0u, wire::kRootComplete}, std::pair{8u, wire::kRootComplete},
                                           std::pair{16u, wire::kRootNoRule}}) {

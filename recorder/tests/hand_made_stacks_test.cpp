@@ -77,7 +77,7 @@ TEST_F(Walk, AStackEndsBeforeWhatCannotBeAReturnAddress) {
 }
 
 TEST_F(Walk, CodeWithoutRulesMayCallFromTheSameMapping) {
-    const CodeWithoutRules code;
+    const CodeWithoutRules<> code;
     uint32_t root;
     const auto stack = walker_.path(run_below(HandMade(code.call() + 1).top()), root);
     EXPECT_EQ(root, uint32_t{wire::kRootNoRule});
@@ -86,7 +86,7 @@ TEST_F(Walk, CodeWithoutRulesMayCallFromTheSameMapping) {
 }
 
 TEST_F(Walk, DataMayBecomeCode) {
-    CodeWithoutRules code;
+    CodeWithoutRules<> code;
     const HandMade stack(code.call() + 1);
     mprotect(code.page, code.bytes, PROT_READ);
     expect_whole(walker_, run_below(stack.top()), "not yet code");
@@ -99,7 +99,7 @@ TEST_F(Walk, DataMayBecomeCode) {
 
 // What is remembered of a mapping does not end a stack when the mapping has grown.
 TEST_F(Walk, AMappingMayGrow) {
-    const CodeWithoutRules code;
+    const CodeWithoutRules<> code;
     const HandMade stack(code.call() + 1, PROT_READ);
     expect_whole(walker_, run_below(stack.top()), "small");
     mprotect(stack.top(), HandMade::kBytes, PROT_READ | PROT_WRITE); // by a system call of the program's own

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
 import type { Frame, Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { exact, number, percent } from "./model/format";
+import { inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { editorLink } from "./model/source_file";
 import { toHash } from "./model/state";
@@ -38,15 +38,15 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
 }
 
 /** A number with a bar of its share in the largest of its column. */
-export function Cell({ metric, value, most, total, isMain }: { metric: Metric; value: number | null; most: number; total: number | null; isMain: boolean }) {
+export function Cell({ metric, value, variance, most, total, isMain }: { metric: Metric; value: number | null; variance: number; most: number; total: number | null; isMain: boolean }) {
     if (value === null)
         return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the kernel did not show it"}>–</div>;
-    const share = total !== null && !metric.over ? percent(value, total) : "";
-    const title = `${exact(value, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
+    const share = total !== null && !metric.over ? shareOf(value, variance, total) : "";
+    const title = `${spelledOut(value, variance, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
     return (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (Math.max(0, value) / most) * 100 : 0}%` }} />
-            <span class="text">{value === 0 ? "0" : number(value, metric.unit)}</span>
+            <span class="text">{value === 0 ? "0" : inRow(value, variance, metric.unit)}</span>
             {isMain && <span class="share">{share}</span>}
         </div>
     );

@@ -14,6 +14,7 @@ use memtoll_bench::{Common, or_exit};
 use memtoll_check::budget::Budget;
 use memtoll_fleet::check::check;
 use memtoll_fleet::columns::{self, METRICS};
+use memtoll_fleet::dialect::CLICKHOUSE;
 use memtoll_fleet::grouping::{By, Per};
 use memtoll_fleet::identity::Identity;
 use memtoll_fleet::layout::Column;
@@ -219,7 +220,7 @@ fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
         (name.to_owned(), Box::new(move |store| Ok(compare(store, &question, &before, &after)?.rows.len())))
     };
     let over_versions = question(&all, By::All, Some(Per::Cpu));
-    let budget = Budget::parse(BUDGET, &[]).expect("the budget above");
+    let budget = Budget::parse(BUDGET).expect("the budget above");
     let (new, old) = (all.with(&after), all.with(&before));
     vec![
         ask_top("`top`", question(&all, By::Function, None)),
@@ -249,7 +250,7 @@ fn count(store: &mut dyn Store, table: &str) -> Result<u64, Failed> {
 /// within 10 % of its own.
 fn copy(store: &mut dyn Store, name: &str, share: f64) -> Result<(), Failed> {
     let values = METRICS.map(columns::name);
-    for table in tables(true).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
+    for table in tables(&CLICKHOUSE).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
         let run = if table.name == "runs" { "upload" } else { "run" };
         let value = |column: &Column| match column.name.as_str() {
             key @ ("upload" | "run" | "run_id") => format!("MD5(concat({key}, '{name}'))"),

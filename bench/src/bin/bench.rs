@@ -363,16 +363,8 @@ fn main() {
     table.load_style(presets::NOTHING);
     table.set_header(
         [
-            "program",
-            "recorder",
-            "events",
-            "CPU x",
-            "wall x",
-            "target ns/event",
-            "whole ns/event",
-            "B/event",
-            "peak MiB (plain)",
-            "report s (MiB)",
+            "program", "recorder", "events", "CPU x", "wall x", "target ns/event", "whole ns/event", "B/event",
+            "peak MiB (plain)", "report s (MiB)",
         ]
         .map(Cell::new),
     );

@@ -23,11 +23,7 @@ fn with_valgrind(program: &Program, common: &Common) -> Result<Counts, String> {
     let log = common.folder.join("valgrind.txt");
     // The libraries free their own memory at the end only under Valgrind.
     let front = [
-        "valgrind",
-        "--tool=memcheck",
-        "--leak-check=no",
-        "--undef-value-errors=no",
-        "--run-libc-freeres=no",
+        "valgrind", "--tool=memcheck", "--leak-check=no", "--undef-value-errors=no", "--run-libc-freeres=no",
         "--run-cxx-freeres=no",
     ];
     let text = program.command.under(front).errors(&log)?;

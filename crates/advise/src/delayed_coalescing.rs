@@ -6,11 +6,12 @@ use crate::site::Site;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::StackId;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::op::Op;
 use rustc_hash::FxHashMap;
 
 /// Blocks up to this size are not put together with their neighbours at once: glibc's fast bins, bytes.
-const SMALL: u64 = 120;
+const SMALL: Bytes = Bytes(120);
 
 /// Work that small blocks leave to later calls.
 #[derive(Debug, Default, PartialEq)]
@@ -42,20 +43,20 @@ impl SiteCalls<'_> {
         // The recorded time has stamps in it; what the allocator took without them is known as a sum.
         let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
         let is_zeroed = of.operations & Op::CALLOC.bit() != 0;
-        let own = if is_zeroed { of.bytes } else { 0 } + self.copied_bytes;
-        (of.allocator_ns as f64 * share - own as f64 * byte).max(0.0)
+        let own = if is_zeroed { of.bytes } else { Bytes::ZERO } + Bytes(self.copied_bytes);
+        (of.allocator_ns.0 as f64 * share - own.0 as f64 * byte).max(0.0)
     }
 }
 
 fn is_small(site: &Site) -> bool {
-    site.pattern.blocks > 0 && site.mean_size() <= SMALL
+    site.pattern.blocks > 0 && site.mean_size() <= SMALL.0
 }
 
 impl DelayedWork {
     /// Of the lines that cost something, in a program whose call sites all together are `all`; copying a byte takes
     /// `copy_byte` ns.
     pub fn of(sites: &[Site], all: impl Iterator<Item = Priced>, tariff: &Tariff, copy_byte: f64) -> DelayedWork {
-        let is_small_priced = |of: &Priced| of.allocations() > 0 && of.bytes <= of.allocations() * SMALL;
+        let is_small_priced = |of: &Priced| of.allocations() > 0 && of.bytes <= SMALL.times(of.allocations());
         let small = all.filter(is_small_priced).map(|of| of.allocations()).sum();
         let excess = |site: &Site| {
             let seen = SiteCalls {
@@ -91,12 +92,13 @@ impl DelayedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_text::amounts::Nanoseconds;
 
     /// 16,000 calls of 30 ns, and 400 that take 24 µs.
     const CALLS: Calls = Calls { short: 16_000, short_time: 480_000, long: 400, long_time: 9_612_000 };
 
     fn seen(inside: f64, allocator_ns: u64, copied_bytes: u64) -> f64 {
-        let metrics = Priced { allocator_ns, ..Priced::default() };
+        let metrics = Priced { allocator_ns: Nanoseconds(allocator_ns), ..Priced::default() };
         SiteCalls { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
     }
 

@@ -2,9 +2,10 @@
 
 use crate::byte_costs::Work;
 use crate::delayed_coalescing::DelayedWork;
-use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
+use crate::finding::{Called, Confidence, Evidence, Place, Remedy};
 use crate::program_work::OwnWork;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use crate::wall_time::Wall;
@@ -167,7 +168,7 @@ impl<'a> Facts<'a> {
 
     /// About the largest resident set, bytes: what was touched for the first time cannot be less than what is there at once.
     pub fn resident(&self) -> f64 {
-        (self.sums.total.peak_bytes as f64).min(self.faults() * self.page())
+        (self.sums.total.peak_bytes.0 as f64).min(self.faults() * self.page())
     }
 
     /// Threads that allocated in all images that count, at least one.

@@ -1,6 +1,8 @@
 //! A finding: what to change, on which line, what that saves.
 
 use crate::range::Range;
+use crate::rules::RuleId;
+use crate::savings::Saves;
 use memtoll_analysis::findings::Share;
 use memtoll_trace::meta::Verified;
 use serde::Serialize;
@@ -14,92 +16,6 @@ pub struct Place {
     /// The source file, as the debug information spells it.
     pub file: Option<String>,
     pub line: Option<u32>,
-}
-
-/// Page faults by which two builds of one program differ: code, data and the heap begin elsewhere.
-const FAULTS: f64 = 24.0;
-/// The same as a share of all.
-const SHARE: f64 = 0.005;
-
-/// What a change saves in one run of the program that was recorded. Less than nothing is a loss; nothing is left out
-/// where it is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Saves {
-    /// CPU time, ns.
-    pub cpu_ns: Range,
-    /// Time from start to end, ns.
-    pub wall_ns: Range,
-    /// Page faults.
-    pub faults: Range,
-    /// Allocations and reallocations.
-    pub allocations: Range,
-    /// Bytes that they ask for.
-    pub bytes: Range,
-    /// Bytes live at the peak.
-    pub peak_bytes: Range,
-    /// The largest resident set, bytes.
-    pub resident_peak_bytes: Range,
-}
-
-impl Saves {
-    /// All, by their keys.
-    pub fn named(&self) -> [(&'static str, Range); 7] {
-        [
-            ("cpu_ns", self.cpu_ns),
-            ("wall_ns", self.wall_ns),
-            ("faults", self.faults),
-            ("allocations", self.allocations),
-            ("bytes", self.bytes),
-            ("peak_bytes", self.peak_bytes),
-            ("resident_peak_bytes", self.resident_peak_bytes),
-        ]
-    }
-
-    /// All, in the order of [`Saves::named`].
-    pub fn ranges(&mut self) -> [&mut Range; 7] {
-        let Saves { cpu_ns, wall_ns, faults, allocations, bytes, peak_bytes, resident_peak_bytes } = self;
-        [cpu_ns, wall_ns, faults, allocations, bytes, peak_bytes, resident_peak_bytes]
-    }
-
-    /// Both.
-    pub fn plus(&self, other: &Saves) -> Saves {
-        Saves {
-            cpu_ns: self.cpu_ns.plus(other.cpu_ns),
-            wall_ns: self.wall_ns.plus(other.wall_ns),
-            faults: self.faults.plus(other.faults),
-            allocations: self.allocations.plus(other.allocations),
-            bytes: self.bytes.plus(other.bytes),
-            peak_bytes: self.peak_bytes.plus(other.peak_bytes),
-            resident_peak_bytes: self.resident_peak_bytes.plus(other.resident_peak_bytes),
-        }
-    }
-
-    /// Widens what is predicted of page faults and the resident set to what two builds of one program differ by, and says
-    /// nothing of less. `faults`: of the run; `page`: bytes of a page.
-    pub fn at_least_as_wide_as_chance(&mut self, faults: f64, resident: f64, page: f64) {
-        let widths = [FAULTS + faults * SHARE, FAULTS * page + resident * SHARE];
-        for (range, width) in [&mut self.faults, &mut self.resident_peak_bytes].into_iter().zip(widths) {
-            match range.low.abs() <= width && range.high.abs() <= width {
-                true => *range = Range::default(),
-                false => {
-                    *range = Range::new(
-                        range.low.min(range.likely - width),
-                        range.likely,
-                        range.high.max(range.likely + width),
-                    )
-                }
-            }
-        }
-    }
-
-    /// Says nothing of memory where it is less than `little` bytes, saved or lost.
-    pub fn without_little_memory(&mut self, little: f64) {
-        for range in [&mut self.peak_bytes, &mut self.resident_peak_bytes] {
-            if range.low > -little && range.high < little {
-                *range = Range::default();
-            }
-        }
-    }
 }
 
 /// How sure it is that the change saves something like that.
@@ -187,7 +103,7 @@ pub enum Called {
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The rule that found it.
-    pub rule: &'static str,
+    pub rule: RuleId,
     /// One of its own in a recording; from run to run, the same for the same rule, line and type of blocks.
     pub id: String,
     /// The function of the line.

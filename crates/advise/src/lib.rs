@@ -18,6 +18,7 @@ mod range;
 mod rules;
 mod saving;
 mod saving_ceiling;
+mod savings;
 mod show;
 mod site;
 mod source;
@@ -26,10 +27,11 @@ mod sources;
 mod testing;
 mod wall_time;
 
-pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
+pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy};
 pub use patch::{Patch, Refusal, patch};
 pub use range::Range;
-pub use rules::{RULES, Rule};
+pub use rules::{RULES, Rule, RuleId};
+pub use savings::{Saves, Saving};
 pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
 pub use sources::read_sources;
@@ -46,8 +48,8 @@ use source::Places;
 
 /// What to look for.
 pub struct Wish<'w> {
-    /// Ids of the rules; none: all of them.
-    pub rules: &'w [String],
+    /// None: all of them.
+    pub rules: &'w [RuleId],
     /// Findings that cost or save less of the CPU time, or of the peak, are left out. From 0 to 1.
     pub threshold: f64,
 }
@@ -75,7 +77,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let facts = Facts::of(recording, sums, stacks);
     let processor = facts.processor();
     let peak = sums.total.peak_bytes;
-    let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.iter().any(|id| id == rule.id);
+    let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.contains(&rule.id);
     let can_tell = |rule: &&Rule| !rule.needs_frees || facts.tariff.sees().frees;
     let drafts = RULES
         .iter()
@@ -83,7 +85,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         .filter(can_tell)
         .flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let drafts = drafts.map(|(rule, mut draft)| {
-        if rule.id != "contention" && rule.id != "heap-thrash" {
+        if !matches!(rule.id, RuleId::Contention | RuleId::HeapThrash) {
             c_library_callers::tell(&facts, &mut draft);
         }
         (rule, draft)
@@ -94,14 +96,14 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             Ceiling::of(&facts, &draft).hold(&mut draft.saves);
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
-            draft.saves.without_little_memory(peak as f64 * LITTLE);
+            draft.saves.without_little_memory(peak.0 as f64 * LITTLE);
             draft.saves.at_least_as_wide_as_chance(facts.faults(), facts.resident(), facts.page());
             let saves = &draft.saves;
             // Without CPU time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
             let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
             let memory = saves.peak_bytes.likely.max(saves.resident_peak_bytes.likely);
-            Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.max(1) as f64, draft }
+            Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.0.max(1) as f64, draft }
         })
         .collect();
     let ids = identities::ids(&facts, weighed.iter().map(|of| (of.rule.id, &of.draft)));
@@ -122,7 +124,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         bound: Saves::default(),
         processor_ns: processor,
         wall_ns: facts.wall.most(),
-        peak_bytes: peak,
+        peak_bytes: peak.0,
         threshold: wish.threshold,
         below_threshold,
         unnamed_ns: facts.unnamed(),

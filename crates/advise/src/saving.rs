@@ -9,9 +9,10 @@
 
 use crate::byte_costs::Work;
 use crate::facts::Facts;
-use crate::finding::Saves;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
+use memtoll_trace::ids::Bytes;
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and
 /// what the caller has to save and load again. ns.
@@ -96,7 +97,7 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
 
 /// Whether each block has a mapping of its own, or is one: no other site can take over its pages.
 pub fn has_own_mappings(site: &Site) -> bool {
-    const LEAST: u64 = 128 << 10;
+    const LEAST: Bytes = Bytes(128 << 10);
     let metrics = site.metrics();
     let pieces = site.acquired() + metrics.mappings;
     pieces > 0 && (metrics.bytes + metrics.mapped_bytes) / pieces >= LEAST
@@ -110,7 +111,7 @@ pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) 
         wall_ns: wall(facts, site, cpu),
         faults,
         allocations: Range::exact((site.acquired() as f64 * share).round()),
-        bytes: Range::exact((site.metrics().bytes as f64 * share).round()),
+        bytes: Range::exact((site.metrics().bytes.0 as f64 * share).round()),
         ..Saves::default()
     }
 }

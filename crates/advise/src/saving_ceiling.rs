@@ -1,10 +1,11 @@
 //! What the lines that a finding is about cost at all. No change of them saves more, whatever a rule makes of it.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::Saves;
 use crate::range::Range;
 use crate::saving;
+use crate::savings::{Saves, Saving};
 use crate::site::Site;
+use memtoll_text::Quantity;
 
 /// The most that any change of some lines saves, in the units of [`Saves`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,25 +28,24 @@ impl Ceiling {
             wall_ns: Range::exact(facts.wall.most()),
             faults: Range::exact(faults.likely + draft.faults_elsewhere),
             allocations: sum(&|site| site.acquired() as f64),
-            bytes: sum(&|site| site.metrics().bytes as f64),
-            peak_bytes: sum(&|site| site.metrics().peak_bytes as f64),
+            bytes: sum(&|site| site.metrics().bytes.0 as f64),
+            peak_bytes: sum(&|site| site.metrics().peak_bytes.0 as f64),
             resident_peak_bytes: Range::exact(facts.resident()),
         })
     }
 
     /// A rule predicts a larger saving than there is: a mistake of the rule, for tests.
     pub fn exceeded(&self, saves: &Saves) -> Vec<String> {
-        let pairs = saves.named().into_iter().zip(self.0.named());
+        let all = Saving::ALL.iter().map(|saving| (saving.key(), saves.of(*saving).likely, self.0.of(*saving).high));
         // Sums of the same numbers in another order.
-        let is_more = |range: &Range, most: f64| range.likely > most * (1.0 + 1e-9) + 1.0;
-        let more = pairs.filter(|((_, range), (_, most))| is_more(range, most.high));
-        more.map(|((name, range), (_, most))| format!("{name}: {} of {}", range.likely, most.high)).collect()
+        let more = all.filter(|(_, likely, most)| *likely > most * (1.0 + 1e-9) + 1.0);
+        more.map(|(key, likely, most)| format!("{key}: {likely} of {most}")).collect()
     }
 
     /// A saving, where the upper end of its interval is no more than what there is. An open end stays one.
     pub fn hold(&self, saves: &mut Saves) {
-        for (range, (_, most)) in saves.ranges().into_iter().zip(self.0.named()) {
-            *range = range.up_to(most.high);
+        for saving in Saving::ALL {
+            *saves.of_mut(*saving) = saves.of(*saving).up_to(self.0.of(*saving).high);
         }
     }
 }

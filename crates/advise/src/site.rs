@@ -67,7 +67,7 @@ impl Site {
 
     /// Mean size of a block, bytes.
     pub fn mean_size(&self) -> u64 {
-        self.metrics().bytes.checked_div(self.acquired()).unwrap_or(0)
+        self.metrics().bytes.0.checked_div(self.acquired()).unwrap_or(0)
     }
 
     /// Allocations and reallocations.
@@ -99,12 +99,7 @@ fn first_argument(arguments: &str) -> Option<&str> {
 /// Types whose growth is a larger block, a move, and a release.
 fn grows(type_name: &str) -> bool {
     [
-        "std::vector<",
-        "std::string",
-        "std::basic_string<",
-        "std::unordered_",
-        "boost::container::",
-        "HashMap<",
+        "std::vector<", "std::string", "std::basic_string<", "std::unordered_", "boost::container::", "HashMap<",
         "HashSet<",
     ]
     .iter()
@@ -179,7 +174,7 @@ pub fn sites(
         sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
-        [Priced::cost_ns, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.null_frees];
+        [|of| of.cost_ns().0, |of| of.peak_bytes.max(of.mapped_bytes).0, |of| of.live_bytes.0, |of| of.null_frees];
     for (key, share) in keys.into_iter().zip([MOST, MOST / 3, MOST / 3, MOST]) {
         let mut order: Vec<usize> = (0..found.len()).filter(|index| key(&found[*index].metrics) > 0).collect();
         order.sort_by_key(|index| std::cmp::Reverse(key(&found[*index].metrics)));
@@ -255,7 +250,7 @@ impl PlainKernel {
 
     fn mapping(&self, of: &Priced, tariff: &Tariff) -> Range {
         match self.mapping {
-            Some(plain) => plain.times(DIVIDED).scaled(of.mapping_ns as f64),
+            Some(plain) => plain.times(DIVIDED).scaled(of.mapping_ns.0 as f64),
             None => tariff.mapping(of).into(),
         }
     }

@@ -4,7 +4,7 @@ use crate::facts::{Draft, Facts};
 use crate::pattern::Pattern;
 use crate::program_work::OwnWork;
 use crate::range::Range;
-use crate::rules::RULES;
+use crate::rules::RuleId;
 use crate::site::Site;
 use memtoll_analysis::container_elements::{Element, Layout};
 use memtoll_analysis::costs::Costs;
@@ -14,6 +14,8 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
+use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::metrics::Metrics;
 use std::path::Path;
 
@@ -34,14 +36,13 @@ pub struct Made {
 }
 
 /// What a rule says of one site. Its line is one of a C program, unless the type says otherwise.
-pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
+pub fn drafts(rule: RuleId, made: Made) -> Vec<Draft> {
     drafts_of(rule, vec![made], OwnWork::default())
 }
 
 /// What a rule says of sites of one line, in a program that works so.
-pub fn drafts_of(rule: &str, made: Vec<Made>, own: OwnWork) -> Vec<Draft> {
-    let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
-    with_facts(made, own, |facts| (rule.find)(facts))
+pub fn drafts_of(rule: RuleId, made: Vec<Made>, own: OwnWork) -> Vec<Draft> {
+    with_facts(made, own, |facts| (rule.about().find)(facts))
 }
 
 /// What a question about one site answers.
@@ -68,11 +69,11 @@ pub fn with_facts<T>(made: Vec<Made>, own: OwnWork, question: impl FnOnce(&Facts
 fn site(made: Made, known: &Row) -> Site {
     let metrics = Priced {
         counts: made.counts,
-        allocator_ns: made.allocator as u64,
-        fault_time_ns: made.faults as u64,
-        mapping_ns: made.mapping as u64,
-        waiting_ns: made.waiting as u64,
-        touched_bytes: made.counts.small_faults * 4096,
+        allocator_ns: Nanoseconds(made.allocator as u64),
+        fault_time_ns: Nanoseconds(made.faults as u64),
+        mapping_ns: Nanoseconds(made.mapping as u64),
+        waiting_ns: Nanoseconds(made.waiting as u64),
+        touched_bytes: Bytes(made.counts.small_faults * 4096),
         ..Priced::default()
     };
     let about = |ns: f64| Range::new(ns * 0.9, ns, ns * 1.1);
@@ -99,9 +100,9 @@ pub fn blocks(number: u64, size: u64) -> (Metrics, Pattern) {
     let bytes = number * size;
     let counts = Metrics {
         new_blocks: number,
-        bytes,
-        largest_bytes: size,
-        peak_bytes: bytes,
+        bytes: Bytes(bytes),
+        largest_bytes: Bytes(size),
+        peak_bytes: Bytes(bytes),
         peak_blocks: number,
         events: 2 * number,
         timed_calls: 2 * number,

@@ -9,6 +9,7 @@
 use crate::calibration::{self, Figure};
 use crate::costs::Costs;
 use crate::estimate::Estimate;
+use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::{ImageOrThread, ProcessorTimes};
 use crate::sums::Sums;
@@ -17,6 +18,7 @@ use crate::uncharged_faults::{HeapAndOtherFaults, UnchargedFaults};
 use memtoll_model::Recording;
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
+use memtoll_trace::metrics::Metrics;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// For how long the program waits for what the recorder pushed out of its caches, as a share of the recorder's time, in the
@@ -240,14 +242,16 @@ fn of(
         (tariff.allocator(total), tariff.faults_of(total), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
-    let shown =
-        faults.other().saturating_sub(faults.uncharged.of(Uncharged::Recorder)).saturating_sub(faults.not_shown())
-            as f64
-            * price;
+    let others =
+        faults.other().saturating_sub(faults.uncharged.of(Uncharged::Recorder)).saturating_sub(faults.not_shown());
+    let shown = others as f64 * price;
+    // They cost what those of files do.
+    let others = tariff.price(&Metrics { file_faults: others, ..Metrics::default() });
+    let chance = tariff.by_chance(Metric::FaultTime, &others);
     let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
     // The same faults are what the call sites may lack.
     let lost = Estimate::within(faults.lost as f64 * price, 1.0, 0.0);
-    let other_faults = tariff.seen_faults(shown).plus(unseen).plus(lost);
+    let other_faults = tariff.seen_faults(shown).with_error_of(chance).plus(unseen).plus(lost);
     let recorder = whole.map(|whole| {
         let sampled = samples as f64 * tariff.faults().sample;
         // What counting adds to the recorder's own faults is in the samples of these.

@@ -9,20 +9,8 @@ use memtoll_trace::path::last_part;
 
 /// Functions that return a block to their caller, who owns it.
 const MAKERS: [&str; 14] = [
-    "strdup",
-    "strndup",
-    "wcsdup",
-    "asprintf",
-    "vasprintf",
-    "getline",
-    "getdelim",
-    "realpath",
-    "getcwd",
-    "get_current_dir_name",
-    "open_memstream",
-    "scandir",
-    "getaddrinfo",
-    "reallocarray",
+    "strdup", "strndup", "wcsdup", "asprintf", "vasprintf", "getline", "getdelim", "realpath", "getcwd",
+    "get_current_dir_name", "open_memstream", "scandir", "getaddrinfo", "reallocarray",
 ];
 
 /// A function of the C library that a line calls, and its file.

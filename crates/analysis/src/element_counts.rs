@@ -7,8 +7,8 @@ use memtoll_trace::metrics::Metrics;
 /// Size of each block, bytes, where all blocks are alike.
 pub fn block_size(metrics: &Metrics) -> Option<u64> {
     let acquired = metrics.new_blocks + metrics.reallocations;
-    let all_alike = acquired > 0 && metrics.largest_bytes.checked_mul(acquired) == Some(metrics.bytes);
-    all_alike.then_some(metrics.largest_bytes)
+    let all_alike = acquired > 0 && metrics.largest_bytes.0.checked_mul(acquired) == Some(metrics.bytes.0);
+    all_alike.then_some(metrics.largest_bytes.0)
 }
 
 /// Number of elements that each block has room for, where all blocks are alike and consist of elements of a known size and
@@ -55,6 +55,7 @@ fn whole(bytes: u64, element: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Bytes;
 
     fn row(size: Option<u64>, allocations: u64, bytes: u64, largest: u64) -> Row {
         Row {
@@ -67,7 +68,13 @@ mod tests {
             of: None,
             ran_in: None,
             nodes: Vec::new(),
-            metrics: Metrics { new_blocks: allocations, bytes, largest_bytes: largest, ..Metrics::default() }.into(),
+            metrics: Metrics {
+                new_blocks: allocations,
+                bytes: Bytes(bytes),
+                largest_bytes: Bytes(largest),
+                ..Metrics::default()
+            }
+            .into(),
         }
     }
 

@@ -183,8 +183,9 @@ impl Facts<'_, '_> {
     }
 
     /// The largest lines by a number, none of which is 0.
-    fn largest(&self, of: impl Fn(&Row) -> u64) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.lines.iter().map(|line| &line.row).filter(|row| of(row) > 0).collect();
+    fn largest<A: Ord + Default>(&self, of: impl Fn(&Row) -> A) -> Vec<&Row> {
+        let mut rows: Vec<&Row> =
+            self.lines.iter().map(|line| &line.row).filter(|row| of(row) > A::default()).collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(of(row)), row.frame));
         rows
     }

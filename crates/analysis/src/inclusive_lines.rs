@@ -104,10 +104,11 @@ pub fn is_meant(asked: &str, function: &str, file: Option<&str>, line: Option<u3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Bytes;
     use memtoll_trace::metrics::Metrics;
 
     fn site(frame: Option<FrameId>, type_name: &str, bytes: u64) -> Row {
-        let metrics = Metrics { new_blocks: 1, bytes, ..Metrics::default() };
+        let metrics = Metrics { new_blocks: 1, bytes: Bytes(bytes), ..Metrics::default() };
         Row { frame, type_name: Some(type_name.to_owned()), metrics: metrics.into(), ..Row::default() }
     }
 
@@ -127,7 +128,7 @@ mod tests {
         let lines = inclusive_lines(&frames, &sites);
         assert_eq!(lines.iter().map(|line| line.parts.len()).collect::<Vec<_>>(), [2, 1, 1]);
         let whole = &lines[0].row;
-        assert_eq!((whole.metrics.new_blocks, whole.metrics.bytes), (2, 30));
+        assert_eq!((whole.metrics.new_blocks, whole.metrics.bytes), (2, Bytes(30)));
         assert_eq!((&whole.type_name, whole.inlined.len()), (&None, 0), "they have neither in common");
         assert_eq!(lines[0].parts[0].type_name.as_deref(), Some("Vec<u8>"), "the larger one first");
         assert_eq!(lines[1].row.type_name.as_deref(), Some("Vec<u8>"));

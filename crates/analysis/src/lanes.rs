@@ -5,7 +5,7 @@ use crate::thread_filter::ThreadFilter;
 use crate::timeline::{self, Grid};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use rustc_hash::FxHashMap;
 
 /// A thread's time, in equal intervals. Each value is the share of an interval, from 0 to 1; what remains is the
@@ -139,7 +139,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, thread
             Err(why) => all.damage.push(why.to_string()),
         }
         // What was not the allocator's inside of its calls.
-        let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
+        let read = recording.for_each_cost_between(index, Units(from), Units::MAX, |cost| {
             let draft = cost.thread.and_then(|thread| of_thread.get_mut(&thread));
             let Some(Draft { lane, elsewhere, .. }) = draft else { return };
             let fault = tariff.faults().of(cost.kind);
@@ -151,10 +151,10 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, thread
                 _ if fault > 0.0 => (&mut lane.faulting, tariff.units(cost.amount as f64 * fault).round() as u64),
                 _ => return,
             };
-            let from = cost.time.saturating_sub(length);
-            scale.add(values, from, cost.time);
+            let from = cost.time.saturating_sub(Units(length));
+            scale.add(values, from.0, cost.time.0);
             if cost.inside {
-                scale.add(elsewhere, from, cost.time);
+                scale.add(elsewhere, from.0, cost.time.0);
             }
         });
         all.damage.extend(read.err().map(|why| why.to_string()));

@@ -119,40 +119,14 @@ pub enum Owner {
 const LIBRARIES: &[&str] =
     &["std::", "__gnu_cxx::", "__cxxabiv1::", "boost::", "fmt::", "alloc::", "core::", "hashbrown::"];
 const SURROUNDINGS: &[&str] = &[
-    "operator new",
-    "operator delete",
-    "std::allocator<",
-    "std::allocator_traits<",
-    "std::__new_allocator<",
-    "__gnu_cxx::new_allocator<",
-    "std::_Vector_base<",
-    "alloc::alloc::",
-    "alloc::raw_vec::",
-    "std::rt::",
-    "std::sys::pal::",
-    "std::sys::thread::",
-    "__rust_",
-    "__rustc",
-    "__rdl_",
-    "__rg_",
-    "__libc_start",
-    "_start",
-    "start_thread",
-    "clone3",
-    "__clone",
-    "_dl_",
+    "operator new", "operator delete", "std::allocator<", "std::allocator_traits<", "std::__new_allocator<",
+    "__gnu_cxx::new_allocator<", "std::_Vector_base<", "alloc::alloc::", "alloc::raw_vec::", "std::rt::",
+    "std::sys::pal::", "std::sys::thread::", "__rust_", "__rustc", "__rdl_", "__rg_", "__libc_start", "_start",
+    "start_thread", "clone3", "__clone", "_dl_",
 ];
 const FOLDERS: &[&str] = &[
-    "/include/c++/",
-    "/include/boost/",
-    "/include/fmt/",
-    "/include/memtoll/",
-    "/memtoll.h",
-    "/rustc/",
-    "/rust/deps/",
-    "/library/std/src/",
-    "/library/alloc/src/",
-    "/library/core/src/",
+    "/include/c++/", "/include/boost/", "/include/fmt/", "/include/memtoll/", "/memtoll.h", "/rustc/", "/rust/deps/",
+    "/library/std/src/", "/library/alloc/src/", "/library/core/src/",
 ];
 /// Folders of headers whose functions have names of [`LIBRARIES`] wherever they are compiled.
 const HEADERS: &[&str] = &["/include/c++/", "/include/boost/", "/include/fmt/"];
@@ -160,14 +134,7 @@ const HEADERS: &[&str] = &["/include/c++/", "/include/boost/", "/include/fmt/"];
 const C_LIBRARY: &[&str] =
     &["libc.so.", "libnss_", "libresolv.so.", "libnsl.so.", "libanl.so.", "libutil.so.", "librt.so.", "libcrypt.so."];
 const MODULES: &[&str] = &[
-    "libstdc++.so.",
-    "libc++.so.",
-    "libgcc_s.so.",
-    "libm.so.",
-    "libpthread.so.",
-    "libfmt.so.",
-    "ld-linux",
-    "libdl.so.",
+    "libstdc++.so.", "libc++.so.", "libgcc_s.so.", "libm.so.", "libpthread.so.", "libfmt.so.", "ld-linux", "libdl.so.",
 ];
 const RECORDER: &str = "libmemtoll.so";
 

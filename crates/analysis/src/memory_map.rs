@@ -33,7 +33,7 @@ impl Block {
 pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>, Option<Unreadable>) {
     let mut live: FxHashMap<u64, Block> = FxHashMap::default();
     let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };
-    let read = recording.for_each_events_between(image, 0, at, |events| {
+    let read = recording.for_each_events_between(image, Units::ZERO, Units(at), |events| {
         for event in events.iter().take_while(|event| event.time <= Units(at)) {
             let Which::Number(number) = event.block else { continue };
             match event.op.effect() {
@@ -231,9 +231,9 @@ mod tests {
         for at in [0, ended / 3, ended / 2, ended] {
             let (blocks, missing) = live_blocks(&recording, 0, at);
             assert!(missing.is_none(), "{missing:?}");
-            let selection = memtoll_tally::Selection { to: at, ..Default::default() };
+            let selection = memtoll_tally::Selection { to: Units(at), ..Default::default() };
             let sums = crate::sums::sums(&recording, selection);
-            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes);
+            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes.0);
             assert_eq!(blocks.len() as u64, sums.total.live_blocks);
             assert!(blocks.windows(2).all(|pair| pair[0].end() <= pair[1].address), "blocks do not overlap");
             seen += blocks.len();

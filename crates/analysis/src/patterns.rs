@@ -14,7 +14,7 @@ use memtoll_model::{Recording, StackId};
 use memtoll_tally::{Aggregator, Selection, Threads, span};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
-use memtoll_trace::ids::{NodeId, Units};
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
@@ -193,7 +193,7 @@ pub fn of_image(
             waiting = 0;
         }
         match events.last() {
-            Some(event) if event.time > Units(selection.to) => ControlFlow::Break(()),
+            Some(event) if event.time > selection.to => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     })?;

@@ -5,7 +5,7 @@ use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use rustc_hash::FxHashMap;
 
 /// What runs: a process image, or one thread of it.
@@ -42,7 +42,7 @@ impl ProcessorTimes {
                 threads.insert((index, thread.number), alive);
             }
             // The reader of the costs themselves says what is missing in the file.
-            let _ = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
+            let _ = recording.for_each_cost_between(index, Units(from), Units::MAX, |cost| {
                 let thread = cost.thread.and_then(|thread| threads.get_mut(&(index, thread)));
                 if let Some(time) = thread {
                     *time = time.saturating_sub(off_processor(cost, from, to));
@@ -77,7 +77,7 @@ fn sum<'a>(times: impl Iterator<Item = &'a u64>) -> u64 {
 fn off_processor(cost: &Cost, from: u64, to: u64) -> u64 {
     match cost.kind {
         CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading => {
-            overlap(cost.time.saturating_sub(cost.amount), cost.time, from, to)
+            overlap(cost.time.saturating_sub(Units(cost.amount)).0, cost.time.0, from, to)
         }
         _ => 0,
     }
@@ -91,17 +91,18 @@ fn overlap(begin: u64, end: u64, from: u64, to: u64) -> u64 {
 mod tests {
     use super::*;
     use memtoll_trace::costs::Place;
+    use memtoll_trace::ids::Bytes;
 
     #[test]
     fn only_what_lies_in_the_span_counts() {
         let cost = |kind| Cost {
-            time: 1000,
+            time: Units(1000),
             kind,
             inside: false,
             thread: Some(ThreadNo::FIRST),
             amount: 400,
             node: None,
-            size: 0,
+            size: Bytes::ZERO,
             place: Place::Unknown,
             holder: None,
         };

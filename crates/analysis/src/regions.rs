@@ -6,9 +6,8 @@ use crate::priced::Priced;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Image, Recording};
-use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use memtoll_trace::meta::{Mark, MarkKind};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Effect;
@@ -61,7 +60,12 @@ impl Spread {
 /// The regions of a recording that threads of `thread_filter` set, by name, with the runs that are wholly between two times
 /// (units), and statements about what is missing. Reads no events but where a recording does not say of marks what their
 /// threads had done until then.
-pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> (Vec<Region>, Vec<String>) {
+pub fn regions(
+    recording: &Recording,
+    from: Units,
+    to: Units,
+    thread_filter: &ThreadFilter,
+) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
     let mut damage = Vec::new();
@@ -84,10 +88,10 @@ pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &Thread
                 let Some(runs) = threads.get_mut(&Some(event.thread)) else { continue };
                 runs.each_at(event.time.0, |metrics| {
                     metrics.timed_calls += u64::from(!event.op.is_pooled());
-                    metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration.0);
+                    metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
                         metrics.new_blocks += 1;
-                        metrics.bytes = metrics.bytes.wrapping_add(event.size.0);
+                        metrics.bytes = metrics.bytes.wrapping_add(event.size);
                     }
                 });
             }
@@ -96,12 +100,15 @@ pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &Thread
         // Otherwise, marks say what happened between them.
         if !are_told {
             damage.extend(
-                recording.for_each_events_between(index, first, last, &mut count).err().map(|why| why.to_string()),
+                recording
+                    .for_each_events_between(index, Units(first), Units(last), &mut count)
+                    .err()
+                    .map(|why| why.to_string()),
             );
         }
-        let read = recording.for_each_cost_between(index, first, last, |cost| {
+        let read = recording.for_each_cost_between(index, Units(first), Units(last), |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
-                runs.each_at(cost.time, |metrics| charge(metrics, cost));
+                runs.each_at(cost.time.0, |metrics| cost.add_to(metrics));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -118,34 +125,6 @@ pub fn regions(recording: &Recording, from: u64, to: u64, thread_filter: &Thread
         Region { name, runs }
     });
     (finished.collect(), damage)
-}
-
-fn charge(metrics: &mut Metrics, cost: &Cost) {
-    let inside = if cost.inside { cost.amount } else { 0 };
-    match cost.kind {
-        CostKind::Fault => {
-            metrics.small_faults = metrics.small_faults.wrapping_add(cost.amount);
-            metrics.small_faults_inside = metrics.small_faults_inside.wrapping_add(inside);
-            metrics.samples_inside += u64::from(cost.inside);
-        }
-        CostKind::HugeFault => {
-            metrics.huge_faults = metrics.huge_faults.wrapping_add(cost.amount);
-            metrics.huge_faults_inside = metrics.huge_faults_inside.wrapping_add(inside);
-        }
-        CostKind::MajorFault => metrics.major_faults = metrics.major_faults.wrapping_add(cost.amount),
-        CostKind::MappedFileFault => metrics.file_faults = metrics.file_faults.wrapping_add(cost.amount),
-        CostKind::Reading => metrics.reading_time = metrics.reading_time.wrapping_add(cost.amount),
-        CostKind::Mapping => {
-            metrics.mapping_time = metrics.mapping_time.wrapping_add(cost.amount);
-            metrics.mapping_inside = metrics.mapping_inside.wrapping_add(inside);
-        }
-        CostKind::Waiting | CostKind::Spinning => metrics.waiting_time = metrics.waiting_time.wrapping_add(cost.amount),
-        // Not the allocator's doing, but part of the time in its calls.
-        CostKind::Preempted | CostKind::Halted => {
-            metrics.preempted_time = metrics.preempted_time.wrapping_add(cost.amount);
-        }
-        _ => {}
-    }
 }
 
 /// The runs of one thread, and which of them hold an instant. A thread can have a region of another name for each of its
@@ -234,10 +213,10 @@ pub fn runs(image: &Image) -> Vec<(&Mark, &Mark)> {
 }
 
 /// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called.
-fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<Option<ThreadNo>, Runs<'_>>, bool) {
+fn runs_of(image: &Image, from: Units, to: Units) -> (FxHashMap<Option<ThreadNo>, Runs<'_>>, bool) {
     let mut by_thread: FxHashMap<Option<ThreadNo>, Vec<(&str, RegionRun)>> = FxHashMap::default();
     let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
-    for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from && end.time <= to) {
+    for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from.0 && end.time <= to.0) {
         let counts = if are_told { between(begin, end) } else { Metrics::default() };
         let metrics = Priced { counts, ..Priced::default() };
         let run = RegionRun { begin: begin.time, end: end.time, metrics };
@@ -251,9 +230,9 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
     let (Some(begin), Some(end)) = (begin.work, end.work) else { return Metrics::default() };
     Metrics {
         timed_calls: end.calls.wrapping_sub(begin.calls),
-        allocator_time: end.time.wrapping_sub(begin.time),
+        allocator_time: Units(end.time.wrapping_sub(begin.time)),
         new_blocks: end.acquired.wrapping_sub(begin.acquired),
-        bytes: end.bytes.wrapping_sub(begin.bytes),
+        bytes: Bytes(end.bytes.wrapping_sub(begin.bytes)),
         ..Metrics::default()
     }
 }
@@ -261,7 +240,7 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::costs::Place;
+    use memtoll_trace::costs::{Cost, CostKind, Place};
     use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
@@ -275,20 +254,20 @@ mod tests {
 
     #[test]
     fn time_that_other_programs_took_inside_a_call_is_not_the_allocators() {
-        let mut metrics = Metrics { allocator_time: 1000, timed_calls: 1, ..Metrics::default() };
+        let mut metrics = Metrics { allocator_time: Units(1000), timed_calls: 1, ..Metrics::default() };
         let cost = |kind| Cost {
-            time: 5,
+            time: Units(5),
             kind,
             inside: true,
             thread: None,
             amount: 300,
             node: None,
-            size: 0,
+            size: Bytes::ZERO,
             place: Place::Unknown,
             holder: None,
         };
-        charge(&mut metrics, &cost(CostKind::Preempted));
-        charge(&mut metrics, &cost(CostKind::Mapping));
+        cost(CostKind::Preempted).add_to(&mut metrics);
+        cost(CostKind::Mapping).add_to(&mut metrics);
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };
         let tariff = Tariff::new(clock, Prices::default(), 4096);
         let costs = tariff.price(&metrics).costs();

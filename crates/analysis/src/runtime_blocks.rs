@@ -3,6 +3,7 @@
 use crate::stacks::Texts;
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Frames, Recording, StackId};
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
@@ -50,7 +51,7 @@ pub struct RuntimeBlocks {
     /// By stack node: which row of the table.
     nodes: FxHashMap<StackId, usize>,
     /// What they are, with their blocks and bytes; largest first.
-    pub kinds: Vec<(&'static str, u64, u64)>,
+    pub kinds: Vec<(&'static str, u64, Bytes)>,
 }
 
 impl RuntimeBlocks {
@@ -60,8 +61,8 @@ impl RuntimeBlocks {
     }
 
     /// All their blocks, and bytes.
-    pub fn total(&self) -> (u64, u64) {
-        self.kinds.iter().fold((0, 0), |(blocks, bytes), kind| (blocks + kind.1, bytes + kind.2))
+    pub fn total(&self) -> (u64, Bytes) {
+        self.kinds.iter().fold((0, Bytes::ZERO), |(blocks, bytes), kind| (blocks + kind.1, bytes + Bytes(kind.2.0)))
     }
 }
 

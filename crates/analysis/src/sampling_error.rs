@@ -59,6 +59,8 @@ impl SamplingError {
 mod tests {
     use super::*;
     use crate::metric::Unit;
+    use memtoll_text::amounts::Nanoseconds;
+    use memtoll_trace::ids::Bytes;
 
     /// Where one of 17 faults was seen, whose pages have 4096 bytes.
     fn sampled() -> SamplingError {
@@ -66,15 +68,22 @@ mod tests {
             KernelStats { faults_seen: 1700, faults_error: (1700.0 * 16.0f64).sqrt(), ..KernelStats::default() };
         SamplingError::new(&kernel, |counts| Priced {
             counts: *counts,
-            fault_time_ns: counts.small_faults * 500,
-            touched_bytes: counts.small_faults * 4096 + counts.huge_faults * (2 << 20),
+            fault_time_ns: Nanoseconds(counts.small_faults * 500),
+            touched_bytes: Bytes(counts.small_faults * 4096 + counts.huge_faults * (2 << 20)),
             ..Priced::default()
         })
     }
 
     fn found() -> Priced {
-        let counts = Metrics { new_blocks: 400, bytes: 6400, small_faults: 340, file_faults: 17, ..Metrics::default() };
-        Priced { counts, lifetime_ns: 900, fault_time_ns: 170_000, touched_bytes: 340 * 4096, ..Priced::default() }
+        let counts =
+            Metrics { new_blocks: 400, bytes: Bytes(6400), small_faults: 340, file_faults: 17, ..Metrics::default() };
+        Priced {
+            counts,
+            lifetime_ns: Nanoseconds(900),
+            fault_time_ns: Nanoseconds(170_000),
+            touched_bytes: Bytes(340 * 4096),
+            ..Priced::default()
+        }
     }
 
     #[test]
@@ -95,7 +104,7 @@ mod tests {
     #[test]
     fn what_is_worth_more_has_more_of_it() {
         let of = |metric, counts| {
-            let priced = Priced { touched_bytes: 17 << 21, ..Priced::from(counts) };
+            let priced = Priced { touched_bytes: Bytes(17 << 21), ..Priced::from(counts) };
             sampled().of(metric, &priced).margin()
         };
         let small = Metrics { small_faults: 17 * 512, ..Metrics::default() };

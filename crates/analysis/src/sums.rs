@@ -16,7 +16,7 @@ use crate::uncharged_faults::HeapAndOtherFaults;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
-use memtoll_trace::ids::{NodeId, ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
@@ -135,7 +135,7 @@ impl Sums {
 }
 
 fn adds_peaks(selection: &Selection, thread_filter: &ThreadFilter) -> bool {
-    selection.from > 0 || are_parts(selection, thread_filter)
+    selection.from > Units::ZERO || are_parts(selection, thread_filter)
 }
 
 /// Whether only some threads or sizes count.
@@ -220,7 +220,7 @@ fn add_up(
                 }
             }
         }
-        peak.add(image.about.began, ended(recording, index).min(selection.to), &found.curve);
+        peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;
@@ -231,14 +231,14 @@ fn add_up(
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if counted > 1 && !adds_peaks(&selection, &thread_filter) {
-        let highest = largest.map_or(0, |image| image.total.peak_bytes);
-        total.counts.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
+        let highest = largest.map_or(Bytes::ZERO, |image| image.total.peak_bytes);
+        total.counts.peak_bytes = Bytes(peak.finish()).clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
-    let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
+    let duration = recording.ended().min(selection.to.0).saturating_sub(began.max(selection.from.0));
     let is_told = selection.is_span() || thread_filter.are_threads() && !selection.is_part();
     let span = is_told.then_some((selection.from, selection.to));
-    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to, &thread_filter));
+    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from.0, to.0, &thread_filter));
     Sums {
         selection,
         thread_filter,
@@ -277,16 +277,16 @@ fn priced<'f>(
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let tariff = *tariff;
-    let is_gone = ended(recording, index) < selection.to && selection.to < recording.ended();
+    let is_gone = ended(recording, index) < selection.to.0 && selection.to < Units(recording.ended());
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
             false => tariff.price(counts),
         };
         if is_gone {
-            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (0, 0);
+            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (Bytes::ZERO, 0);
             if selection.instant {
-                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (0, 0);
+                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (Bytes::ZERO, 0);
             }
         }
         (node, extra, metrics)
@@ -423,7 +423,7 @@ fn found_in(
             aggregator.push(event);
         }
         match events.last() {
-            Some(event) if event.time > Units(selection.to) => ControlFlow::Break(()),
+            Some(event) if event.time > selection.to => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     });

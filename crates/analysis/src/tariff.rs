@@ -27,6 +27,8 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::visible_kernel_events::{Sees, sees};
 use memtoll_model::Recording;
+use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Op;
@@ -266,11 +268,11 @@ impl Tariff {
     /// What sites paid, with intervals: what prices may be wrong by, and chance.
     pub fn estimates(&self, of: &Priced) -> CostEstimates {
         let costs = of.costs();
-        let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns as f64), high: 0.0 };
+        let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns.0 as f64), high: 0.0 };
         CostEstimates {
             allocator: self.allocator(of),
             faults: self.faults_of(of).plus(overdrawn),
-            zeroing: self.zeroing_of(costs.zeroing).with_error_of(self.chance.of(Metric::Zeroing, of)),
+            zeroing: self.zeroing_of(costs.zeroing).with_error_of(self.by_chance(Metric::Zeroing, of)),
             mapping: self.mapping(of),
             waiting: self.waits(costs.waiting),
             reading: self.waits(costs.reading),
@@ -281,7 +283,12 @@ impl Tariff {
     /// is 0.
     pub fn estimate(&self, metric: Metric, of: &Priced) -> Estimate {
         let costs = metric.is_estimated().then(|| self.estimates(of));
-        costs.and_then(|costs| costs.of(metric)).unwrap_or_else(|| self.chance.of(metric, of))
+        costs.and_then(|costs| costs.of(metric)).unwrap_or_else(|| self.by_chance(metric, of))
+    }
+
+    /// What they have of a metric as far as chance lets it be known.
+    pub fn by_chance(&self, metric: Metric, of: &Priced) -> Estimate {
+        self.chance.of(metric, of)
     }
 
     /// The variance of a sum by chance alone, in the metric's unit squared. Those of rows add up as rows do.
@@ -298,7 +305,7 @@ impl Tariff {
                 about
                     .metric
                     .is_known(self.sees)
-                    .then(|| costs.of(about.metric).unwrap_or_else(|| self.chance.of(about.metric, of)))
+                    .then(|| costs.of(about.metric).unwrap_or_else(|| self.by_chance(about.metric, of)))
             })
             .collect()
     }
@@ -312,7 +319,7 @@ impl Tariff {
     /// allocator.
     pub fn allocator(&self, of: &Priced) -> Estimate {
         let inside = self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR;
-        self.allocator_time.error(of.allocator_ns as f64, inside)
+        self.allocator_time.error(of.allocator_ns.0 as f64, inside)
     }
 
     /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.
@@ -335,7 +342,7 @@ impl Tariff {
     fn faults_within(&self, of: &Priced, ns: f64) -> Estimate {
         let huge = self.huge_faults(of);
         let priced = self.seen_faults(ns - huge.value).plus(huge).may_lack(self.lost.faults);
-        priced.with_error_of(self.chance.of(Metric::FaultTime, of))
+        priced.with_error_of(self.by_chance(Metric::FaultTime, of))
     }
 
     /// What faults of huge pages took, ns.
@@ -370,7 +377,7 @@ impl Tariff {
     /// What they paid for work on mappings, ns.
     pub fn mapping(&self, of: &Priced) -> Estimate {
         let too_large = (MAPPING_ERR + OFF_LONGER * self.lost.switches).min(1.0);
-        Estimate::within(of.mapping_ns as f64, too_large, MAPPING_ERR)
+        Estimate::within(of.mapping_ns.0 as f64, too_large, MAPPING_ERR)
     }
 
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
@@ -381,10 +388,10 @@ impl Tariff {
     /// The time in calls beyond what they take when they are fast, without what was paid inside, ns. Less than nothing where
     /// that comes out at more than they took.
     fn beyond(&self, calls: &CallTimes) -> f64 {
-        let without_the_processor = self.ns(calls.preempted_time as f64) + self.ns(calls.waiting_time as f64);
+        let without_the_processor = self.ns(calls.preempted_time.0 as f64) + self.ns(calls.waiting_time.0 as f64);
         let stamps = self.ns(calls.timed_calls as f64 * self.clock.stamp);
-        let busy = self.ns(calls.allocator_time as f64) - stamps - without_the_processor;
-        let mapping = self.ns(calls.mapping_inside as f64);
+        let busy = self.ns(calls.allocator_time.0 as f64) - stamps - without_the_processor;
+        let mapping = self.ns(calls.mapping_inside.0 as f64);
         busy - calls.timed_calls as f64 * self.fastest() - mapping - self.faults_inside(calls)
     }
 
@@ -398,7 +405,7 @@ impl Tariff {
     /// What was paid inside of calls for faults, mappings and waiting in the recorded run, and is no work of the allocator, ns.
     pub fn paid_inside(&self, of: &Metrics) -> Estimate {
         let calls = CallTimes::from(of);
-        let exact = self.ns((calls.mapping_inside + calls.waiting_time + calls.preempted_time) as f64);
+        let exact = self.ns((calls.mapping_inside + calls.waiting_time + calls.preempted_time).0 as f64);
         let faults = Estimate::within(self.faults_inside(&calls), FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP);
         Estimate::exact(exact).plus(faults)
     }
@@ -434,7 +441,7 @@ impl Tariff {
         let blocks = site.new_blocks.saturating_add(site.reallocations).saturating_add(site.mappings);
         let asked_for = site.bytes.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.
-        let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
+        let most = (asked_for.0 / self.page).saturating_add(blocks.saturating_mul(2));
         let gives_back = site.operations & Op::MADVISE.bit() != 0;
         let maps_unknown = site.mappings == 0 && Op::of_bits(site.operations).any(Op::is_mapping);
         if blocks == 0 || gives_back || maps_unknown { site.small_faults } else { site.small_faults.min(most) }
@@ -460,20 +467,22 @@ impl Tariff {
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
-        let ns = |units: u64| self.ns(units as f64).round() as u64;
+        let rounded = |ns: f64| Nanoseconds(ns.round() as u64);
+        let span = |units: Units| rounded(self.ns(units.0 as f64));
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
         // Numbers of a damaged file may be beyond all sums.
-        let touched_bytes = zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE));
+        let touched_bytes =
+            Bytes(zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE)));
         Priced {
             counts: *site,
-            allocator_ns: self.allocator_time.of_calls(calls, beyond.max(0.0)).round() as u64,
-            overdrawn_ns: overdrawn.round() as u64,
-            fault_time_ns: faults.round() as u64,
-            zeroing_ns: zeroing.round() as u64,
-            mapping_ns: ns(site.mapping_time),
-            waiting_ns: ns(site.waiting_time),
-            reading_ns: ns(site.reading_time),
-            lifetime_ns: ns(site.lifetime),
+            allocator_ns: rounded(self.allocator_time.of_calls(calls, beyond.max(0.0))),
+            overdrawn_ns: rounded(overdrawn),
+            fault_time_ns: rounded(faults),
+            zeroing_ns: rounded(zeroing),
+            mapping_ns: span(site.mapping_time),
+            waiting_ns: span(site.waiting_time),
+            reading_ns: span(site.reading_time),
+            lifetime_ns: span(site.lifetime),
             touched_bytes,
         }
     }
@@ -483,10 +492,10 @@ impl Tariff {
         self.page
     }
 
-    /// Bytes of the pages that faulted, each as often as it did.
-    pub fn faulted(&self, metrics: &Metrics) -> u64 {
+    /// The pages that faulted, each as often as it did.
+    pub fn faulted(&self, metrics: &Metrics) -> Bytes {
         // Numbers of a damaged file may be beyond all sums.
-        metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
+        Bytes(metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE)))
     }
 }
 

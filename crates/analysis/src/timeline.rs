@@ -11,6 +11,7 @@ use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::Units;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
 use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
@@ -118,8 +119,8 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
             }
             Err(why) => damage.push(why.to_string()),
         }
-        let read = recording.for_each_cost_between(index, grid.start(), grid.last(), |cost| {
-            let Some(at) = grid.index(cost.time >> grid.width_log2).filter(|_| threads.admit(cost.thread)) else {
+        let read = recording.for_each_cost_between(index, Units(grid.start()), Units(grid.last()), |cost| {
+            let Some(at) = grid.index(cost.time.0 >> grid.width_log2).filter(|_| threads.admit(cost.thread)) else {
                 return;
             };
             let interval = &mut intervals[at];

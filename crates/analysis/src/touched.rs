@@ -3,10 +3,11 @@
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::tariff::Tariff;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::op::Op;
 
-/// By allocation functions, mmap and mremap, bytes.
-pub fn asked_for(metrics: &Priced) -> u64 {
+/// By allocation functions, mmap and mremap.
+pub fn asked_for(metrics: &Priced) -> Bytes {
     metrics.bytes.saturating_add(metrics.mapped_bytes)
 }
 
@@ -23,22 +24,25 @@ pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     }
     let blocks = Metric::Allocations.value(metrics);
     // A block may begin on one page and end on another.
-    let of_blocks = metrics.bytes.saturating_add(blocks.saturating_mul(2 * tariff.page()));
+    let of_blocks = metrics.bytes.saturating_add(Bytes(2 * tariff.page()).times(blocks));
     metrics.touched_bytes > of_blocks && maps(metrics)
 }
 
 /// Whether more faulted than a line's blocks have. The headers of small blocks and what lies between them are touched, too.
 pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
     let blocks = Metric::Allocations.value(metrics);
-    let page = tariff.page();
-    let are_large = metrics.bytes / blocks.max(1) >= 16 * page;
-    let most = metrics.bytes.saturating_add(blocks.saturating_mul(2 * page));
-    are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most
+    let page = Bytes(tariff.page());
+    let are_large = metrics.bytes / blocks.max(1) >= page.times(16);
+    let most = metrics.bytes.saturating_add(page.times(blocks.saturating_mul(2)));
+    are_large && !maps(metrics) && (tariff.faulted(metrics) / 5).times(4) > most
 }
 
 /// Whether a line's blocks touch more than they have: the headers of small blocks, and what lies between them.
 pub fn is_more_than_asked_for(metrics: &Priced, tariff: &Tariff) -> bool {
-    metrics.bytes > 0 && metrics.touched_bytes > asked_for(metrics) && !maps(metrics) && !faults_again(metrics, tariff)
+    metrics.bytes > Bytes::ZERO
+        && metrics.touched_bytes > asked_for(metrics)
+        && !maps(metrics)
+        && !faults_again(metrics, tariff)
 }
 
 #[cfg(test)]
@@ -52,8 +56,8 @@ mod tests {
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
         let counts = |faults| Metrics {
             new_blocks: 1000,
-            bytes: 8000,
-            largest_bytes: 8,
+            bytes: Bytes(8000),
+            largest_bytes: Bytes(8),
             small_faults: faults,
             ..Metrics::default()
         };

@@ -207,16 +207,8 @@ fn split_arguments(text: &str) -> Vec<&str> {
 
 /// Arguments that everybody leaves out.
 const DEFAULTS: &[&str] = &[
-    "std::allocator<",
-    "std::char_traits<",
-    "std::less<",
-    "std::hash<",
-    "std::equal_to<",
-    "std::default_delete<",
-    "alloc::alloc::Global",
-    "std::hash::random::RandomState",
-    "boost::container::new_allocator<",
-    "void",
+    "std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<", "std::default_delete<",
+    "alloc::alloc::Global", "std::hash::random::RandomState", "boost::container::new_allocator<", "void",
 ];
 
 /// A type without default template arguments: `std::vector<Cell, std::allocator<Cell> >` gives `std::vector<Cell>`.

@@ -109,7 +109,7 @@ impl HeapAndOtherFaults {
 mod tests {
     use super::*;
     use memtoll_trace::costs::Place;
-    use memtoll_trace::ids::ThreadNo;
+    use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 
     #[test]
     fn a_part_has_only_what_happened_in_it() {
@@ -120,11 +120,11 @@ mod tests {
             thread: Some(ThreadNo::FIRST),
             amount,
             node: None,
-            size: 0,
+            size: Bytes::ZERO,
             place: Place::Unknown,
             holder: None,
         };
-        let selection = Selection { from: 100, to: 200, ..Selection::default() };
+        let selection = Selection { from: Units(100), to: Units(200), ..Selection::default() };
         let mut beside = HeapAndOtherFaults::default();
         for (time, kind, amount) in [
             (99, CostKind::FileFault, 17),
@@ -134,7 +134,7 @@ mod tests {
             (201, CostKind::Grown, 8192),
             (160, CostKind::Fault, 3),
         ] {
-            beside.cost(&cost(time, kind, amount), &selection);
+            beside.cost(&cost(Units(time), kind, amount), &selection);
         }
         let mut expected =
             HeapAndOtherFaults { grown_calls: 1, grown_bytes: 4096, variance: 8.0, ..HeapAndOtherFaults::default() };

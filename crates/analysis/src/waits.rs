@@ -3,7 +3,7 @@
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +23,7 @@ pub struct Wait {
 
 /// The waits of threads, those of `thread_filter`, that ended between two times (units), longest first, and statements about what is missing.
 /// Reads the costs of that time.
-pub fn waits(recording: &Recording, from: u64, to: u64, thread_filter: &ThreadFilter) -> (Vec<Wait>, Vec<String>) {
+pub fn waits(recording: &Recording, from: Units, to: Units, thread_filter: &ThreadFilter) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
         let mut pairs: FxHashMap<(Option<ThreadNo>, Option<ThreadNo>), u64> = FxHashMap::default();
@@ -72,13 +72,14 @@ pub fn longest(
         if thread_filter.of(image).is_none() {
             continue;
         }
-        let read = recording.for_each_cost_between(image, from, u64::MAX, |cost| {
+        let read = recording.for_each_cost_between(image, Units(from), Units::MAX, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
-            let began = cost.time.saturating_sub(cost.amount);
+            let began = cost.time.saturating_sub(Units(cost.amount));
             let counts = || thread_filter.admit(image, cost.thread);
-            if waited && cost.time >= from && began <= to && counts() {
+            if waited && cost.time >= Units(from) && began <= Units(to) && counts() {
                 count += 1;
-                let wait = Single { image, thread: cost.thread, holder: cost.holder, began, ended: cost.time };
+                let wait =
+                    Single { image, thread: cost.thread, holder: cost.holder, began: began.0, ended: cost.time.0 };
                 kept.push(Reverse((cost.amount, wait)));
                 if kept.len() > most {
                     kept.pop();

@@ -3,6 +3,7 @@
 
 use crate::limit::Limit;
 use crate::metric::{Kind, Metric, by_key};
+use memtoll_advise::{RULES, RuleId};
 use memtoll_text::shell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ pub struct Entry {
     /// Of which metric.
     pub what: What,
     /// For findings: the rule; `None`: all rules.
-    pub rule: Option<String>,
+    pub rule: Option<RuleId>,
     /// How much.
     pub limit: Limit,
     /// The line of the file.
@@ -113,16 +114,12 @@ const BASELINE: &str = "baseline";
 const AFTER: &str = "after";
 const WITH_CALLEES: &str = "with_callees";
 
-/// The ids of all rules that findings have, for errors; see [`Budget::parse`].
-pub type Rules<'a> = &'a [&'a str];
-
 impl Budget {
     /// Reads a file.
-    pub fn read(path: &Path, rules: Rules) -> Result<Budget, Error> {
+    pub fn read(path: &Path) -> Result<Budget, Error> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| Error::Read { file: file.clone(), source })?;
-        let mut budget =
-            Budget::parse(&text, rules).map_err(|(line, what)| Error::Line { file: file.clone(), line, what })?;
+        let mut budget = Budget::parse(&text).map_err(|(line, what)| Error::Line { file: file.clone(), line, what })?;
         // Paths are those of the file's folder: a budget is used from any folder.
         let folder = path.parent().unwrap_or(Path::new(""));
         budget.baseline.iter_mut().for_each(|baseline| *baseline = folder.join(&*baseline));
@@ -130,10 +127,10 @@ impl Budget {
     }
 
     /// From its text. An error is a line, from 1, and what is wrong with it.
-    pub fn parse(text: &str, rules: Rules) -> Result<Budget, (usize, String)> {
+    pub fn parse(text: &str) -> Result<Budget, (usize, String)> {
         let line = |span: Range<usize>| text[..span.start.min(text.len())].matches('\n').count() + 1;
         let table = DeTable::parse(text).map_err(|error| (error.span().map_or(1, line), error.message().to_owned()))?;
-        let mut reader = Reader { rules, budget: Budget::default(), line: &line };
+        let mut reader = Reader { budget: Budget::default(), line: &line };
         reader.top(table.get_ref())?;
         let mut budget = reader.budget;
         budget.entries.sort_by_key(|entry| entry.line);
@@ -155,7 +152,6 @@ impl Budget {
 type Wrong = (usize, String);
 
 struct Reader<'a> {
-    rules: Rules<'a>,
     budget: Budget,
     line: &'a dyn Fn(Range<usize>) -> usize,
 }
@@ -214,18 +210,19 @@ impl Reader<'_> {
     }
 
     fn rule(&mut self, rule: &Spanned<toml::de::DeString>, limit: &Spanned<DeValue>) -> Result<(), Wrong> {
-        let id: &str = rule.get_ref();
-        if !self.rules.contains(&id) {
-            return Err(self.wrong(rule.span(), unknown("a rule", id, self.rules)));
-        }
+        let name: &str = rule.get_ref();
+        let id = RuleId::named(name).ok_or_else(|| {
+            let known: Vec<&str> = RULES.iter().map(|rule| rule.id.name()).collect();
+            self.wrong(rule.span(), unknown("a rule", name, &known))
+        })?;
         let scope = Scope { kind: Kind::Run, name: String::new(), with_callees: false, after: 0 };
-        self.findings(scope, Some(id.to_owned()), rule.span(), limit)
+        self.findings(scope, Some(id), rule.span(), limit)
     }
 
     fn findings(
         &mut self,
         scope: Scope,
-        rule: Option<String>,
+        rule: Option<RuleId>,
         key: Range<usize>,
         limit: &Spanned<DeValue>,
     ) -> Result<(), Wrong> {
@@ -297,15 +294,15 @@ mod tests {
     use super::*;
 
     fn wrong(text: &str) -> (usize, String) {
-        Budget::parse(text, &["churn"]).unwrap_err()
+        Budget::parse(text).unwrap_err()
     }
 
     #[test]
     fn a_budget_is_read() {
         let text = "baseline = 'main.memtoll'\n[run]\nallocations = 27_018\npeak = '12 MiB'\nfindings = 3\n\
                     [function.'Parser::*']\nwith_callees = true\nbytes = '+5 %'\n\
-                    [region.frame]\nafter = 10\nallocations = 0\n[findings]\nchurn = 0\n";
-        let budget = Budget::parse(text, &["churn"]).unwrap();
+                    [region.frame]\nafter = 10\nallocations = 0\n[findings]\ngrowth = 0\n";
+        let budget = Budget::parse(text).unwrap();
         assert_eq!(budget.baseline, [PathBuf::from("main.memtoll")]);
         let shown: Vec<String> = budget
             .entries
@@ -333,8 +330,8 @@ mod tests {
         assert!(line == 1 && what.contains("\"runs\"") && what.contains("region"), "{what}");
         let (line, what) = wrong("[region.frame]\npeak = 1\n");
         assert!(line == 2 && what.contains("after"), "{what}");
-        let (line, what) = wrong("[findings]\ngrowth = 1\n");
-        assert!(line == 2 && what.contains("there is: churn"), "{what}");
+        let (line, what) = wrong("[findings]\nchurn = 1\n");
+        assert!(line == 2 && what.contains("there is: growth, small-vectors"), "{what}");
         assert_eq!(wrong("[run\n").0, 1);
         assert_eq!(wrong("run = 3\n"), (1, "expected a table [run], found 3".to_owned()));
         assert!(wrong("").1.contains("memtoll budget"));

@@ -2,6 +2,7 @@
 
 use crate::measured::Measured;
 use crate::metric::{Metric, Steadiness};
+use memtoll_advise::RuleId;
 use memtoll_analysis::figures;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{Metric as Counted, Place, Together};
@@ -65,8 +66,9 @@ pub fn budget(of: &Measured) -> String {
     }
     text += "\n# As many things worth changing as today (memtoll advise); [findings] limits single rules.\n";
     text += &format!(
-        "# [findings]\n# growth = {}\n",
-        of.findings().iter().filter(|finding| finding.rule == "growth").count()
+        "# [findings]\n# {} = {}\n",
+        RuleId::Growth,
+        of.findings().iter().filter(|finding| finding.rule == RuleId::Growth).count()
     );
     text
 }

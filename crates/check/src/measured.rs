@@ -21,6 +21,7 @@ use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::query::When;
 use memtoll_query::{Impossible, Query, Session};
 use memtoll_tally::Selection;
+use memtoll_trace::ids::Units;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -67,11 +68,6 @@ pub fn fits_function(pattern: &str, function: &str) -> bool {
     fits(pattern, function) || fits(pattern, qualified_name(function))
 }
 
-/// The ids of all rules.
-pub fn rules() -> Vec<&'static str> {
-    memtoll_advise::RULES.iter().map(|rule| rule.id).collect()
-}
-
 impl Measured {
     /// Adds a recording up.
     pub fn new(recording: Recording, name: String) -> Measured {
@@ -111,7 +107,7 @@ impl Measured {
     }
 
     pub fn regions(&self) -> &[Region] {
-        &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &ThreadFilter::default())).0
+        &self.regions.get_or_init(|| regions(&self.recording, Units::ZERO, Units::MAX, &ThreadFilter::default())).0
     }
 
     /// All call sites. Wrappers of malloc are folded into their callers, as in the report: they broke no limit.
@@ -284,7 +280,7 @@ impl Measured {
             (Kind::Process, _) => self.process(&entry.scope).map_or_else(|_| Vec::new(), |sums| grouped(&sums)),
             (Kind::Region, What::Metric(metric)) => match self.worst_run(&entry.scope, metric) {
                 Ok((_, run)) => {
-                    let span = Selection { from: run.begin, to: run.end, ..Selection::default() };
+                    let span = Selection { from: Units(run.begin), to: Units(run.end), ..Selection::default() };
                     grouped(&sums(&self.recording, span))
                 }
                 Err(_) => Vec::new(),

@@ -48,10 +48,10 @@ impl Tested {
             let total = &measured.sums.total;
             Taken {
                 allocations: total.allocations(),
-                bytes: total.bytes,
-                peak_bytes: total.peak_bytes,
+                bytes: total.bytes.0,
+                peak_bytes: total.peak_bytes.0,
                 faults: total.faults(),
-                cost_ns: total.cost_ns(),
+                cost_ns: total.cost_ns().0,
             }
         });
         Tested { name, taken, failed, skipped: false, limits }

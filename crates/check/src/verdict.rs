@@ -10,6 +10,7 @@ use crate::limit::Limit;
 use crate::measured::Measured;
 use crate::metric::Steadiness;
 use crate::unknown::Unknown;
+use memtoll_advise::RuleId;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::student_t;
@@ -70,7 +71,7 @@ impl Entry {
 
     /// What is limited, for people.
     pub fn name(&self) -> String {
-        match (self.what, &self.rule) {
+        match (self.what, self.rule) {
             (What::Metric(metric), _) => metric.name().to_owned(),
             (What::Findings, Some(rule)) => format!("findings of {rule}"),
             (What::Findings, None) => "findings".to_owned(),
@@ -79,7 +80,7 @@ impl Entry {
 
     /// What is limited, for machines: `run.peak`, `region.frame.allocations`.
     pub fn key(&self) -> String {
-        let what = match (self.what, &self.rule) {
+        let what = match (self.what, self.rule) {
             (What::Metric(metric), _) => metric.key().to_owned(),
             (What::Findings, Some(rule)) => format!("findings.{rule}"),
             (What::Findings, None) => "findings".to_owned(),
@@ -91,8 +92,8 @@ impl Entry {
     }
 
     /// Whether it limits findings of this rule.
-    pub fn is_about(&self, rule: &str) -> bool {
-        self.rule.as_ref().is_none_or(|meant| meant == rule)
+    pub fn is_about(&self, rule: RuleId) -> bool {
+        self.rule.is_none_or(|meant| meant == rule)
     }
 
     fn steadiness(&self) -> Steadiness {

@@ -2,10 +2,10 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, Screen};
 use clap::ValueHint;
-use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use memtoll_advise::{Advice, Finding, RULES, Root, RuleId, Wish, json, markdown, patch, read_sources, sarif, text};
 use memtoll_analysis::inclusive_lines::{self, InclusiveLine};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows};
@@ -33,7 +33,7 @@ pub struct Arguments {
 
     /// Look only for this (repeatable)
     #[arg(long, value_name = "RULE", value_parser = rules())]
-    rule: Vec<String>,
+    rule: Vec<RuleId>,
 
     /// Hide findings that save less than this percentage of CPU time (or, for memory, ten times this percentage of the peak)
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
@@ -49,7 +49,7 @@ pub struct Arguments {
 
     /// Explain a rule: what it looks for, what helps, when it is wrong
     #[arg(long, value_name = "RULE", value_parser = rules(), exclusive = true)]
-    explain: Option<String>,
+    explain: Option<RuleId>,
 
     /// Fold matching functions away like library frames, such as the program's own wrappers of malloc [default: those that
     /// memtoll finds]
@@ -63,13 +63,8 @@ pub struct Arguments {
     #[command(flatten)]
     names: NameArguments,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    printing: Printing<Format>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -81,14 +76,15 @@ enum Format {
     Sarif,
 }
 
-fn rules() -> PossibleValuesParser {
-    PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
+fn rules() -> impl TypedValueParser<Value = RuleId> {
+    let names = PossibleValuesParser::new(RULES.iter().map(|rule| rule.id.name()));
+    names.try_map(|name| RuleId::named(&name).ok_or("no rule"))
 }
 
 pub fn run(arguments: &Arguments) -> Code {
-    let screen = Screen::stdout(arguments.color);
-    if let Some(rule) = arguments.explain.as_ref().and_then(|id| RULES.iter().find(|rule| rule.id == id)) {
-        return screen.print(rule.page);
+    let screen = arguments.printing.screen();
+    if let Some(rule) = arguments.explain {
+        return screen.print(rule.about().page);
     }
     let Some(file) = &arguments.file else { return Code::Usage };
     let recording = match arguments.names.open(file) {
@@ -123,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Code {
             return nothing_at(&recording, &sums, place, &screen);
         }
     }
-    let shown = match arguments.format {
+    let shown = match arguments.printing.format {
         Format::Text => {
             let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
             Ok(text(&advice, &root, &shell::file(file), screen.width, patched))

@@ -4,10 +4,10 @@ mod each_test;
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, Screen};
 use clap::ValueHint;
 use memtoll_check::budget::Budget;
-use memtoll_check::measured::{Measured, rules};
+use memtoll_check::measured::Measured;
 use memtoll_check::verdict::{Judged, Verdict, judge, overall};
 use memtoll_check::{annotations, json, junit, sarif, text};
 use std::ffi::OsString;
@@ -63,13 +63,8 @@ pub struct Arguments {
     #[command(flatten)]
     names: NameArguments,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    printing: Printing<Format>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -95,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(all) => all,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    let screen = Screen::stdout(arguments.color);
+    let screen = arguments.printing.screen();
     let text = match arguments.render(&all, &screen) {
         Ok(text) => text,
         Err(error) => return exit::fail(error, Code::Failed),
@@ -115,7 +110,7 @@ pub fn code_of(verdict: Verdict) -> Code {
 
 fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
     let name = arguments.budget_file();
-    let (_, budget) = Budget::read(name, &rules()).map_err(|error| error.to_string())?.split();
+    let (_, budget) = Budget::read(name).map_err(|error| error.to_string())?.split();
     if budget.entries.is_empty() {
         return Err(format!("{}: all limits are of tests: use --each-test", name.display()));
     }
@@ -139,7 +134,7 @@ impl Arguments {
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
         let root: &Path = &root;
         let text = || text::render(all, &budget, self.verbose, screen.width);
-        match self.format {
+        match self.printing.format {
             Format::Text => Ok(text()),
             Format::Json => json::render(all).map_err(|error| error.to_string()),
             Format::Junit => junit::render(all, &budget).map_err(|error| error.to_string()),

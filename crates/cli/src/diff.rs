@@ -2,6 +2,7 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
+use crate::named_values::group_parser;
 use crate::output::{Printing, TextJsonOrMarkdown};
 use crate::stack_options::StackArguments;
 use clap::ValueHint;
@@ -41,8 +42,14 @@ pub struct Arguments {
     after: Vec<PathBuf>,
 
     /// Group the compared rows by this
-    #[arg(long, value_enum, default_value = "site", value_name = "WHAT")]
-    group: Group,
+    #[arg(long, default_value = "site", value_name = "WHAT", value_parser = group_parser(
+        &[GroupBy::Site, GroupBy::Function, GroupBy::Path],
+        &[
+            (GroupBy::Site, "Lines with their types, as the report shows them"),
+            (GroupBy::Path, "Call paths, from the allocation outwards"),
+        ],
+    ))]
+    group: GroupBy,
 
     #[command(flatten)]
     stacks: StackArguments,
@@ -56,25 +63,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     printing: Printing<TextJsonOrMarkdown>,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Group {
-    /// Lines with their types, as the report shows them
-    Site,
-    Function,
-    /// Call paths, from the allocation outwards
-    Path,
-}
-
-impl From<Group> for GroupBy {
-    fn from(group: Group) -> GroupBy {
-        match group {
-            Group::Site => GroupBy::Site,
-            Group::Function => GroupBy::Function,
-            Group::Path => GroupBy::Path,
-        }
-    }
 }
 
 impl Arguments {
@@ -112,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Code {
         let path = answer.basis.recording.path().display();
         answer.missing.iter().for_each(|statement| exit::say(format!("{path}: {statement}")));
     }
-    let comparison = Comparison::new(&answers, arguments.group.into());
+    let comparison = Comparison::new(&answers, arguments.group);
     let screen = arguments.printing.screen();
     let text = match arguments.printing.format {
         TextJsonOrMarkdown::Text => diff::text(&comparison, arguments.limit, screen.width),

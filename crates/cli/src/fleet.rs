@@ -6,10 +6,12 @@ mod parse;
 mod retention;
 
 use crate::exit::{self, Code};
+use crate::named_values::parser;
 use crate::output::Printing;
 use add::Add;
 use check::Check;
 use clap::ValueHint;
+use clap::builder::TypedValueParser;
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::Error;
 use memtoll_fleet::grouping::{By, Per};
@@ -111,21 +113,17 @@ struct Asking {
     printing: Printing<Format>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Group {
-    Function,
-    Line,
-    Module,
-    Process,
-    Service,
-    Host,
+/// Parses what rows are grouped by.
+fn group_parser() -> impl TypedValueParser<Value = By> {
+    let groups = [By::Function, By::Line, By::Module, By::Process, By::Service, By::Host];
+    parser(groups.map(|by| (by, by.title(), "")).into())
 }
 
 #[derive(clap::Args)]
 struct Grouping {
     /// Group rows by this
-    #[arg(long, value_enum, default_value = "function", value_name = "WHAT")]
-    group: Group,
+    #[arg(long, value_parser = group_parser(), default_value = "function", value_name = "WHAT")]
+    group: By,
 
     /// Include what a function calls (counted once per stack)
     #[arg(long, conflicts_with = "group")]
@@ -223,15 +221,7 @@ impl Asked {
 
 impl Grouping {
     fn by(&self) -> By {
-        match self.group {
-            _ if self.with_callees => By::FunctionWithCallees,
-            Group::Function => By::Function,
-            Group::Line => By::Line,
-            Group::Module => By::Module,
-            Group::Process => By::Process,
-            Group::Service => By::Service,
-            Group::Host => By::Host,
-        }
+        if self.with_callees { By::FunctionWithCallees } else { self.group }
     }
 }
 

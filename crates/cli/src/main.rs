@@ -18,6 +18,7 @@ mod layout;
 mod machine;
 mod manual;
 mod measuring_options;
+mod named_values;
 mod output;
 mod progress;
 mod record;
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if let Some(file) = implied_record::recording(&words) {
-        let what = format!("{} is a recording; look at it with: memtoll report {}", file.display(), shell::file(&file));
+        let what = format!("{} is a recording; look at it with: memtoll report {}", file.display(), shell::file(file));
         return exit::fail(what, Code::Usage).into();
     }
     let words = implied_record::with_command(words);

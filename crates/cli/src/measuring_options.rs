@@ -1,6 +1,8 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
+use crate::named_values::parser;
 use crate::wait_messages::Waiting;
+use clap::builder::TypedValueParser;
 use memtoll_text::Quantity;
 use memtoll_text::format::{Unit, counted};
 use memtoll_verify::Error;
@@ -61,13 +63,13 @@ impl Pace {
         }
     }
 
-    pub fn aim(&self, metric: DecidedBy) -> Aim {
+    pub fn aim(&self, metric: Metric) -> Aim {
         let least = usize::from(self.min_rounds);
         Aim {
             rounds: least..=usize::from(self.max_rounds).max(least),
             time: Duration::from_secs_f64(self.max_time),
             confidence: self.confidence / 100.0,
-            metric: metric.into(),
+            metric,
             ..Aim::default()
         }
     }
@@ -77,28 +79,14 @@ impl Pace {
     }
 }
 
-/// The figure that decides.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum DecidedBy {
-    /// CPU time
-    Cpu,
-    /// Wall time
-    Wall,
-    /// Page faults
-    Faults,
-    /// Peak resident set
-    ResidentPeak,
-}
-
-impl From<DecidedBy> for Metric {
-    fn from(by: DecidedBy) -> Metric {
-        match by {
-            DecidedBy::Cpu => Metric::Cpu,
-            DecidedBy::Wall => Metric::Wall,
-            DecidedBy::Faults => Metric::Faults,
-            DecidedBy::ResidentPeak => Metric::ResidentPeak,
-        }
-    }
+/// Parses the figure that decides.
+pub fn metric_parser() -> impl TypedValueParser<Value = Metric> {
+    parser(vec![
+        (Metric::Cpu, "cpu", "CPU time"),
+        (Metric::Wall, "wall", "Wall time"),
+        (Metric::Faults, "faults", "Page faults"),
+        (Metric::ResidentPeak, "resident-peak", "Peak resident set"),
+    ])
 }
 
 /// Says how far it is.

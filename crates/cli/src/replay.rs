@@ -2,7 +2,7 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, Screen, TextOrJson};
 use crate::wait_messages::Waiting;
 use clap::ValueHint;
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
@@ -44,13 +44,8 @@ pub struct Playing {
     #[command(flatten)]
     names: NameArguments,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    printing: Printing<TextOrJson>,
 }
 
 /// Replay the calls of a recording and measure their cost
@@ -95,12 +90,6 @@ pub struct Arguments {
 pub struct CompareArguments {
     #[command(flatten)]
     playing: Playing,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 fn parse_pace(text: &str) -> Result<f64, String> {
@@ -157,7 +146,7 @@ struct Asked {
 }
 
 fn finish(playing: &Playing, asked: impl FnOnce() -> Result<Asked, Failure>) -> Code {
-    let screen = Screen::stdout(playing.color);
+    let screen = playing.printing.screen();
     match replay(playing, asked, &screen) {
         Ok((text, is_damaged)) => screen.print(&text).or(Code::damaged(is_damaged)),
         Err(failure) => failure.say(),
@@ -279,9 +268,9 @@ fn replay(
         outcomes,
         rounds,
     };
-    let text = match playing.format {
-        Format::Text => replay.text(screen.width),
-        Format::Json => json::render(&replay).map_err(|error| Code::Failed.because(error))?,
+    let text = match playing.printing.format {
+        TextOrJson::Text => replay.text(screen.width),
+        TextOrJson::Json => json::render(&replay).map_err(|error| Code::Failed.because(error))?,
     };
     Ok((text, is_damaged))
 }

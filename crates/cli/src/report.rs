@@ -5,6 +5,7 @@ mod text;
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
+use crate::named_values::{group_parser, list_parser};
 use crate::output::ColorArgument;
 use crate::selection_options::{SelectionArguments, metric_parser};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -30,8 +31,10 @@ pub struct Arguments {
     shape: Shape,
 
     /// Group rows by this (implies --flat); with --tree and --callers, a tree for each module or type
-    #[arg(long, value_enum, value_name = "WHAT")]
-    group: Option<Group>,
+    #[arg(long, value_name = "WHAT", value_parser = group_parser(
+        &GROUPS, &[(GroupBy::Type, "Types of the blocks, where inlined functions tell them")]
+    ))]
+    group: Option<GroupBy>,
 
     /// Show this figure: rows are in its order, trees and shares are of it (implies --flat) [default: allocations; with
     /// --at: live]
@@ -86,60 +89,21 @@ struct Shape {
     #[arg(long, conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     recorder: bool,
     /// List what there is to choose from
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
-    list: Option<What>,
+    #[arg(long, value_parser = list_parser(), value_name = "WHAT", conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
+    list: Option<List>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum What {
-    /// Marks and regions of memtoll.h
-    Marks,
-    Threads,
-    Processes,
-    /// Files that were loaded, with their build ids
-    Modules,
-}
-
-impl From<What> for List {
-    fn from(what: What) -> List {
-        match what {
-            What::Marks => List::Marks,
-            What::Threads => List::Threads,
-            What::Processes => List::Processes,
-            What::Modules => List::Modules,
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
-enum Group {
-    Site,
-    Function,
-    Line,
-    Path,
-    /// Types of the blocks, where inlined functions tell them
-    Type,
-    Module,
-    Thread,
-    Process,
-    Size,
-}
-
-impl From<Group> for GroupBy {
-    fn from(group: Group) -> GroupBy {
-        match group {
-            Group::Site => GroupBy::Site,
-            Group::Function => GroupBy::Function,
-            Group::Line => GroupBy::Line,
-            Group::Path => GroupBy::Path,
-            Group::Type => GroupBy::Type,
-            Group::Module => GroupBy::Module,
-            Group::Thread => GroupBy::Thread,
-            Group::Process => GroupBy::Process,
-            Group::Size => GroupBy::Size,
-        }
-    }
-}
+const GROUPS: [GroupBy; 9] = [
+    GroupBy::Site,
+    GroupBy::Function,
+    GroupBy::Line,
+    GroupBy::Path,
+    GroupBy::Type,
+    GroupBy::Module,
+    GroupBy::Thread,
+    GroupBy::Process,
+    GroupBy::Size,
+];
 
 /// What is printed.
 #[derive(Clone, Copy)]

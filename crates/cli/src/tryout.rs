@@ -1,10 +1,11 @@
 //! `memtoll try`
 
 use crate::exit::{self, Code};
-use crate::measuring_options::{DecidedBy, Pace, Ticker};
+use crate::measuring_options::{Pace, Ticker, metric_parser};
 use crate::output::{Printing, TextOrJson};
 use memtoll_verify::candidates::{self, Candidate};
 use memtoll_verify::command::CommandLine;
+use memtoll_verify::metric::Metric;
 use memtoll_verify::tryout::try_out;
 use memtoll_verify::{json, text};
 use std::ffi::OsString;
@@ -27,8 +28,8 @@ pub struct Arguments {
     pace: Pace,
 
     /// Choose the winner by this figure
-    #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
-    metric: DecidedBy,
+    #[arg(long, value_parser = metric_parser(), default_value = "cpu", value_name = "METRIC")]
+    metric: Metric,
 
     #[command(flatten)]
     printing: Printing<TextOrJson>,

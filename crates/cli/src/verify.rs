@@ -4,12 +4,13 @@ mod patched;
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::measuring_options::{DecidedBy, Pace, Ticker, build, parse_variable};
+use crate::measuring_options::{Pace, Ticker, build, metric_parser, parse_variable};
 use crate::output::{Printing, TextJsonOrMarkdown};
 use clap::ValueHint;
 use memtoll_model::store_verified;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Comparison, compare};
+use memtoll_verify::metric::Metric;
 use memtoll_verify::prediction::{Prediction, Verdict};
 use memtoll_verify::trial::{Contestant, Manner};
 use memtoll_verify::{Error, json, prediction, text, verified};
@@ -89,8 +90,8 @@ pub struct Arguments {
     pace: Pace,
 
     /// Measure until this figure is known well enough
-    #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
-    metric: DecidedBy,
+    #[arg(long, value_parser = metric_parser(), default_value = "cpu", value_name = "METRIC")]
+    metric: Metric,
 
     /// Stop when the saving is known to within this percentage of a run
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]

@@ -151,7 +151,7 @@ pub fn event(about: &About) -> String {
 }
 
 fn head(answer: &Answer, metrics: &[&About]) -> String {
-    let command = shell::line(&answer.about.command).replace('\n', " ");
+    let command = shell::line(answer.about.command).replace('\n', " ");
     let version = env!("CARGO_PKG_VERSION");
     let mut text =
         format!("# callgrind format\nversion: 1\ncreator: memtoll {version}\ncmd: {command}\npositions: line\n");

@@ -91,14 +91,14 @@ impl Export for Dhat {
             };
             let of = &sample.metrics;
             Point {
-                tb: of.bytes,
+                tb: of.bytes.0,
                 tbk: of.allocations(),
-                tl: of.lifetime_ns,
-                mb: of.peak_bytes.max(of.live_bytes),
+                tl: of.lifetime_ns.0,
+                mb: of.peak_bytes.max(of.live_bytes).0,
                 mbk: of.peak_blocks.max(of.live_blocks),
-                gb: of.peak_bytes,
+                gb: of.peak_bytes.0,
                 gbk: of.peak_blocks,
-                eb: of.live_bytes,
+                eb: of.live_bytes.0,
                 ebk: of.live_blocks,
                 fs,
             }
@@ -117,7 +117,7 @@ impl Export for Dhat {
             tu: "ns",
             mtu: "ms",
             tuth: SHORT_NS,
-            cmd: shell::line(&answer.about.command),
+            cmd: shell::line(answer.about.command),
             pid: samples.recording.images.first().map_or(0, |image| image.about.pid),
             tg: tariff.ns(peak_time as f64) as u64,
             te: end,

@@ -22,7 +22,7 @@ use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_text::format::Unit;
 use memtoll_text::shell;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
@@ -108,7 +108,7 @@ fn profile(answer: &Answer) -> Value {
         let of_thread = threads.entry(thread).or_default();
         let (_, sums) = of_thread.entry(node).or_insert((sample.stack.path, Sums { node, paid: 0, bytes: 0 }));
         sums.paid = sums.paid.wrapping_add(metric.value(&sample.metrics));
-        sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes);
+        sums.bytes = sums.bytes.wrapping_add(sample.metrics.bytes.0);
     }
     let images: Vec<usize> =
         (0..recording.images.len()).filter(|at| answer.basis.thread_filter.of(*at).is_some()).collect();
@@ -258,7 +258,8 @@ impl Writer<'_, '_> {
     fn markers(&mut self, (image, number): Thread) -> Value {
         let selection = self.answer.basis.selection;
         let marks = self.recording.images[image].marks.iter();
-        let marks = marks.filter(|mark| mark.thread == number && (selection.from..=selection.to).contains(&mark.time));
+        let marks =
+            marks.filter(|mark| mark.thread == number && (selection.from..=selection.to).contains(&Units(mark.time)));
         let (mut names, mut starts, mut ends, mut phases) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for mark in marks {
             let time = Some(self.ms(mark.time));
@@ -326,7 +327,7 @@ impl Writer<'_, '_> {
             "startTime": started.saturating_sub(from) as f64 / 1e6,
             "processType": 0,
             "product": about.command.first().map_or("", |program| last_part(program)),
-            "arguments": shell::line(&about.command),
+            "arguments": shell::line(about.command),
             "importedFrom": concat!("memtoll ", env!("CARGO_PKG_VERSION")),
             "stackwalk": 1,
             "version": 36,

@@ -17,6 +17,7 @@ use memtoll_query::{Answer, View};
 use memtoll_tally::Selection;
 use memtoll_text::shell;
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::Units;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -100,7 +101,7 @@ impl Format for Heaptrack {
 
 /// Whether blocks may have been there before what is selected.
 fn is_late(selection: &Selection) -> bool {
-    selection.from > 0 && !selection.instant
+    selection.from > Units::ZERO && !selection.instant
 }
 
 /// The one process image that counts.
@@ -164,16 +165,16 @@ impl<'r, W: Write> File<'r, W> {
         let recording = answer.basis.recording;
         let Some(threads) = sums.thread_filter.of(index) else { return Ok(()) };
         let (image, selection) = (&recording.images[index], sums.selection);
-        let from = if is_late(&selection) { selection.from } else { 0 };
+        let from = if is_late(&selection) { selection.from } else { Units::ZERO };
         let ms = |time: u64| (recording.about.clock.seconds(time) * 1e3) as u64;
         let mut written = Ok(());
         // The sums have reported damage.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
-            for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time.0)) {
+            for event in events.iter().filter(|event| (from..=selection.to).contains(&event.time)) {
                 let Block::Number(block) = event.block else { continue };
                 match event.op.effect() {
                     _ if event.op.is_pooled() => {}
-                    Effect::Acquire if threads.admit(event.thread) && selection.admits_size(event.size.0) => {
+                    Effect::Acquire if threads.admit(event.thread) && selection.admits_size(event.size) => {
                         self.acquire(block.0, image.node(event.node), event, ms(event.time.0));
                     }
                     Effect::Release => self.release(block.0, ms(event.time.0)),
@@ -195,7 +196,7 @@ impl<'r, W: Write> File<'r, W> {
     fn tail(&mut self, answer: &Answer, sums: &Sums, index: usize) {
         let recording = answer.basis.recording;
         let image = &recording.images[index];
-        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(sums.selection.to);
+        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(sums.selection.to.0);
         self.time((recording.about.clock.seconds(ended) * 1e3) as u64);
         if let Some(resident) = resident::of_image(recording, index).filter(|_| !sums.is_part()) {
             self.line(b'R', &[resident.program / u64::from(recording.about.machine.page.max(1))]);

@@ -39,8 +39,8 @@ pub const TIMES: [Metric; 5] =
 
 /// Intervals of the selected time, at most `most`.
 pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
-    let from = if sums.selection.instant { 0 } else { sums.selection.from };
-    Grid::of(from, sums.selection.to.min(recording.ended()), most)
+    let from = if sums.selection.instant { 0 } else { sums.selection.from.0 };
+    Grid::of(from, sums.selection.to.0.min(recording.ended()), most)
 }
 
 /// The intervals of an image while it exists. The sums have reported damage.
@@ -93,7 +93,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
         if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node.is_none() {
             return;
         }
-        let at = place(cost.time >> grid.width_log2);
+        let at = place(cost.time.0 >> grid.width_log2);
         let weight = match cost.kind {
             CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
                 all[at].faults = all[at].faults.wrapping_add(cost.amount);

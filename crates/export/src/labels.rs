@@ -44,6 +44,6 @@ pub fn times(answer: &Answer) -> (u64, u64) {
 /// What a reader of the profile wants to know: the command line, and what is missing.
 pub fn comments(answer: &Answer) -> Vec<String> {
     let by = concat!("made by memtoll ", env!("CARGO_PKG_VERSION"), " from a recording of: ");
-    let command = format!("{by}{}", shell::line(&answer.about.command));
+    let command = format!("{by}{}", shell::line(answer.about.command));
     std::iter::once(command).chain(answer.missing.iter().cloned()).collect()
 }

@@ -140,7 +140,7 @@ fn resource(answer: &Answer) -> otlp::Resource {
     let attributes = vec![
         text("service.name", program),
         text("host.name", &answer.about.machine.host),
-        text("process.command_line", &shell::line(&answer.about.command)),
+        text("process.command_line", &shell::line(answer.about.command)),
     ];
     otlp::Resource { attributes }
 }

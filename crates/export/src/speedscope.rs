@@ -107,7 +107,7 @@ impl Export for Speedscope {
         let file = File {
             schema: "https://www.speedscope.app/file-format-schema.json",
             exporter: concat!("memtoll ", env!("CARGO_PKG_VERSION")),
-            name: shell::line(&answer.about.command),
+            name: shell::line(answer.about.command),
             active_profile_index: metrics::first(answer, &metrics),
             profiles: metrics.iter().map(profile).collect(),
             shared: Shared { frames: shared },

@@ -120,7 +120,7 @@ impl ClickHouse {
                 0 => {}
                 other => return Err(other_version(&self.name, other)),
             }
-        } else if crate::schema::tables(true).iter().any(|table| has(table.name)) {
+        } else if crate::schema::tables(&CLICKHOUSE).iter().any(|table| has(table.name)) {
             return Err(Error::NotAStore(self.name.clone()));
         }
         if purpose != Purpose::Add {

@@ -18,7 +18,7 @@ pub fn tables_of(database: &str) -> Vec<String> {
         format!("CREATE DATABASE IF NOT EXISTS {database}"),
         format!("CREATE TABLE IF NOT EXISTS {database}.{SCHEMA} (version Int64) ENGINE = MergeTree ORDER BY (version)"),
     ];
-    all.extend(tables(true).iter().map(|table| table.declaration(&CLICKHOUSE, Some(database))));
+    all.extend(tables(&CLICKHOUSE).iter().map(|table| table.declaration(&CLICKHOUSE, Some(database))));
     all.push(format!("INSERT INTO {database}.{SCHEMA} VALUES ({VERSION})"));
     all
 }
@@ -32,7 +32,7 @@ pub fn tables_over(database: &str, cluster: &str, of: &str) -> Vec<String> {
         )
     };
     let mut all = vec![format!("CREATE DATABASE IF NOT EXISTS {database}")];
-    all.extend(tables(true).iter().map(|table| spread(table.name, table.shard)));
+    all.extend(tables(&CLICKHOUSE).iter().map(|table| spread(table.name, table.shard)));
     all.push(spread(SCHEMA, "version"));
     all
 }

@@ -39,7 +39,7 @@ pub struct Question {
 
 impl By {
     /// What the rows are called.
-    fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             By::All => "all",
             By::Function | By::FunctionWithCallees | By::Name | By::NameWithCallees => "function",

@@ -153,7 +153,7 @@ impl Slice<'_> {
 
     /// What begins a statement that adds rows to a table; `more`: the values behind the roll-up's key.
     fn insertion(&self, table: &str, more: &str) -> Sql {
-        let all = tables(self.dialect.is_partitioned);
+        let all = tables(self.dialect);
         let columns = all.iter().filter(|of| of.name == table).flat_map(|of| &of.columns);
         let columns: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
         let mut sql = Sql::text(&format!("INSERT INTO {table} ({}) SELECT ", columns.join(", ")));

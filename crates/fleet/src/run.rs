@@ -11,7 +11,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_tally::Selection;
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::path::last_part;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -202,7 +202,8 @@ fn windows(recording: &Recording, width: Option<u64>) -> Vec<(u64, Selection)> {
     let units = |ns: u64| clock.units(ns as f64 / 1e9);
     let begins = (0..).map(|number| number * width).take_while(|ns| *ns == 0 || units(*ns) <= recording.ended());
     // Both ends belong to a span.
-    let span = |ns: u64| (ns, Selection { from: units(ns), to: units(ns + width) - 1, ..Selection::default() });
+    let span =
+        |ns: u64| (ns, Selection { from: Units(units(ns)), to: Units(units(ns + width) - 1), ..Selection::default() });
     begins.map(span).collect()
 }
 

@@ -16,8 +16,9 @@ pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
 /// The tables that have sums of whole days.
 pub const OF_DAYS: [&str; 3] = ["rolls", "rolled_runs", "rolled_sums"];
 
-/// All tables. `large`: with what large stores need.
-pub fn tables(large: bool) -> Vec<Table> {
+/// All tables of a store.
+pub fn tables(dialect: &Dialect) -> Vec<Table> {
+    let large = dialect.is_partitioned;
     use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
     let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_for_large: false };
     let for_large = |name: &str, kind| Column { name: name.to_owned(), kind, is_for_large: true };

@@ -60,7 +60,7 @@ impl Sqlite {
         connection
             .execute_batch("PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824;")
             .map_err(failed)?;
-        let mut store = Sqlite { name, connection, tables: tables(false) };
+        let mut store = Sqlite { name, connection, tables: tables(&SQLITE) };
         if is_new {
             store.make()?;
         }

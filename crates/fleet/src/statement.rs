@@ -131,6 +131,13 @@ pub fn keys_of(by: By, dialect: &Dialect, condition: &str) -> Option<String> {
     }
 }
 
+/// Which sums are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sums {
+    OfAllRuns,
+    OfEachRun,
+}
+
 impl Sites<'_> {
     /// From which stacks their keys come.
     fn keys(&self, dialect: &Dialect) -> Option<String> {
@@ -141,11 +148,11 @@ impl Sites<'_> {
         matches!(self.by, By::Service | By::Host)
     }
 
-    /// Sums by stack, by program or by nothing. `by_run`: and by run.
-    fn rows(&self, dialect: &Dialect, by_run: bool) -> Sql {
+    /// Sums by stack, by program or by nothing.
+    fn rows(&self, dialect: &Dialect, sums: Sums) -> Sql {
         let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
         let mut keys = Vec::new();
-        if by_run || is_largest || self.is_by_run() {
+        if sums == Sums::OfEachRun || is_largest || self.is_by_run() {
             keys.push("run");
         }
         if is_largest {
@@ -194,10 +201,10 @@ impl Sites<'_> {
         sql
     }
 
-    /// Sums by key, which is called `k`; `by_run`: and by run.
-    fn grouped(&self, dialect: &Dialect, by_run: bool) -> Sql {
+    /// Sums by key, which is called `k`.
+    fn grouped(&self, dialect: &Dialect, sums: Sums) -> Sql {
         let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
-        let with_run = by_run || is_largest || self.is_by_run();
+        let with_run = sums == Sums::OfEachRun || is_largest || self.is_by_run();
         let mut keys = Vec::new();
         if with_run {
             keys.push("run");
@@ -208,7 +215,7 @@ impl Sites<'_> {
         let v = |of: &str, to: &str| -> Vec<String> {
             (0..self.metrics.len()).map(|number| format!("{of}(v{number}) AS {to}{number}")).collect()
         };
-        let mut sql = self.rows(dialect, by_run);
+        let mut sql = self.rows(dialect, sums);
         match (self.keys(dialect), self.by) {
             (Some(of_stacks), _) => {
                 let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
@@ -256,7 +263,7 @@ impl Sites<'_> {
             (0..self.metrics.len()).map(|n| format!("sum({of}{n}) AS {to}{n}")).collect::<Vec<_>>().join(", ")
         };
         let mut plain = Sql::text(&format!("SELECT k, {} FROM (", listed(v, "p")));
-        plain.sql(&self.grouped(dialect, false)).add(") AS y GROUP BY k");
+        plain.sql(&self.grouped(dialect, Sums::OfAllRuns)).add(") AS y GROUP BY k");
         let mut sql = Sql::text(&format!("SELECT k, {} FROM (", listed("p", "a")));
         sql.sql(&together(self.selection, plain, |rolls| rolls.totals(self))).add(") AS z GROUP BY k");
         let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("a{n}")).collect();
@@ -270,7 +277,12 @@ impl Sites<'_> {
         let mut plain = Sql::text(&format!(
             "SELECT {key} AS k, sum({v}0) AS p0, sum({v}0 * 1.0 * {v}0) AS p1, sum({v}0 * weight) AS p2 FROM ("
         ));
-        plain.sql(&self.grouped(dialect, true)).add(") AS y ").add(dialect.join).add(" (").sql(&weights(runs, dialect));
+        plain
+            .sql(&self.grouped(dialect, Sums::OfEachRun))
+            .add(") AS y ")
+            .add(dialect.join)
+            .add(" (")
+            .sql(&weights(runs, dialect));
         plain.add(&format!(") AS w USING (run) GROUP BY {key}"));
         let mut sql = Sql::text("SELECT k, sum(p0) AS a0, sum(p1) AS a1, sum(p2) AS a2 FROM (");
         sql.sql(&together(self.selection, plain, |rolls| rolls.spreads(self, runs))).add(") AS z GROUP BY k");

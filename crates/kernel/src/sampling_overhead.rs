@@ -40,7 +40,8 @@ impl Look {
     /// Takes some 1,500 page faults in the calling thread, and computes: some 10 ms. None where the kernel refuses.
     pub fn measure() -> Option<Look> {
         // As the program's faults are looked at, if this kernel can tell how large pages are (Linux 5.11).
-        let mut watched = Watched::start(true).or_else(|| Watched::start(false))?;
+        let with_page_sizes = [true, false];
+        let mut watched = with_page_sizes.into_iter().find_map(Watched::start)?;
         let page = rustix::param::page_size();
         let rounds: Vec<Round> = (0..=ROUNDS).filter_map(|_| watched.round(page)).skip(1).collect();
         let of_rounds = |of: fn(&Round) -> f64| median(rounds.iter().map(of));

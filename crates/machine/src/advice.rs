@@ -128,9 +128,9 @@ fn huge_pages(figures: &Figures) -> Option<String> {
 }
 
 fn populate(figures: &Figures) -> Option<String> {
-    let id = ["madvise-populate", "mmap-populate"].into_iter().find(|id| figures.way(id).is_some())?;
+    let ways = [("madvise-populate", "MADV_POPULATE_WRITE"), ("mmap-populate", "MAP_POPULATE")];
+    let (id, name) = ways.into_iter().find(|(id, _)| figures.way(id).is_some())?;
     let (populated, faulted) = (figures.whole(id)?, figures.whole("mmap")?);
-    let name = if id == "mmap-populate" { "MAP_POPULATE" } else { "MADV_POPULATE_WRITE" };
     let saved = (1.0 - populated / faulted) * 100.0;
     if saved < 10.0 {
         return Some(format!("{name} saves nothing worth mentioning here."));

@@ -85,16 +85,8 @@ fn windows_ways_work_under_wine() {
     let ways: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
     let ids: Vec<&str> = ways.iter().map(|way| way[0]).collect();
     let expected = [
-        "keep",
-        "reset",
-        "reset-undo",
-        "decommit",
-        "virtualalloc",
-        "large-pages",
-        "section",
-        "section-unmap",
-        "malloc-large",
-        "malloc-small",
+        "keep", "reset", "reset-undo", "decommit", "virtualalloc", "large-pages", "section", "section-unmap",
+        "malloc-large", "malloc-small",
     ];
     assert_eq!(ids, expected);
 

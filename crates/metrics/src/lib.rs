@@ -4,17 +4,12 @@
 //! Both lists are in one file, `list.rs`. Columns of recordings, options, JSON, CSV, Parquet, exports, stores, limits, both
 //! viewers and `docs/metrics.md` come from them.
 
-#[macro_use]
-mod counts;
-#[macro_use]
-mod metric;
 mod estimate;
 mod list;
-mod priced;
 
-pub use counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY, SAMPLED_COUNTS};
 pub use estimate::Estimate;
+pub use list::counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY, SAMPLED_COUNTS};
+pub use list::metric::{About, Place, Price, Seen, Sees, Steadiness, Together, all_in, number_in};
+pub use list::priced::{Costs, Priced};
 pub use list::{COUNTS, Metric, Metrics, TABLE};
 pub use memtoll_text::format::Unit;
-pub use metric::{About, Place, Price, Seen, Sees, Steadiness, Together, all_in, number_in};
-pub use priced::{Costs, Priced};

@@ -1,110 +1,118 @@
 //! The list of counts, and the list of metrics.
 
-use crate::counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
-use crate::metric::{About, Place, Price, Seen, Together, ending, key};
-use crate::priced::Priced;
-use memtoll_text::format::Unit;
+#[macro_use]
+pub(crate) mod counts;
+#[macro_use]
+pub(crate) mod metric;
+pub(crate) mod priced;
 
-// What is counted: tag in files, field and name, how it adds up, which blocks of files have it, and whether it may be sampled:
-// then all metrics made of it have an error by chance. A new count is an entry here and the line that counts it. Files stay
-// readable: a reader goes past columns whose tags it does not know, and a count without a column is 0.
+use counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
+use memtoll_text::amounts::{Amount, Bytes, Units};
+use memtoll_text::format::Unit;
+use metric::{About, Place, Price, Seen, Together, ending, key};
+use priced::Priced;
+
+// What is counted: tag in files, field and name, amount, how it adds up, which blocks of files have it, and whether it
+// may be sampled: then all metrics made of it have an error by chance. A new count is an entry here and the line that
+// counts it. Files stay readable: a reader goes past columns whose tags it does not know, and a count without a column
+// is 0.
 counts! {
     /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
-    1 new_blocks: Sum { SUMMARY CHAPTER PART };
+    1 new_blocks: u64 Sum { SUMMARY CHAPTER PART };
     /// Calls of realloc and reallocarray with a block.
-    2 reallocations: Sum { SUMMARY CHAPTER PART };
+    2 reallocations: u64 Sum { SUMMARY CHAPTER PART };
     /// Blocks released, other than by reallocation. Counted at the site that releases.
-    3 frees: Sum { SUMMARY CHAPTER PART };
+    3 frees: u64 Sum { SUMMARY CHAPTER PART };
     /// Releases of a null pointer.
-    4 null_frees: Sum { SUMMARY CHAPTER PART };
+    4 null_frees: u64 Sum { SUMMARY CHAPTER PART };
     /// Acquisitions that failed.
-    5 failed: Sum { SUMMARY CHAPTER PART };
+    5 failed: u64 Sum { SUMMARY CHAPTER PART };
     /// Bytes of allocations and reallocations (their new sizes).
-    6 bytes: Sum { SUMMARY CHAPTER PART };
+    6 bytes: Bytes Sum { SUMMARY CHAPTER PART };
     /// Bytes live when the image's live bytes were at their peak.
-    7 peak_bytes: Sum { SUMMARY };
+    7 peak_bytes: Bytes Sum { SUMMARY };
     /// Blocks live then.
-    8 peak_blocks: Sum { SUMMARY };
+    8 peak_blocks: u64 Sum { SUMMARY };
     /// Bytes live at the end.
-    9 live_bytes: Level { SUMMARY CHAPTER };
+    9 live_bytes: Bytes Level { SUMMARY CHAPTER };
     /// Blocks live at the end.
-    10 live_blocks: Level { SUMMARY CHAPTER PART };
+    10 live_blocks: u64 Level { SUMMARY CHAPTER PART };
     /// Blocks released before the allocating thread's next allocation.
-    11 temporary: Sum { SUMMARY CHAPTER PART };
+    11 temporary: u64 Sum { SUMMARY CHAPTER PART };
     /// Sum of the lifetimes of released blocks, units.
-    12 lifetime: Sum { SUMMARY CHAPTER PART };
+    12 lifetime: Units Sum { SUMMARY CHAPTER PART };
     /// Time inside the allocating and releasing functions, units. It contains what was paid inside for faults, mappings
     /// and waiting, and the stamps. A release is charged to the site that allocated the block.
-    13 allocator_time: Sum { SUMMARY CHAPTER PART };
+    13 allocator_time: Units Sum { SUMMARY CHAPTER PART };
     /// Calls whose time that is.
-    14 timed_calls: Sum { SUMMARY CHAPTER PART };
+    14 timed_calls: u64 Sum { SUMMARY CHAPTER PART };
     /// Minor faults of pages of the site's blocks and mappings.
-    15 small_faults: Sum { SUMMARY SAMPLED };
+    15 small_faults: u64 Sum { SUMMARY SAMPLED };
     /// Those of them that happened inside a call of an allocation function.
-    16 small_faults_inside: Sum { SUMMARY };
+    16 small_faults_inside: u64 Sum { SUMMARY };
     /// How many of these were sampled one by one, which made them slower.
-    17 samples_inside: Sum { SUMMARY };
+    17 samples_inside: u64 Sum { SUMMARY };
     /// Minor faults of huge pages.
-    18 huge_faults: Sum { SUMMARY SAMPLED };
+    18 huge_faults: u64 Sum { SUMMARY SAMPLED };
     /// Those of them that happened inside a call of an allocation function.
-    19 huge_faults_inside: Sum { SUMMARY };
+    19 huge_faults_inside: u64 Sum { SUMMARY };
     /// Major faults: the pages were read from a disk.
-    20 major_faults: Sum { SUMMARY SAMPLED };
+    20 major_faults: u64 Sum { SUMMARY SAMPLED };
     /// Minor faults of pages of files that the site mapped.
-    21 file_faults: Sum { SUMMARY SAMPLED };
+    21 file_faults: u64 Sum { SUMMARY SAMPLED };
     /// Time without the processor in major faults outside of the allocating functions, units.
-    22 reading_time: Sum { SUMMARY };
+    22 reading_time: Units Sum { SUMMARY };
     /// How often the allocator took memory from the system inside the site's calls.
-    23 grown_calls: Sum { SUMMARY };
+    23 grown_calls: u64 Sum { SUMMARY };
     /// How much, bytes.
-    24 grown_bytes: Sum { SUMMARY };
+    24 grown_bytes: Bytes Sum { SUMMARY };
     /// Calls of mmap and mremap by which the program took memory, other than files and address space that it cannot use.
-    25 mappings: Sum { SUMMARY CHAPTER PART };
+    25 mappings: u64 Sum { SUMMARY CHAPTER PART };
     /// How much it asked for, bytes: new sizes, as with reallocations.
-    26 mapped_bytes: Sum { SUMMARY CHAPTER PART };
+    26 mapped_bytes: Bytes Sum { SUMMARY CHAPTER PART };
     /// Time in calls for mappings, units, those inside the allocator included.
-    27 mapping_time: Sum { SUMMARY };
+    27 mapping_time: Units Sum { SUMMARY };
     /// The share of [`Metrics::allocator_time`] that went into mappings, units.
-    28 mapping_inside: Sum { SUMMARY };
+    28 mapping_inside: Units Sum { SUMMARY };
     /// Time inside the allocating functions spent waiting, units.
-    29 waiting_time: Sum { SUMMARY };
+    29 waiting_time: Units Sum { SUMMARY };
     /// Time inside the allocating functions without the processor that was no waiting for another thread: preempted or
     /// halted, units.
-    30 preempted_time: Sum { SUMMARY };
+    30 preempted_time: Units Sum { SUMMARY };
     /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
     /// file.
-    31 live_before: Sum {};
+    31 live_before: u64 Sum {};
     /// Time of the site's releases of known blocks, less the time of the releases, by whatever site, of the site's own blocks:
     /// what [`Metrics::allocator_time`] lacks if each call is charged to the site that makes it. It may be less than 0: it
     /// wraps around. In chapters and their parts only.
-    32 release_balance: Balance { CHAPTER PART };
+    32 release_balance: Units Balance { CHAPTER PART };
     /// Largest block, bytes.
-    33 largest_bytes: Largest { SUMMARY CHAPTER };
+    33 largest_bytes: Bytes Largest { SUMMARY CHAPTER };
     /// Bit n: operation number n was called.
-    34 operations: Bits { SUMMARY CHAPTER PART };
+    34 operations: u64 Bits { SUMMARY CHAPTER PART };
     /// Events: calls of allocation functions (a reallocation is one).
-    35 events: Sum { SUMMARY CHAPTER PART };
+    35 events: u64 Sum { SUMMARY CHAPTER PART };
     /// Events whose stack is cut off.
-    36 cut_off: Sum { SUMMARY };
+    36 cut_off: u64 Sum { SUMMARY };
 }
 
 // What is shown: option, title, unit, who saw it, how it is priced, how values make one, where it is shown, its value. The
 // order is that of JSON, columns and lists. A metric that is a count has its name (see the tests of `metric.rs`).
 metrics! {
     /// All that the memory costs: allocator, page faults, mappings, and waiting.
-    Cost "cost", "cost": Time, Stamps, Sum, Sum { Viewer Lines Tree Terminal Export Fleet Compared Total Regions } = Priced::cost_ns;
+    Cost "cost", "cost": Time, Stamps, Sum, Sum { Viewer Lines Tree Terminal Export Fleet Compared Total Regions } = |m| m.cost_ns().0;
     /// Time inside malloc, free and the like, without page faults, mappings and waiting.
-    Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns;
+    Allocator "allocator", "allocator": Time, Stamps, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.allocator_ns.0;
     /// Time of all page faults: their number times what a fault takes in this recording.
-    FaultTime "fault-time", "fault time": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns;
+    FaultTime "fault-time", "fault time": Time, Faults, Each, Sum { Viewer Lines Tree Export Fleet Total } = |m| m.fault_time_ns.0;
     /// The part of the page faults' time that the kernel spends on clearing fresh pages.
-    Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns;
+    Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns.0;
     /// Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.
-    Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns;
+    Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns.0;
     /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.
-    Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns;
+    Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns.0;
     /// Time that threads wait for the disk in major faults. Not CPU time.
-    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns;
+    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns.0;
     /// Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.
     Allocations "allocations", "allocations": Count, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = Priced::allocations;
     /// Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.
@@ -120,19 +128,19 @@ metrics! {
     /// Calls that asked for memory and got a null pointer.
     Failed "failed", "failed": Count, Calls, None, Sum {} = |m| m.failed;
     /// Bytes that the program asked for in all, including the new sizes of reallocations.
-    Bytes "bytes", "bytes": Bytes, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = |m| m.bytes;
+    Bytes "bytes", "bytes": Bytes, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = |m| m.bytes.0;
     /// The size of the largest block.
-    Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes;
+    Largest "largest", "largest": Bytes, Calls, None, Largest {} = |m| m.largest_bytes.0;
     /// Bytes that were live when the process had the most live bytes.
-    Peak "peak", "peak": Bytes, Frees, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes;
+    Peak "peak", "peak": Bytes, Frees, None, Peak { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Budget } = |m| m.peak_bytes.0;
     /// Bytes that were not freed: at the end, or at the time that you choose.
-    Live "live", "live at end": Bytes, Frees, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes;
+    Live "live", "live at end": Bytes, Frees, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes.0;
     /// Blocks that were not freed: at the end, or at the time that you choose.
     LiveBlocks "live-blocks", "live blocks": Count, Frees, None, Level { Viewer Export } = |m| m.live_blocks;
     /// Blocks that were freed before the thread that allocated them allocated again.
     Temporary "temporary", "temporary": Count, Frees, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
     /// How long blocks live on average, from allocation to free, over the blocks that were freed.
-    Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns;
+    Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns.0;
     /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
     Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
     /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.
@@ -146,9 +154,9 @@ metrics! {
     /// Calls of mmap and mremap that take memory, and of mprotect that open reserved memory. Files do not count.
     Mappings "mappings", "mappings": Count, Calls, None, Sum { Export } = |m| m.mappings;
     /// Bytes that these calls ask for, including the new sizes of mremap.
-    Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes;
+    Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes.0;
     /// Bytes of the pages that the program touched for the first time, in whole pages.
-    Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes;
+    Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes.0;
     /// Recorded calls of allocation functions; a reallocation is one.
     Events "events", "events": Count, Calls, None, Sum {} = |m| m.events;
     /// Recorded calls whose call stack does not reach the entry of the thread.

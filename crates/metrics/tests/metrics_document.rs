@@ -7,7 +7,11 @@ use std::path::Path;
 const HEAD: &str = "# Metrics\n\n\
     Written from `crates/metrics/src/list.rs` by a test. Options and budgets take the names in the headings. JSON, CSV,\n\
     Parquet and the tables of a store use the key in code: the name with `_` for `-`, then `_ns` for a time and `_bytes` for a\n\
-    number of bytes (but `bytes` is itself). All other figures of memtoll have keys by the same rule. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n";
+    number of bytes (but `bytes` is itself). All other figures of memtoll have keys by the same rule. A value that was not observed is `null` in JSON, empty in CSV, and `unknown` in tables.\n\n\
+    A number with ± is an estimate: of `12 ± 3 ms`, the true value lies between 9 and 15 ms in 95 of 100 recordings; `8 to 19 ms` has\n\
+    a longer way to one side, and `under 4 ms` may be nothing at all. Times are always estimates, and so are page faults and what is\n\
+    made of them where memtoll sampled one fault in 17. Tables show the digits that are known; calls, blocks and the bytes that the\n\
+    program asks for are exact, and have all.\n";
 
 fn unit(about: &About) -> &'static str {
     match about.unit {

@@ -30,15 +30,14 @@ impl Recording {
     pub fn for_each_events_between(
         &self,
         index: usize,
-        from: u64,
-        to: u64,
+        from: Units,
+        to: Units,
         take: impl FnMut(&[Event]) -> ControlFlow<()>,
     ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         // Without an index, a block that is passed over might be damaged without a statement about it.
-        let is_wanted = |block: &&BlockRef| {
-            !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(Units(from), Units(to)))
-        };
+        let is_wanted =
+            |block: &&BlockRef| !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(from, to));
         let blocks: Vec<BlockRef> = image.event_blocks.iter().filter(is_wanted).copied().collect();
         self.for_each_events_of(&blocks, take)
     }
@@ -87,20 +86,20 @@ impl Recording {
     /// times. Code addresses at which they were paid are nodes like others. Returns what is missing if the file is
     /// damaged.
     pub fn for_each_cost(&self, index: usize, take: impl FnMut(&Cost)) -> Result<(), Unreadable> {
-        self.for_each_cost_between(index, 0, u64::MAX, take)
+        self.for_each_cost_between(index, Units::ZERO, Units::MAX, take)
     }
 
     /// The same, at least of those that were paid between two times, both included. Units.
     pub fn for_each_cost_between(
         &self,
         index: usize,
-        from: u64,
-        to: u64,
+        from: Units,
+        to: Units,
         mut take: impl FnMut(&Cost),
     ) -> Result<(), Unreadable> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         let mut payload = Vec::new();
-        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(Units(from), Units(to)));
+        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
         for block in image.cost_blocks.iter().filter(is_wanted) {
             self.reader().payload(block, &mut payload)?;
             let damaged = |damage| block.damaged(damage);

@@ -5,7 +5,7 @@ use memtoll_model::{Recording, store_verified};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::meta::{Exit, MarkKind, Saved, Verified};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
@@ -47,7 +47,7 @@ struct Counts {
     null: u64,
     unknown: u64,
     live: u64,
-    allocator_time: u64,
+    allocator_time: Units,
 }
 
 fn count(events: &[Event]) -> Counts {
@@ -73,7 +73,7 @@ fn count(events: &[Event]) -> Counts {
             _ => {}
         }
         if event.op.effect() != Effect::Other {
-            counts.allocator_time += event.duration.0;
+            counts.allocator_time += event.duration;
         }
     }
     counts
@@ -110,30 +110,30 @@ fn tiny() {
     assert_eq!(image.threads.len(), 2);
 
     let total = total(&recording, 0);
-    let peak = Metrics { peak_bytes: 81_176, peak_blocks: total.peak_blocks, ..Metrics::default() };
+    let peak = Metrics { peak_bytes: Bytes(81_176), peak_blocks: total.peak_blocks, ..Metrics::default() };
     let expected = Metrics {
         new_blocks: 1104,
         reallocations: 12,
         frees: 602,
         null_frees: 3,
         failed: 1,
-        bytes: 173_934,
-        live_bytes: 15_288,
+        bytes: Bytes(173_934),
+        live_bytes: Bytes(15_288),
         live_blocks: 502,
         temporary: 100,
         lifetime: total.lifetime,
         allocator_time: total.allocator_time,
-        largest_bytes: 65_536,
+        largest_bytes: Bytes(65_536),
         operations: total.operations,
         events: 1725,
         cut_off: 0,
         timed_calls: 1721, // not the four that got or gave nothing
         mappings: 1,
-        mapped_bytes: 1 << 20,
-        mapping_time: 1931,
-        mapping_inside: 1125,
+        mapped_bytes: Bytes(1 << 20),
+        mapping_time: Units(1931),
+        mapping_inside: Units(1125),
         grown_calls: 1,
-        grown_bytes: 135_168,
+        grown_bytes: Bytes(135_168),
         ..peak
     };
     assert_eq!(total, expected);
@@ -186,7 +186,7 @@ fn costs() {
     assert!(recording.damage.is_empty());
     let mut costs: Vec<Cost> = Vec::new();
     recording.for_each_cost(0, |cost| costs.push(*cost)).unwrap();
-    let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == size);
+    let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == Bytes(size));
     let sum = |kind, size| of(kind, size).map(|cost| cost.amount).sum::<u64>();
     let inside = |kind, size| of(kind, size).filter(|cost| cost.inside).map(|cost| cost.amount).sum::<u64>();
 
@@ -233,7 +233,7 @@ fn costs() {
     // Of the mapping, 32 pages count; the others are only reserved.
     let peak = recording.summary(0).unwrap().unwrap().peak_with_mappings;
     assert_eq!((peak.mapped_bytes, peak.reserved_bytes), (32 * 4096, MAPPING - 32 * 4096));
-    let units = |kind| costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum::<u64>();
+    let units = |kind| Units(costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum());
     assert_eq!((total.mapping_time, total.preempted_time), (units(CostKind::Mapping), units(CostKind::Preempted)));
     let image = &recording.images[0];
     let kernel = &image.end.as_ref().unwrap().kernel;
@@ -269,7 +269,7 @@ fn a_block_with_damaged_times_is_not_passed_over() {
         std::fs::write(file.path(), damaged).unwrap();
         let recording = Recording::open(file.path()).unwrap();
         let (from, to) = (extent.first_time, extent.last_time);
-        let read = recording.for_each_events_between(0, from.0, to.0, |_| ControlFlow::Continue(()));
+        let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
         assert!(read.is_err_and(|why| why.to_string().contains("is damaged")), "byte {byte}");
     }
 }

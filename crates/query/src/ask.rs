@@ -31,6 +31,7 @@ use memtoll_analysis::{findings, lanes, regions, timeline};
 use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
+use memtoll_trace::ids::Units;
 
 /// Answers a question about a recording.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
@@ -79,12 +80,12 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
     let Selection { from, to, .. } = selected.selection;
     match &query.view {
         View::Lanes { intervals } => {
-            let found = lanes::lanes(recording, from, to, *intervals, &selected.thread_filter);
+            let found = lanes::lanes(recording, from.0, to.0, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Lanes(Lanes::new(recording, found, &tariff));
         }
         View::Activity { intervals } => {
-            let found = timeline::timeline(recording, from, to, *intervals, &selected.thread_filter);
+            let found = timeline::timeline(recording, from.0, to.0, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
             answer.shown = Shown::Activity(Activity::new(&found, &tariff));
         }
@@ -186,8 +187,8 @@ impl<'r> Answer<'r> {
 
 fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -> About<'r> {
     let ns = |units: u64| tariff.ns(units as f64) as u64;
-    let is_part = selection.from > 0 || selection.to < u64::MAX;
-    let to_ns = (selection.to < u64::MAX).then(|| ns(selection.to));
+    let is_part = selection.from > Units::ZERO || selection.to < Units::MAX;
+    let to_ns = (selection.to < Units::MAX).then(|| ns(selection.to.0));
     About {
         command: &recording.about.command,
         machine: &recording.about.machine,
@@ -195,7 +196,7 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
         malloc_settings: &recording.about.malloc_settings,
         started: format::date(recording.about.started),
         seconds: recording.seconds(),
-        span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),
+        span: is_part.then(|| Span { from_ns: ns(selection.from.0), to_ns }),
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Process<'a> {
 impl Process<'_> {
     /// The command line, and the title beside it.
     pub fn shown_command(&self) -> String {
-        let command = shell::line(&self.command);
+        let command = shell::line(self.command);
         self.title.map_or(command.clone(), |title| format!("{command} (title: {title})"))
     }
 }

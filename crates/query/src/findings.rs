@@ -373,8 +373,8 @@ impl Part {
             key: rows::key(frames, GroupBy::Site, part),
             r#type: part.type_name.clone(),
             allocations: part.metrics.allocations(),
-            bytes: part.metrics.bytes,
-            cost_ns: part.metrics.cost_ns(),
+            bytes: part.metrics.bytes.0,
+            cost_ns: part.metrics.cost_ns().0,
         }
     }
 }

@@ -75,8 +75,8 @@ impl TypeLayout {
         let is_of = |kind: &str| is_same(kind, &self.layout.name) || is_same(element_of(kind), &self.layout.name);
         let (mut bytes_at_peak, mut bytes_at_end) = (0u64, 0u64);
         for row in rows.into_iter().filter(|row| row.type_name.as_deref().is_some_and(is_of)) {
-            bytes_at_peak = bytes_at_peak.saturating_add(row.metrics.peak_bytes);
-            bytes_at_end = bytes_at_end.saturating_add(row.metrics.live_bytes);
+            bytes_at_peak = bytes_at_peak.saturating_add(row.metrics.peak_bytes.0);
+            bytes_at_end = bytes_at_end.saturating_add(row.metrics.live_bytes.0);
         }
         let size = self.layout.size.max(1);
         let (at_peak, at_end) = (bytes_at_peak / size, bytes_at_end / size);

@@ -20,7 +20,7 @@ pub struct Processor<'a> {
 impl<'a> Processor<'a> {
     /// Reads all costs.
     pub fn new(recording: &'a Recording, sums: &'a Sums) -> Self {
-        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to, &sums.thread_filter);
+        let told = ProcessorTimes::between(recording, sums.selection.from.0, sums.selection.to.0, &sums.thread_filter);
         Processor { recording, sums, tariff: Tariff::of(recording), told }
     }
 

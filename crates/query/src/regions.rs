@@ -37,12 +37,12 @@ impl Region {
         let run = |run: &regions::RegionRun| RegionRun {
             begin_ns: tariff.ns(run.begin as f64) as u64,
             duration_ns: tariff.ns(run.end.saturating_sub(run.begin) as f64) as u64,
-            cost_ns: run.metrics.cost_ns(),
-            allocator_ns: run.metrics.allocator_ns,
+            cost_ns: run.metrics.cost_ns().0,
+            allocator_ns: run.metrics.allocator_ns.0,
             waiting_ns: Metric::Waiting.known(&run.metrics, tariff.sees()),
             faults: Metric::Faults.known(&run.metrics, tariff.sees()),
             allocations: run.metrics.allocations(),
-            bytes: run.metrics.bytes,
+            bytes: run.metrics.bytes.0,
             intervals: Intervals::of(&run.metrics, tariff),
         };
         Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }

@@ -12,6 +12,7 @@ use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_nam
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection, Split};
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
@@ -43,9 +44,9 @@ impl Selected {
         let thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
             .map_err(|who| no_match(recording, who))?;
         let asked = if selection.instant { selection.to } else { selection.from };
-        if asked > recording.ended() {
+        if asked > Units(recording.ended()) {
             let clock = &recording.about.clock;
-            let (ends, asked) = (clock.seconds(recording.ended()), clock.seconds(asked));
+            let (ends, asked) = (clock.seconds(recording.ended()), clock.seconds(asked.0));
             let has_marks = recording.images.iter().any(|image| !image.marks.is_empty());
             return Err(Impossible::TooLate { ends, asked, has_marks });
         }
@@ -60,8 +61,7 @@ impl Selected {
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
-        let mut whole = None;
-        let (folded, wrappers) = if shows_wrappers { (None, None) } else { session.folded(&mut whole) };
+        let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
         let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
         Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), whole: RefCell::new(whole) })
     }
@@ -91,7 +91,7 @@ impl Selected {
         let is_empty = [total.allocations(), total.frees, total.live_blocks] == [0; 3];
         if !self.selection.is_of_all_sizes() && is_empty {
             let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest_bytes;
-            return Err(Impossible::NoBlock { largest });
+            return Err(Impossible::NoBlock { largest: largest.0 });
         }
         let Some(filter) = &self.view.filter else { return Ok(()) };
         let mut stacks = session.stacks(&self.view);
@@ -135,22 +135,25 @@ impl Selected {
 
 fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossible> {
     let clock = &recording.about.clock;
-    let units = |ns: u64| clock.units(ns as f64 / 1e9);
+    let units = |ns: u64| Units(clock.units(ns as f64 / 1e9));
     let mut selection = Selection::default();
     match &query.when {
         When::All => {}
         When::Span { from_ns, to_ns } => {
-            selection.from = from_ns.map_or(0, units);
-            selection.to = to_ns.map_or(u64::MAX, units);
+            selection.from = from_ns.map_or(Units::ZERO, units);
+            selection.to = to_ns.map_or(Units::MAX, units);
         }
-        When::Marks { from, to } => (selection.from, selection.to) = between(recording, from, to)?,
+        When::Marks { from, to } => {
+            let (from, to) = between(recording, from, to)?;
+            (selection.from, selection.to) = (Units(from), Units(to));
+        }
         When::At { ns } => (selection.to, selection.instant) = (units(*ns), true),
     }
     if selection.from > selection.to {
         return Err(Impossible::Backwards);
     }
-    selection.min_size = query.min_size.unwrap_or(0);
-    selection.max_size = query.max_size.unwrap_or(u64::MAX);
+    selection.min_size = query.min_size.map_or(Bytes::ZERO, Bytes);
+    selection.max_size = query.max_size.map_or(Bytes::MAX, Bytes);
     if selection.min_size > selection.max_size {
         return Err(Impossible::Sizes);
     }
@@ -181,16 +184,17 @@ fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Im
 
 fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
     let images = recording.images.iter();
-    let (what, name, list) = match who {
-        NoMatch::Process(name) => ("process", name, "processes"),
-        NoMatch::Thread(name) => ("thread", name, "threads"),
-    };
-    let there_are = match what {
-        "process" => images.map(|image| format!("{} {}", program(image), image.about.pid)).collect(),
-        _ => images
-            .flat_map(|image| image.threads.iter().map(move |thread| (image, thread)))
-            .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid))
-            .collect(),
+    let (what, name, list, there_are) = match who {
+        NoMatch::Process(name) => {
+            let processes = images.map(|image| format!("{} {}", program(image), image.about.pid));
+            ("process", name, "processes", processes.collect())
+        }
+        NoMatch::Thread(name) => {
+            let threads = images.flat_map(|image| image.threads.iter().map(move |thread| (image, thread)));
+            let threads = threads
+                .map(|(image, thread)| format!("{} {}", thread_name(image, thread).unwrap_or("(no name)"), thread.tid));
+            ("thread", name, "threads", threads.collect())
+        }
     };
     Impossible::NoMatch { what, name, there_are, list }
 }

@@ -73,12 +73,13 @@ impl<'r> Session<'r> {
 
     /// The wrappers of malloc in this recording, if it has some, whether they are shown or not.
     pub fn wrappers(&self) -> Option<&Folded> {
-        self.folded(&mut None).0
+        self.folded().0
     }
 
-    /// The same, with the expression that folds them. The first call adds up the whole recording to find them, and puts these sums into
-    /// `whole`, so that its caller need not add up again.
-    pub(crate) fn folded(&self, whole: &mut Option<Sums>) -> (Option<&Folded>, Option<&Regex>) {
+    /// The same, with the expression that folds them. The first call adds up the whole recording to find them, and returns these
+    /// sums, so that its caller need not add up again.
+    pub(crate) fn folded(&self) -> (Option<&Folded>, Option<&Regex>, Option<Sums>) {
+        let mut whole = None;
         let wrappers = self.together.wrappers.get_or_init(|| {
             let find = |recording: &&'r Recording| {
                 let sums = sums(recording, Selection::default());
@@ -88,7 +89,7 @@ impl<'r> Session<'r> {
                     let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
                     wrappers.iter().for_each(|regex| stacks.fold_wrappers(regex));
                     self.stacks.replace(Some((View { wrappers, ..View::default() }, stacks)));
-                    *whole = Some(sums);
+                    whole = Some(sums);
                 }
                 folded
             };
@@ -96,7 +97,7 @@ impl<'r> Session<'r> {
             let regex = Folded::regex_of_all(folded.iter().flatten().map(|folded| &folded.regex));
             Wrappers { folded, regex }
         });
-        (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref())
+        (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref(), whole)
     }
 
     /// The stacks as a view shows them. They stay borrowed as long as the result lives.

@@ -263,15 +263,15 @@ impl Arena {
 
     /// Wakes the thread that drains this arena.
     pub fn ring(&self) {
-        self.header().wakeup.fetch_add(1, Release);
-        let _ = futex::wake(&self.header().wakeup, futex::Flags::empty(), 1);
+        self.header().doorbell.fetch_add(1, Release);
+        let _ = futex::wake(&self.header().doorbell, futex::Flags::empty(), 1);
     }
 
     /// Sleeps until the doorbell rings after it showed `seen`, or for a `time` of less than a second. Whether the bell was
     /// rung and not heard.
     pub fn sleep(&self, seen: u32, time: Duration) -> bool {
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
-        let bell = &self.header().wakeup;
+        let bell = &self.header().doorbell;
         let slept = futex::wait(bell, futex::Flags::empty(), seen, Some(&timeout));
         slept == Err(rustix::io::Errno::TIMEDOUT) && bell.load(Acquire) != seen
     }

@@ -246,7 +246,7 @@ impl Worker {
     fn rest(&mut self) {
         let arena = self.arena.clone();
         let header = arena.header();
-        let seen = header.wakeup.load(Acquire);
+        let seen = header.doorbell.load(Acquire);
         if arena.is_awaited() {
             // A thread that has to wait for a chunk rings, but has perhaps done so already.
             arena.sleep(seen, NAP);

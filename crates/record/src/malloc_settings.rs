@@ -5,16 +5,8 @@ use std::ffi::OsString;
 
 /// Beginnings of the names of variables that C libraries, allocators and runtimes read.
 const NAMES: [&str; 10] = [
-    "MALLOC_",
-    "GLIBC_TUNABLES",
-    "LD_PRELOAD",
-    "MIMALLOC_",
-    "TCMALLOC_",
-    "JE_MALLOC_CONF",
-    "_RJEM_MALLOC_CONF",
-    "PYTHONMALLOC",
-    "G_SLICE",
-    "GLIBCXX_FORCE_NEW",
+    "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "MIMALLOC_", "TCMALLOC_", "JE_MALLOC_CONF", "_RJEM_MALLOC_CONF",
+    "PYTHONMALLOC", "G_SLICE", "GLIBCXX_FORCE_NEW",
 ];
 
 /// Those that are set, in the order of their names.

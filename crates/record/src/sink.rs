@@ -311,7 +311,7 @@ impl Sink {
             _ => {}
         }
         let ledger = &self.ledger;
-        let owner = |kept: &NumberedBlock| Owner { node: ledger.node_of(kept), size: Bytes(kept.block.size()) };
+        let owner = |kept: &NumberedBlock| Owner { node: ledger.node_of(kept), size: kept.block.size() };
         self.join.event(event, |join, address, look_for_small| {
             if let Some(handed) = ledger.pools.at(address) {
                 return Some(owner(&handed.kept));
@@ -322,7 +322,7 @@ impl Sink {
                 None => ledger
                     .live
                     .below(address, join::LARGE.0)
-                    .filter(|(start, kept)| address - start < kept.block.size())
+                    .filter(|(start, kept)| address - start < kept.block.size().0)
                     .map(|(_, kept)| kept),
             };
             kept.as_ref().map(owner)

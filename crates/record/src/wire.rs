@@ -246,7 +246,7 @@ structs! {
         chunks_used: AtomicU32,
         slots_used: AtomicU32,
         node_count: AtomicU32,
-        wakeup: AtomicU32,
+        doorbell: AtomicU32,
         threads_begun: AtomicU32,
         waits: AtomicU32,
         wait_ticks: AtomicU64,

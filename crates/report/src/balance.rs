@@ -13,6 +13,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::uncharged_faults::HeapAndOtherFaults;
 use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
+use memtoll_text::amounts::Nanoseconds;
 use memtoll_text::format::{self, UNKNOWN};
 use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;
@@ -57,7 +58,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     if total.file_faults > 0 || total.major_faults > 0 {
         add_faults(tariff.faults_of_files(total), &files(total));
     }
-    if total.mapping_ns > 0 {
+    if total.mapping_ns > Nanoseconds::ZERO {
         lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
     }
     if balance.other_faults.value > 0.0 {

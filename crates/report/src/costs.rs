@@ -16,21 +16,23 @@ use memtoll_analysis::touched::faults_again;
 use memtoll_analysis::touched::{asked_for, is_more_than_asked_for, maps_itself};
 use memtoll_model::Recording;
 use memtoll_query::findings::AGAIN;
-use memtoll_text::format;
+use memtoll_text::format::{self, Unit};
 use memtoll_text::table::Table;
+use memtoll_trace::ids::{Bytes, Units};
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
     sort(sites, &recording.frames, Metric::Cost);
     let total = sums.total.cost_ns();
     // Rows of less than a hundredth tell nothing.
-    let rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.cost_ns() * 100 > total).take(limits.rows).collect();
+    let rows: Vec<&Row> =
+        sites.iter().filter(|row| row.metrics.cost_ns().times(100) > total).take(limits.rows).collect();
     let Some(first) = rows.first() else { return String::new() };
     let columns = COLUMNS.iter().chain(&["where"]).filter(|name| **name != FAULTS).copied();
     let mut table = Table::new(&columns.collect::<Vec<_>>());
     let tariff = Tariff::of(recording);
     for row in &rows {
-        let cells = COLUMNS.iter().zip(numbers(&row.metrics, total, &tariff));
+        let cells = COLUMNS.iter().zip(numbers(&row.metrics, total.0, &tariff));
         let cells = cells.filter(|(name, _)| **name != FAULTS).map(|(_, cell)| cell);
         table.add(cells.chain([site_text(recording, row, None)]));
     }
@@ -56,7 +58,7 @@ impl Watched {
         let program = Balance::of_all(recording, sums).program();
         Watched {
             seconds: tariff.clock().seconds(sums.duration),
-            ends_early: sums.selection.to < u64::MAX,
+            ends_early: sums.selection.to < Units::MAX,
             // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
         }
@@ -98,7 +100,7 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     let parts: Vec<String> = parts.map(|(ns, what)| format!("{} {what}", percent(ns))).collect();
     let share = watched.processor.filter(|all| costs.processor() * 100.0 >= *all && *all >= costs.processor());
     let share = share.map_or(String::new(), |all| {
-        let share = format::percent(costs.processor() as u64, all as u64);
+        let share = tariff.estimates(metrics).processor().share_of(all);
         let without = if costs.processor() < costs.total() * 0.99 { "Without waiting, it" } else { "It" };
         format!(" {without} takes {share} of the program's CPU time.")
     });
@@ -128,7 +130,10 @@ fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
             format::bytes(metrics.mapped_bytes)
         ),
     };
-    let touched = tariff.sees().faults.then(|| format!("; {} of it touched", format::bytes(metrics.touched_bytes)));
+    let touched = tariff
+        .sees()
+        .faults
+        .then(|| format!("; {} of it touched", Numbers { of: metrics, tariff }.with_error(Metric::Touched)));
     format!("The first: {memory}{}.", touched.unwrap_or_default())
 }
 
@@ -157,10 +162,10 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
         (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
     };
-    let faults = Metric::Faults.value(metrics);
-    let faults = (faults >= blocks).then(|| match blocks {
-        1 => format::counted(faults, "page fault"),
-        _ => format::rate(faults as f64 / blocks as f64) + " page faults each",
+    let faults = tariff.estimate(Metric::Faults, metrics);
+    let faults = (metrics.faults() >= blocks).then(|| match blocks {
+        1 => faults.things("page fault"),
+        _ => faults.scaled(1.0 / blocks as f64).with_error(Unit::Count) + " page faults each",
     });
     for part in life.into_iter().chain(faults) {
         text += &format!("; {part}");
@@ -191,13 +196,13 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
     };
     vec![
         known(costs.total()),
-        format::percent(metrics.cost_ns(), total),
+        format::percent(metrics.cost_ns().0, total),
         known(costs.allocator),
         seen(sees.faults, of.cell_or_blank(Metric::Faults)),
         seen(sees.faults, known(costs.faults)),
         known(costs.mapping),
         waiting,
-        match asked_for(metrics) == 0 || maps_itself(metrics, tariff) && metrics.mappings == 0 {
+        match asked_for(metrics) == Bytes::ZERO || maps_itself(metrics, tariff) && metrics.mappings == 0 {
             true => String::new(),
             false => Metric::Bytes.show(of.estimate(Metric::Bytes).plus(of.estimate(Metric::Mapped))),
         },
@@ -208,6 +213,7 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Units;
     use memtoll_trace::meta::{Clock, Price, Prices};
     use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
@@ -226,23 +232,29 @@ mod tests {
     fn the_dearest_line_tells_its_story() {
         let frames = Metrics {
             new_blocks: 300,
-            bytes: 300 * 1_382_400,
-            largest_bytes: 1_382_400,
-            lifetime: 300 * 33_000_000,
+            bytes: Bytes(300 * 1_382_400),
+            largest_bytes: Bytes(1_382_400),
+            lifetime: Units(300 * 33_000_000),
             small_faults: 300 * 339,
-            mapping_time: 25_425_000,
+            mapping_time: Units(25_425_000),
             ..Metrics::default()
         };
         assert_eq!(
             words(&frames, 10.0),
             "The first: 300 blocks of 1.3 MiB, 30 a second; each lives 33.0 ms; 339 page faults each.\n\
-             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 31.8 % of the \
+             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 32 % of the \
              program's CPU time.\n"
         );
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
         let twice = Metrics { small_faults: 300 * 500, ..frames };
         assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
-        let one = Metrics { new_blocks: 1, bytes: 1_382_400, lifetime: 33_000_000, small_faults: 339, ..frames };
+        let one = Metrics {
+            new_blocks: 1,
+            bytes: Bytes(1_382_400),
+            lifetime: Units(33_000_000),
+            small_faults: 339,
+            ..frames
+        };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }
 
@@ -251,9 +263,9 @@ mod tests {
         let leaked = Metrics {
             new_blocks: 2,
             live_blocks: 2,
-            bytes: 96,
-            largest_bytes: 64,
-            allocator_time: 500,
+            bytes: Bytes(96),
+            largest_bytes: Bytes(64),
+            allocator_time: Units(500),
             ..Metrics::default()
         };
         assert_eq!(
@@ -261,20 +273,26 @@ mod tests {
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
         );
         let operations = Op::MMAP.bit();
-        let scattered = Metrics { live_blocks: 1, lifetime: 3_000_000, largest_bytes: 80, ..leaked };
+        let scattered = Metrics { live_blocks: 1, lifetime: Units(3_000_000), largest_bytes: Bytes(80), ..leaked };
         assert!(
             words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
             "{}",
             words(&scattered, 0.5)
         );
-        let mapped =
-            Metrics { new_blocks: 1, bytes: 8, largest_bytes: 8, small_faults: 1352, operations, ..Metrics::default() };
+        let mapped = Metrics {
+            new_blocks: 1,
+            bytes: Bytes(8),
+            largest_bytes: Bytes(8),
+            small_faults: 1352,
+            operations,
+            ..Metrics::default()
+        };
         assert_eq!(
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
              Its cost: 100.0 % page faults (zeroing the pages: 40.0 %).\n"
         );
-        let known = Metrics { mappings: 2, mapped_bytes: 1 << 30, ..mapped };
+        let known = Metrics { mappings: 2, mapped_bytes: Bytes(1 << 30), ..mapped };
         assert!(
             words(&known, 5.0).starts_with(
                 "The first: 2 mappings of 1.0 GiB together that the program makes itself; 5.3 MiB of it touched.\n"
@@ -282,13 +300,15 @@ mod tests {
             "{}",
             words(&known, 5.0)
         );
-        let file = Metrics { major_faults: 1024, file_faults: 3, reading_time: 90_000_000, ..Metrics::default() };
+        let file =
+            Metrics { major_faults: 1024, file_faults: 3, reading_time: Units(90_000_000), ..Metrics::default() };
         assert_eq!(
             words(&file, 5.0),
             "The first has 3 page faults of files that the program maps; 1,024 major faults: read from disk.\n\
              Its cost: 1.1 % page faults, 98.9 % waiting for the disk.\n"
         );
-        let nulls = Metrics { null_frees: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
+        let nulls =
+            Metrics { null_frees: 6144, waiting_time: Units(300), allocator_time: Units(400), ..Metrics::default() };
         assert_eq!(
             words(&nulls, 5.0),
             "The first: 6,144 calls of free with a null pointer.\n\

@@ -5,11 +5,12 @@ use memtoll_analysis::metric::{Metric, Seen};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::ids::Units;
 
 /// That no row has any of what rows are sorted by.
 pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sees = Tariff::of(recording).sees();
-    let then = if sums.selection.to < u64::MAX { "then" } else { "at the end" };
+    let then = if sums.selection.to < Units::MAX { "then" } else { "at the end" };
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",

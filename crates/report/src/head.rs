@@ -17,6 +17,7 @@ use memtoll_text::format::{self, UNKNOWN};
 use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
+use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
@@ -122,7 +123,7 @@ pub(crate) fn bars(recording: &Recording, sums: &Sums, room: usize) -> Option<St
 
 /// The intervals of a curve that lie in the report's span.
 fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
-    let before = sums.selection.from.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
+    let before = sums.selection.from.0.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
     curve.highest.get(before as usize..).unwrap_or_default()
 }
 
@@ -159,8 +160,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         false => lines.push(without_frees()),
     }
     // What is not worth a part of the peak is not worth a line.
-    let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| peak.bytes());
-    if total.mappings > 0 && total.mapped_bytes * 100 >= highest {
+    let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
+    if total.mappings > 0 && total.mapped_bytes.times(100) >= highest {
         let calls = of.things(Metric::Mappings, "mapping");
         lines.push((
             said(Metric::Mapped),
@@ -191,7 +192,7 @@ pub(crate) fn without_frees() -> (String, String) {
 /// What is live at the end.
 fn stay(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, of: Numbers) -> (String, String) {
     let (runtime_blocks, runtime_bytes) = runtime.total();
-    let of_runtime = match sums.selection.to < u64::MAX || runtime_blocks == 0 {
+    let of_runtime = match sums.selection.to < Units::MAX || runtime_blocks == 0 {
         true => String::new(),
         false => {
             let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
@@ -244,12 +245,15 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     match sums.peak_with_mappings().filter(is_of_both) {
         None => {
             let whose = if sums.are_parts() { "the process's" } else { "the" };
-            let when =
-                if sums.total.peak_bytes > 0 { format!(", after {}", after(sums.peak_time)) } else { String::new() };
+            let when = if sums.total.peak_bytes > Bytes::ZERO {
+                format!(", after {}", after(sums.peak_time))
+            } else {
+                String::new()
+            };
             (blocks, format!("live at {whose} peak{when}"))
         }
         Some(peak) => {
-            let own = match peak.block_bytes < sums.total.peak_bytes {
+            let own = match peak.block_bytes < sums.total.peak_bytes.0 {
                 true => format!("; blocks alone had {blocks} after {}", after(sums.peak_time)),
                 false => String::new(),
             };
@@ -319,16 +323,16 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
     let at = |units: u64| format::seconds(clock.seconds(units));
     let selection = &sums.selection;
     let span = match (selection.from, selection.to) {
-        (0, u64::MAX) => None,
-        (_, to) if selection.instant => Some(format!("what was live at {}", at(to))),
-        (from, u64::MAX) => Some(format!("from {} on", at(from))),
-        (0, to) => Some(format!("up to {}", at(to))),
-        (from, to) => Some(format!("from {} to {}", at(from), at(to))),
+        (Units::ZERO, Units::MAX) => None,
+        (_, to) if selection.instant => Some(format!("what was live at {}", at(to.0))),
+        (from, Units::MAX) => Some(format!("from {} on", at(from.0))),
+        (Units::ZERO, to) => Some(format!("up to {}", at(to.0))),
+        (from, to) => Some(format!("from {} to {}", at(from.0), at(to.0))),
     };
     let sizes = match (selection.min_size, selection.max_size) {
-        (0, u64::MAX) => None,
-        (least, u64::MAX) => Some(format!("blocks of at least {}", format::bytes(least))),
-        (0, most) => Some(format!("blocks of at most {}", format::bytes(most))),
+        (Bytes::ZERO, Bytes::MAX) => None,
+        (least, Bytes::MAX) => Some(format!("blocks of at least {}", format::bytes(least))),
+        (Bytes::ZERO, most) => Some(format!("blocks of at most {}", format::bytes(most))),
         (least, most) => Some(format!("blocks of {} to {}", format::bytes(least), format::bytes(most))),
     };
     let parts: Vec<String> = span.into_iter().chain(sizes).collect();
@@ -354,10 +358,10 @@ fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String 
 pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
     let clock = &recording.about.clock;
     match sums.selection.to {
-        u64::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
-        u64::MAX => "never freed".to_owned(),
+        Units::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
+        Units::MAX => "never freed".to_owned(),
         _ if sums.selection.instant => "live then".to_owned(),
-        to => format!("live at {}", format::seconds(clock.seconds(to))),
+        to => format!("live at {}", format::seconds(clock.seconds(to.0))),
     }
 }
 

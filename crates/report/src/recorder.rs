@@ -11,17 +11,7 @@ pub fn render(recording: &Recording, thread_filter: &ThreadFilter, width: Option
     let clock = &recording.about.clock;
     let (stamps, overlap) = Tariff::of(recording).taken_off();
     let mut rows = Table::of_texts(&[
-        "pid",
-        "events",
-        "walked",
-        "frames/walk",
-        "rules",
-        "nodes",
-        "waits",
-        "waited",
-        "late",
-        "dropped",
-        "command",
+        "pid", "events", "walked", "frames/walk", "rules", "nodes", "waits", "waited", "late", "dropped", "command",
     ]);
     let mut events = 0;
     for (_, image) in recording.images.iter().enumerate().filter(|(index, _)| thread_filter.of(*index).is_some()) {

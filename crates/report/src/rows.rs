@@ -11,6 +11,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_query::{Answer, Basis, Shown};
 use memtoll_text::format;
 use memtoll_text::table::Table;
+use memtoll_trace::ids::Units;
 
 const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
@@ -53,7 +54,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     // Shares of costs are always shares of the whole cost.
     let leading = if by_cost { 0 } else { COLUMNS.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
     lead(&mut columns, leading);
-    let live = if sums.selection.to < u64::MAX { "live then" } else { LIVE_AT_END };
+    let live = if sums.selection.to < Units::MAX { "live then" } else { LIVE_AT_END };
     let peak = if sums.are_of_several() { OWN_PEAKS } else { PEAK };
     for column in &mut columns {
         *column = match *column {
@@ -78,7 +79,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
-            true => costs::numbers(&row.metrics, total.cost_ns(), &tariff),
+            true => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),
             false => numbers(Numbers { of: &row.metrics, tariff: &tariff }, total, sort),
         };
         lead(&mut cells, leading);

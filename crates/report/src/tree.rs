@@ -28,7 +28,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
     let text = heading(recording, sums, Numbers { of: &root.metrics, tariff: &tariff }, asked, sort, width);
     let mut shown = Lines { recording, tariff: &tariff, direction, sort, total: &root.metrics, least, width, text };
-    shown.below(root, "", false);
+    shown.below(root, None);
     if root.has_dropped() {
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
         shown.text += &format::wrapped("", &left_out, width);
@@ -115,16 +115,16 @@ impl Lines<'_> {
         }
     }
 
-    /// The branches below one, and what they leave of its sums.
-    fn below(&mut self, at: &Branch, stem: &str, is_forked: bool) {
+    /// The branches below one, and what they leave of its sums. `stem`: the forks that pass by; the root has none.
+    fn below(&mut self, at: &Branch, stem: Option<&str>) {
         let rest = self.rest(at);
         // A row of only children stays on one level: depth is for forks.
         let lines = at.children.len() + rest.len();
-        let forks = |index: usize| match (is_forked && lines == 1, is_forked, index + 1 == lines) {
-            (true, ..) => (stem.to_owned(), format!("{stem}  ")),
-            (_, false, _) => (String::new(), String::new()),
-            (_, _, true) => (format!("{stem}  "), format!("{stem}└ ")),
-            (_, _, false) => (format!("{stem}│ "), format!("{stem}├ ")),
+        let forks = |index: usize| match (stem, index + 1 == lines) {
+            (None, _) => (String::new(), String::new()),
+            (Some(stem), _) if lines == 1 => (stem.to_owned(), format!("{stem}  ")),
+            (Some(stem), true) => (format!("{stem}  "), format!("{stem}└ ")),
+            (Some(stem), false) => (format!("{stem}│ "), format!("{stem}├ ")),
         };
         for (index, child) in at.children.iter().enumerate() {
             let name = match (child.frame, &child.label) {
@@ -134,7 +134,7 @@ impl Lines<'_> {
             };
             let (next_stem, fork) = forks(index);
             self.line(&child.metrics, &fork, &name);
-            self.below(child, &next_stem, true);
+            self.below(child, Some(&next_stem));
         }
         for (index, (left, name)) in rest.iter().enumerate() {
             self.line(left, &forks(at.children.len() + index).1, name);

@@ -22,31 +22,14 @@ use crate::symbol_table::{code_sections, without_version};
 
 /// Libraries that are allocators. Others are known by what they export.
 const LIBRARIES: &[&str] = &[
-    "libjemalloc",
-    "libtcmalloc",
-    "libmimalloc",
-    "libtbbmalloc",
-    "libsnmalloc",
-    "librpmalloc",
-    "libhoard",
-    "libscudo",
-    "libclang_rt.scudo",
-    "libhardened_malloc",
+    "libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc", "libsnmalloc", "librpmalloc", "libhoard", "libscudo",
+    "libclang_rt.scudo", "libhardened_malloc",
 ];
 
 /// Functions of allocators that the recorder does not interpose.
 const OTHERS: &[&str] = &[
-    "__default_morecore",
-    "__posix_memalign",
-    "mallinfo",
-    "mallinfo2",
-    "mallopt",
-    "malloc_get_state",
-    "malloc_info",
-    "malloc_set_state",
-    "malloc_stats",
-    "malloc_trim",
-    "malloc_usable_size",
+    "__default_morecore", "__posix_memalign", "mallinfo", "mallinfo2", "mallopt", "malloc_get_state", "malloc_info",
+    "malloc_set_state", "malloc_stats", "malloc_trim", "malloc_usable_size",
 ];
 /// What begins the names of such functions in jemalloc, mimalloc and tcmalloc.
 const PREFIXES: &[&str] = &["je_", "mi_", "_mi_", "tc_", "_ZN8tcmalloc", "_ZNK8tcmalloc", "MallocExtension_"];

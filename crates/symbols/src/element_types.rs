@@ -10,12 +10,8 @@ use crate::frame::Resolved;
 const CPP_CONTAINERS: &[&str] =
     &["std::allocator<", "std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::vector<", "std::_Vector_base<"];
 const RUST_CONTAINERS: &[&str] = &[
-    "alloc::vec::Vec<",
-    "alloc::raw_vec::RawVec<",
-    "alloc::collections::vec_deque::VecDeque<",
-    "alloc::boxed::Box<[",
-    "alloc::rc::Rc<[",
-    "alloc::sync::Arc<[",
+    "alloc::vec::Vec<", "alloc::raw_vec::RawVec<", "alloc::collections::vec_deque::VecDeque<", "alloc::boxed::Box<[",
+    "alloc::rc::Rc<[", "alloc::sync::Arc<[",
 ];
 /// Tables of pairs, and of elements that are pairs with nothing.
 const RUST_MAPS: &[&str] = &["std::collections::hash::map::HashMap<", "hashbrown::map::HashMap<"];
@@ -129,15 +125,9 @@ mod tests {
         );
         assert_eq!(of("<hashbrown::set::HashSet<&str>>::insert"), ["(&str, ())"]);
         for none in [
-            "main",
-            "<alloc::sync::Arc<[r::A; 4]>>::new",
-            "<alloc::sync::Arc<r::A>>::new",
-            "hashbrown::map::HashMap<r::A>::insert",
-            "alloc::vec::Vec<T,A>::push",
-            "my_std::vector<A>::f",
-            "a::std::vector<A>::f",
-            "std::vector<A",
-            "std::vector<>::f",
+            "main", "<alloc::sync::Arc<[r::A; 4]>>::new", "<alloc::sync::Arc<r::A>>::new",
+            "hashbrown::map::HashMap<r::A>::insert", "alloc::vec::Vec<T,A>::push", "my_std::vector<A>::f",
+            "a::std::vector<A>::f", "std::vector<A", "std::vector<>::f",
         ] {
             assert!(of(none).is_empty(), "{none}");
         }

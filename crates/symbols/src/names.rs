@@ -234,11 +234,8 @@ mod tests {
     #[test]
     fn special_members_are_recognised() {
         for name in [
-            "Order::Order(Order const&)",
-            "Order::~Order()",
-            "(anonymous namespace)::Item::Item",
-            "n::Pair<int, A<B> >::Pair(int)",
-            "n::A::operator=(n::A const&)",
+            "Order::Order(Order const&)", "Order::~Order()", "(anonymous namespace)::Item::Item",
+            "n::Pair<int, A<B> >::Pair(int)", "n::A::operator=(n::A const&)",
         ] {
             assert!(is_special_member(name), "{name}");
         }

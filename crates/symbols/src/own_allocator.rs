@@ -268,20 +268,8 @@ const OF_JEMALLOC: &[&str] = &["mallocx", "rallocx", "xallocx", "sdallocx", "dal
 
 /// What others have behind their prefixes.
 const STEMS: &[&str] = &[
-    "alloc",
-    "alloc_zeroed",
-    "calloc_aligned",
-    "dealloc",
-    "free_aligned",
-    "free_size",
-    "free_size_aligned",
-    "malloc_aligned",
-    "malloc_small",
-    "realloc_aligned",
-    "rezalloc",
-    "rezalloc_aligned",
-    "zalloc",
-    "zalloc_aligned",
+    "alloc", "alloc_zeroed", "calloc_aligned", "dealloc", "free_aligned", "free_size", "free_size_aligned",
+    "malloc_aligned", "malloc_small", "realloc_aligned", "rezalloc", "rezalloc_aligned", "zalloc", "zalloc_aligned",
     "zalloc_small",
 ];
 

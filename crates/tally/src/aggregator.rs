@@ -5,7 +5,7 @@ use crate::{Part, Select, Selection, Tally, Threads};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{Bytes, NodeId};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::op::Effect;
 use memtoll_trace::pattern::Pattern;
@@ -22,7 +22,7 @@ impl Aggregator {
     pub(crate) fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
+        live: impl Iterator<Item = (Option<NodeId>, u64, (Bytes, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {

@@ -5,7 +5,7 @@
 
 use super::LiveBlock;
 use crate::site_index::SiteIndex;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 14;
@@ -24,7 +24,10 @@ pub(super) struct BlockTable {
 
 impl BlockTable {
     pub(super) fn new() -> Self {
-        let empty = Entry { number: NO_BLOCK, block: LiveBlock::new(0, 0, SiteIndex::NONE, ThreadNo::FIRST, 0) };
+        let empty = Entry {
+            number: NO_BLOCK,
+            block: LiveBlock::new(Bytes::ZERO, Units::ZERO, SiteIndex::NONE, ThreadNo::FIRST, 0),
+        };
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
@@ -87,15 +90,15 @@ mod tests {
             for (kind, age) in ages {
                 // A burst of insertions, so that the ring turns.
                 for _ in 0..(if kind == 0 { 300 } else { 1 }) {
-                    table.insert(next, LiveBlock::new(next * 3, next, SiteIndex::new(1), ThreadNo::FIRST, 0));
+                    table.insert(next, LiveBlock::new(Bytes(next * 3), Units(next), SiteIndex::new(1), ThreadNo::FIRST, 0));
                     model.insert(next, next * 3);
                     next += 1;
                 }
                 let number = next.saturating_sub(age);
-                prop_assert_eq!(table.remove(number).map(|block| block.size()), model.remove(&number));
+                prop_assert_eq!(table.remove(number).map(|block| block.size().0), model.remove(&number));
             }
             for (number, size) in model {
-                prop_assert_eq!(table.remove(number).map(|block| block.size()), Some(size));
+                prop_assert_eq!(table.remove(number).map(|block| block.size().0), Some(size));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! What must be kept of a block while it lives.
 
 use crate::site_index::SiteIndex;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 
-/// No block is larger, bytes: a program's addresses have 47 bits.
-pub(super) const MAX_SIZE: u64 = (1 << SIZE_BITS) - 1;
+/// No block is larger: a program's addresses have 47 bits.
+pub(super) const MAX_SIZE: Bytes = Bytes((1 << SIZE_BITS) - 1);
 const SIZE_BITS: u32 = 48;
 
 /// A block that is live.
@@ -12,8 +12,8 @@ const SIZE_BITS: u32 = 48;
 pub struct LiveBlock {
     /// In bits 47..0 its size, bytes; above, how often it has grown.
     size_and_steps: u64,
-    /// When it was acquired, units.
-    pub(crate) time: u64,
+    /// When it was acquired.
+    pub(crate) time: Units,
     /// The site that acquired it.
     pub(super) site: SiteIndex,
     /// Thread that acquired it.
@@ -23,18 +23,18 @@ pub struct LiveBlock {
 impl LiveBlock {
     /// A block of up to [`MAX_SIZE`] bytes.
     #[inline(always)]
-    pub(super) fn new(size: u64, time: u64, site: SiteIndex, thread: ThreadNo, steps: u16) -> Self {
-        LiveBlock { size_and_steps: size | u64::from(steps) << SIZE_BITS, time, site, thread }
+    pub(super) fn new(size: Bytes, time: Units, site: SiteIndex, thread: ThreadNo, steps: u16) -> Self {
+        LiveBlock { size_and_steps: size.0 | u64::from(steps) << SIZE_BITS, time, site, thread }
     }
 
     /// Bytes asked for.
     #[inline(always)]
-    pub fn size(&self) -> u64 {
-        self.size_and_steps & MAX_SIZE
+    pub fn size(&self) -> Bytes {
+        Bytes(self.size_and_steps & MAX_SIZE.0)
     }
 
-    /// When it was acquired, units.
-    pub fn time(&self) -> u64 {
+    /// When it was acquired.
+    pub fn time(&self) -> Units {
         self.time
     }
 
@@ -50,6 +50,6 @@ impl LiveBlock {
 
     /// How often it has grown.
     pub fn set_steps(&mut self, steps: u16) {
-        self.size_and_steps = self.size() | u64::from(steps) << SIZE_BITS;
+        self.size_and_steps = self.size().0 | u64::from(steps) << SIZE_BITS;
     }
 }

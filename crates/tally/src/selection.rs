@@ -1,7 +1,7 @@
 //! Which events count, whom a cost is charged to, and what tells two sites apart.
 
 use memtoll_trace::costs::Cost;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use std::collections::BTreeSet;
 
 /// What else tells two sites apart, beside the call stack.
@@ -31,14 +31,14 @@ pub enum Charge {
 /// Which events count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Selection {
-    /// Events before this time only tell which blocks are live. Units.
-    pub from: u64,
-    /// Events after this time do not count at all. Units.
-    pub to: u64,
-    /// Smaller blocks are left out. Bytes.
-    pub min_size: u64,
-    /// Larger blocks are left out. Bytes.
-    pub max_size: u64,
+    /// Events before this time only tell which blocks are live.
+    pub from: Units,
+    /// Events after this time do not count at all.
+    pub to: Units,
+    /// Smaller blocks are left out.
+    pub min_size: Bytes,
+    /// Larger blocks are left out.
+    pub max_size: Bytes,
     /// How sites are split.
     pub split: Split,
     /// Who is charged.
@@ -55,10 +55,10 @@ impl Default for Selection {
 
 impl Selection {
     const EVERYTHING: Selection = Selection {
-        from: 0,
-        to: u64::MAX,
-        min_size: 0,
-        max_size: u64::MAX,
+        from: Units::ZERO,
+        to: Units::MAX,
+        min_size: Bytes::ZERO,
+        max_size: Bytes::MAX,
         split: Split::None,
         charge: Charge::Allocation,
         instant: false,
@@ -72,11 +72,11 @@ impl Selection {
 
     /// Whether blocks of all sizes count.
     pub fn is_of_all_sizes(&self) -> bool {
-        (self.min_size, self.max_size) == (0, u64::MAX)
+        (self.min_size, self.max_size) == (Bytes::ZERO, Bytes::MAX)
     }
 
-    /// Whether blocks of a size, bytes, count. What is about no block has the size that was asked for, or 0.
-    pub fn admits_size(&self, size: u64) -> bool {
+    /// Whether blocks of a size count. What is about no block has the size that was asked for, or 0.
+    pub fn admits_size(&self, size: Bytes) -> bool {
         (self.min_size..=self.max_size).contains(&size)
     }
 
@@ -115,7 +115,7 @@ pub trait Select {
         true
     }
     /// Whether what a thread does with blocks of a size counts: all times aside.
-    fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: u64) -> bool {
+    fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: Bytes) -> bool {
         Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread.into())
     }
     /// Whether that is so for all threads and sizes.
@@ -163,7 +163,7 @@ impl Part {
 
     /// The same from the first event on.
     pub(super) fn since_the_start(&self) -> Part {
-        Part::of(Selection { from: 0, ..self.selection }, self.threads.clone())
+        Part::of(Selection { from: Units::ZERO, ..self.selection }, self.threads.clone())
     }
 }
 

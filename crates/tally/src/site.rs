@@ -2,7 +2,7 @@
 
 use super::Charge;
 use crate::usual_call::Usual;
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
@@ -10,27 +10,27 @@ use memtoll_trace::metrics::Metrics;
 #[repr(C, align(128))]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Site {
-    pub live_bytes: u64,
+    pub live_bytes: Bytes,
     pub live_blocks: u64,
     /// Which peak `peak_bytes` belongs to; if it is not the last one, the site has not changed since then and its live
     /// bytes are its share of the peak.
     pub peak: u64,
     pub new_blocks: u64,
-    pub bytes: u64,
-    pub allocator_time: u64,
-    pub largest: u64,
+    pub bytes: Bytes,
+    pub allocator_time: Units,
+    pub largest: Bytes,
     pub operations: u64,
 
-    pub lifetime: u64,
+    pub lifetime: Units,
     pub temporary: u64,
     pub frees: u64,
-    pub peak_bytes: u64,
+    pub peak_bytes: Bytes,
     pub peak_blocks: u64,
     /// See the tally's parts.
     pub usual: Usual,
     pub reallocations: u64,
     /// See [`Metrics::release_balance`].
-    pub release_balance: u64,
+    pub release_balance: Units,
 }
 
 /// What a site is, and where the rest of what is known of it stands.
@@ -103,8 +103,7 @@ impl Site {
         calls.saturating_sub(untimed)
     }
 
-    pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
-        let events = self.events(rare);
+    pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge) -> Metrics {
         Metrics {
             new_blocks: self.new_blocks,
             reallocations: self.reallocations,
@@ -124,8 +123,7 @@ impl Site {
             },
             largest_bytes: self.largest,
             operations: self.operations,
-            events,
-            cut_off: if is_cut_off { events } else { 0 },
+            events: self.events(rare),
             timed_calls: self.timed_calls(rare, charge),
             ..costs
         }

@@ -19,7 +19,7 @@ pub use slices::{Slices, cut};
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::{NodeId, ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
@@ -79,7 +79,7 @@ fn is_of_sites(asked: &Part) -> bool {
 
 /// What is charged with calls that `charge` says.
 fn charged(counts: &Metrics, charge: Charge) -> Metrics {
-    let metrics = Metrics { release_balance: 0, ..*counts };
+    let metrics = Metrics { release_balance: Units::ZERO, ..*counts };
     let Metrics { new_blocks, reallocations, frees, null_frees, allocator_time, release_balance, .. } = *counts;
     match charge {
         Charge::Allocation => metrics,
@@ -103,7 +103,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     let mut rows: Vec<Row> = Vec::new();
     let mut of_node = 0;
     for part in parts.of(&chapter)? {
-        if !asked.admits_part(part.thread, part.size) {
+        if !asked.admits_part(part.thread, Bytes(part.size)) {
             continue;
         }
         let extra = match asked.get().split {
@@ -133,8 +133,8 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
         return Err(NO_CHAPTERS);
     };
     // A span without events is told by the chapter before it or behind it.
-    let begin = times.iter().position(|(_, last)| *last >= from).unwrap_or(last);
-    let behind = times[begin..].iter().position(|(first, _)| *first > to).map_or(times.len(), |count| begin + count);
+    let begin = times.iter().position(|(_, last)| *last >= from.0).unwrap_or(last);
+    let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
     let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None };
     adding.each(0..begin, |adding, number, (chapter, rows)| {
@@ -149,10 +149,10 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
     adding.each(begin..end, |adding, number, (chapter, rows)| {
         let (first, last) = times[number];
         match rows {
-            Some(rows) if from <= first && last <= to => adding.whole(number, first, &chapter, rows),
+            Some(rows) if from <= Units(first) && last <= to.0 => adding.whole(number, first, &chapter, rows),
             _ => match adding.slices(number, (first, last)) {
-                Some(slices) => adding.sliced(&slices, last <= to, &chapter),
-                None => adding.part(number, first, last <= to, &chapter)?,
+                Some(slices) => adding.sliced(&slices, last <= to.0, &chapter),
+                None => adding.part(number, first, last <= to.0, &chapter)?,
             },
         }
         Ok(())
@@ -168,10 +168,10 @@ pub fn patterns(
 ) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable> {
     let Some(&(first, last)) = chapters.times().get(number) else { return Ok(Vec::new()) };
     let Selection { from, to, .. } = selection;
-    if to < first || last < from {
+    if to < Units(first) || last < from.0 {
         return Ok(Vec::new());
     }
-    if from <= first && last <= to {
+    if from <= Units(first) && last <= to.0 {
         return chapters.patterns(number);
     }
     let chapter = chapters.chapter(number)?;
@@ -179,7 +179,7 @@ pub fn patterns(
     replay.keep_patterns();
     // Of what was live before, only blocks matter that are released here.
     replay.resume(&chapter, std::iter::empty(), LiveCurve::default(), None);
-    push_until(chapters, number, to, &mut replay)?;
+    push_until(chapters, number, to.0, &mut replay)?;
     Ok(replay.take_patterns())
 }
 
@@ -195,7 +195,7 @@ fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Agg
 }
 
 /// Live bytes and blocks.
-type Live = (u64, u64);
+type Live = (Bytes, u64);
 
 /// By site; sites are numbered in the order in which they first appear.
 #[derive(Default)]
@@ -237,7 +237,7 @@ impl Sums {
     fn add(&mut self, node: Option<NodeId>, extra: u64) {
         self.sites.push((node, extra));
         self.counts.push(Metrics::default());
-        self.live.push((0, 0));
+        self.live.push(Live::default());
     }
 
     fn change(&mut self, node: Option<NodeId>, extra: u64, by: Live) -> usize {
@@ -279,10 +279,10 @@ impl Sums {
     }
 
     fn by_site(&mut self, shares: Vec<(Option<NodeId>, u64, Live)>) -> Vec<Live> {
-        let mut values = vec![(0, 0); self.sites.len()];
+        let mut values = vec![Live::default(); self.sites.len()];
         for (node, extra, value) in shares {
             let site = self.site(node, extra);
-            values.resize(self.sites.len(), (0, 0));
+            values.resize(self.sites.len(), Live::default());
             values[site] = value;
         }
         values
@@ -291,7 +291,7 @@ impl Sums {
     /// What was live when a chapter of the span began.
     fn live_before(&self, chapter: usize) -> Vec<Live> {
         let mut live = self.live_at_begin.clone();
-        live.resize(self.sites.len(), (0, 0));
+        live.resize(self.sites.len(), Live::default());
         for &(site, by) in self.changes[..chapter].iter().flatten() {
             let live = &mut live[site as usize];
             *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
@@ -307,7 +307,7 @@ impl Sums {
             let is_peak = slice.highest == highest;
             for (node, metrics) in &slice.sites {
                 let site = self.site(*node, 0);
-                live.resize(self.sites.len(), (0, 0));
+                live.resize(self.sites.len(), Live::default());
                 let was = live[site];
                 live[site] = match is_peak {
                     true => (metrics.peak_bytes, metrics.peak_blocks),
@@ -322,7 +322,7 @@ impl Sums {
     }
 
     fn finish(self, mut shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
-        shares.resize(self.sites.len(), (0, 0));
+        shares.resize(self.sites.len(), Live::default());
         let sites = self.sites.into_iter().zip(self.counts).zip(self.live.into_iter().zip(shares));
         let sites = sites.map(|(((node, extra), metrics), (live, peak))| {
             let (live_bytes, live_blocks) = live;
@@ -411,7 +411,7 @@ impl<C: Chapters> Adding<'_, C> {
         let mapped = chapter.mapped.as_ref();
         let mapped_bytes = mapped.map_or(0, |mapped| mapped.touched_bytes().0);
         let reserved_bytes = mapped.map_or(0, |mapped| mapped.reserved_bytes().0);
-        let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
+        let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == Units::ZERO { 0 } else { first });
         let with_mappings = PeakWithMappings { block_bytes: bytes.0, mapped_bytes, reserved_bytes, time };
         Peak { bytes: bytes.0, time, shares: Shares::Begin, with_mappings }
     }
@@ -454,7 +454,8 @@ impl<C: Chapters> Adding<'_, C> {
         let mut changes = Vec::with_capacity(sites.len());
         for (node, extra, mut metrics) in sites {
             let now = (metrics.live_bytes, metrics.live_blocks);
-            (metrics.live_bytes, metrics.live_blocks, metrics.peak_bytes, metrics.peak_blocks) = (0, 0, 0, 0);
+            (metrics.live_bytes, metrics.live_blocks) = Live::default();
+            (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
             if window.is_some() {
                 // What was live when the chapter began is no news.
                 metrics.live_before = 0;
@@ -476,17 +477,17 @@ impl<C: Chapters> Adding<'_, C> {
         let are_told = is_of_sites(self.asked) && self.asked.get().charge == Charge::Allocation;
         let slices = self.chapters.slices(number).filter(|_| are_told)?;
         let crosses = |at: u64| slices.all.iter().any(|slice| slice.times.0 < at && at <= slice.times.1);
-        let is_cut = !(from > first && crosses(from) || to < last && crosses(to + 1));
-        let has_events = slices.all.iter().any(|slice| from <= slice.times.0 && slice.times.1 <= to);
-        (is_cut && (has_events || from > 0)).then_some(slices)
+        let is_cut = !(from > Units(first) && crosses(from.0) || to < Units(last) && crosses((to + Units(1)).0));
+        let has_events = slices.all.iter().any(|slice| from <= Units(slice.times.0) && slice.times.1 <= to.0);
+        (is_cut && (has_events || from > Units::ZERO)).then_some(slices)
     }
 
     /// The same as [`Adding::part`], from slices.
     fn sliced(&mut self, slices: &Slices, goes_on: bool, chapter: &Chapter) {
         let Selection { from, to, .. } = *self.asked.get();
         let (mut changes, mut curve) = (Vec::new(), goes_on.then_some(&chapter.curve));
-        for slice in slices.all.iter().take_while(|slice| slice.times.1 <= to) {
-            let counts = from <= slice.times.0;
+        for slice in slices.all.iter().take_while(|slice| slice.times.1 <= to.0) {
+            let counts = from <= Units(slice.times.0);
             if counts {
                 let begins = self.peak.is_none();
                 if begins {
@@ -494,10 +495,10 @@ impl<C: Chapters> Adding<'_, C> {
                 }
                 let is_higher = self.peak.as_ref().is_none_or(|peak| slice.highest > peak.bytes);
                 let shares = is_higher.then(|| self.sums.shares(&slice.sites));
-                let is_at_zero = from == 0 && slice.highest == slice.begins.block_bytes;
+                let is_at_zero = from == Units::ZERO && slice.highest == slice.begins.block_bytes;
                 let time = if begins && is_at_zero { 0 } else { slice.highest_time };
                 let mut with_mappings = slice.with_mappings;
-                if begins && from == 0 && with_mappings.bytes() == 0 {
+                if begins && from == Units::ZERO && with_mappings.bytes() == 0 {
                     with_mappings.time = 0;
                 }
                 let peak = self.peak.get_or_insert(Peak { bytes: 0, time, shares: Shares::Begin, with_mappings });
@@ -516,7 +517,13 @@ impl<C: Chapters> Adding<'_, C> {
                 let site = self.sums.change(*node, 0, by);
                 changes.push((site as u32, by));
                 if counts {
-                    let happened = Metrics { live_bytes: 0, live_blocks: 0, peak_bytes: 0, peak_blocks: 0, ..*metrics };
+                    let happened = Metrics {
+                        live_bytes: Bytes::ZERO,
+                        live_blocks: 0,
+                        peak_bytes: Bytes::ZERO,
+                        peak_blocks: 0,
+                        ..*metrics
+                    };
                     self.sums.counts[site].add(&happened);
                 }
             }
@@ -526,13 +533,13 @@ impl<C: Chapters> Adding<'_, C> {
         if self.peak.is_none() {
             // Nothing happens in the span: it has what is live when it begins.
             self.sums.begin();
-            let next = slices.all.iter().find(|slice| slice.times.0 > to);
+            let next = slices.all.iter().find(|slice| slice.times.0 > to.0);
             let live = next.map_or(slices.end, |slice| slice.begins);
             self.peak = Some(Peak {
                 bytes: live.block_bytes,
-                time: from,
+                time: from.0,
                 shares: Shares::Known(self.sums.live()),
-                with_mappings: PeakWithMappings { time: from, ..live },
+                with_mappings: PeakWithMappings { time: from.0, ..live },
             });
         }
     }
@@ -563,7 +570,7 @@ impl<C: Chapters> Adding<'_, C> {
             None => self.asked.clone(),
         });
         replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
-        push_until(self.chapters, number, self.asked.get().to, &mut replay)?;
+        push_until(self.chapters, number, self.asked.get().to.0, &mut replay)?;
         replay.settle();
         Ok(replay)
     }

@@ -13,7 +13,7 @@ use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
 use crate::zeroed_memory::List;
 use chapters::Writing;
-use memtoll_trace::costs::{Cost, CostKind, Place};
+use memtoll_trace::costs::{Cost, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
@@ -104,7 +104,7 @@ impl<S: Select> Tally<S> {
             apart: None,
             patterns: None,
         };
-        if tally.selection().from == 0 {
+        if tally.selection().from == Units::ZERO {
             tally.begin_window(0);
         }
         tally
@@ -117,7 +117,7 @@ impl<S: Select> Tally<S> {
 
     #[inline(always)]
     fn in_window(&self) -> bool {
-        self.selection().from == 0 || self.in_window
+        self.selection().from == Units::ZERO || self.in_window
     }
 
     /// Whether events count that are added now.
@@ -139,16 +139,16 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn admits(&mut self, event: &Event) -> bool {
         let Selection { from, to, .. } = *self.selection();
-        if !self.in_window() && event.time >= Units(from) {
-            self.begin_window(if event.time <= Units(to) { event.time.0 } else { from });
+        if !self.in_window() && event.time >= from {
+            self.begin_window(if event.time <= to { event.time.0 } else { from.0 });
         }
-        event.time <= Units(to)
+        event.time <= to
     }
 
     /// There are no more events. Where none was in the selected time, it has what was live when it began.
     pub fn settle(&mut self) {
         if !self.in_window() {
-            self.begin_window(self.selection().from);
+            self.begin_window(self.selection().from.0);
         }
     }
 
@@ -288,12 +288,12 @@ impl<S: Select> Tally<S> {
             return None;
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let size = event.size.min(Bytes(MAX_SIZE));
+        let size = event.size.min(MAX_SIZE);
         let thread = self.thread(event.thread);
         (thread.block, thread.site) = (number.0, SiteIndex::NONE);
-        if !self.selection.admits_part(event.thread, size.0) {
+        if !self.selection.admits_part(event.thread, size) {
             self.adds(event.time.0, size.0);
-            return Some(LiveBlock::new(size.0, event.time.0, OF_OTHERS, event.thread, 0));
+            return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
         }
         let index = self.site(event, size.0);
         let mut steps = 0;
@@ -309,19 +309,19 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
         // Numbers of a damaged file may be beyond all sums.
-        site.live_bytes = site.live_bytes.wrapping_add(size.0);
+        site.live_bytes = site.live_bytes.wrapping_add(size);
         site.live_blocks = site.live_blocks.wrapping_add(1);
-        site.bytes = site.bytes.wrapping_add(size.0);
-        site.allocator_time += event.duration.0;
+        site.bytes = site.bytes.wrapping_add(size);
+        site.allocator_time += event.duration;
         site.operations |= event.op.bit();
-        site.largest = site.largest.max(size.0);
+        site.largest = site.largest.max(size);
         site.new_blocks += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
         }
         self.called(index, event, size.0, Call::Acquired { reallocates });
         self.adds(event.time.0, size.0);
-        Some(LiveBlock::new(size.0, event.time.0, SiteIndex::at(index), event.thread, steps))
+        Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
     }
 
     /// Adds live bytes.
@@ -344,12 +344,12 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if !self.selection.admits_part(event.thread, event.size.0) {
+        if !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size.0);
         let site = &mut self.sites[index];
-        site.allocator_time += event.duration.0;
+        site.allocator_time += event.duration;
         site.operations |= event.op.bit();
         site.reallocations += reallocates as u64;
         let rare = self.rare(index);
@@ -373,7 +373,7 @@ impl<S: Select> Tally<S> {
             if let Some(last) = self.threads.get_mut(block.thread.index()) {
                 temporary = event.block == Block::Number(BlockNo(last.block));
                 perhaps_replaced = last.site == block.site
-                    && last.size > block.size()
+                    && last.size > block.size().0
                     && event.thread == block.thread
                     && !temporary
                     && !reallocates;
@@ -396,16 +396,16 @@ impl<S: Select> Tally<S> {
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_blocks = site.live_blocks.wrapping_sub(1);
-            site.lifetime += event.time.saturating_sub(Units(block.time)).0;
+            site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
-                site.allocator_time += event.duration.0;
-                site.release_balance = site.release_balance.wrapping_sub(event.duration.0);
+                site.allocator_time += event.duration;
+                site.release_balance = site.release_balance.wrapping_sub(event.duration);
             }
             self.block_released(event, &block, temporary && !reallocates);
         }
         if let Some(block) = &block {
-            self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size()));
+            self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size().0));
         }
         if reallocates {
             if let Some(block) = counted {
@@ -420,16 +420,16 @@ impl<S: Select> Tally<S> {
         if block.is_none() && matches!(event.block, Block::Number(_)) {
             return None; // only in a damaged recording
         }
-        let size = block.map_or(0, |block| block.size());
-        if !self.selection.admits_part(event.thread, size) {
+        let size = block.map_or(0, |block| block.size().0);
+        if !self.selection.admits_part(event.thread, Bytes(size)) {
             return replaced;
         }
         let index = self.site(event, size);
         let site = &mut self.sites[index];
         match block {
             // The site that acquired it has been charged.
-            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration.0),
-            None => site.allocator_time += event.duration.0,
+            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration),
+            None => site.allocator_time += event.duration,
         }
         site.operations |= event.op.bit();
         match event.block {
@@ -465,27 +465,8 @@ impl<S: Select> Tally<S> {
         {
             return;
         }
-        let index = self.site_of(node, cost.thread, size);
-        let sums = self.costs_of(index);
-        sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
-        let (sum, inside) = match cost.kind {
-            CostKind::Fault => (&mut sums.small_faults, Some(&mut sums.small_faults_inside)),
-            CostKind::HugeFault => (&mut sums.huge_faults, Some(&mut sums.huge_faults_inside)),
-            CostKind::MajorFault => (&mut sums.major_faults, None),
-            CostKind::MappedFileFault => (&mut sums.file_faults, None),
-            CostKind::Reading => (&mut sums.reading_time, None),
-            CostKind::Grown => (&mut sums.grown_bytes, None),
-            CostKind::Mapping => (&mut sums.mapping_time, Some(&mut sums.mapping_inside)),
-            CostKind::Waiting | CostKind::Spinning => (&mut sums.waiting_time, None),
-            CostKind::Preempted | CostKind::Halted => (&mut sums.preempted_time, None),
-            _ => return,
-        };
-        // Numbers of a damaged file may be beyond all sums.
-        *sum = sum.wrapping_add(cost.amount);
-        if let Some(inside) = inside.filter(|_| cost.inside) {
-            *inside = inside.wrapping_add(cost.amount);
-            sums.samples_inside += u64::from(cost.kind == CostKind::Fault);
-        }
+        let index = self.site_of(node, cost.thread, size.0);
+        cost.add_to(self.costs_of(index));
     }
 
     /// What a site paid, beside its sums: few sites do.
@@ -511,7 +492,7 @@ impl<S: Select> Tally<S> {
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
         let opened = if event.op.is_mapping() { self.mappings_change(event) } else { 0 };
-        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size.0) {
+        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size.0);
@@ -533,10 +514,13 @@ impl<S: Select> Tally<S> {
         self.origins.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (origin, site))| {
             site.keep_peak(peak);
             let (rare, costs) = (counted_from_1(rare, origin.rare), counted_from_1(costs, origin.costs));
-            let mut metrics = site.metrics(&rare, costs, charge, is_cut_off(origin.node));
+            let mut metrics = site.metrics(&rare, costs, charge);
+            if is_cut_off(origin.node) {
+                metrics.cut_off = metrics.events;
+            }
             let (at_peak, now) = lending.of(SiteIndex::at(index), peak);
-            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
-            metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
+            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(Bytes(at_peak));
+            metrics.live_bytes = metrics.live_bytes.saturating_sub(Bytes(now));
             if let Some(writing) = writing {
                 writing.add_earlier(index, &mut metrics);
             }

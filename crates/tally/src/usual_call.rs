@@ -34,7 +34,7 @@ impl Usual {
     /// Of what becomes of a block: not of a call.
     #[inline(always)]
     pub fn of_block(block: &LiveBlock) -> Usual {
-        Usual::new(0, block.thread, block.size())
+        Usual::new(0, block.thread, block.size().0)
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ mod estimate;
 mod properties;
 mod unit;
 
+use crate::amounts::Bytes;
 use crate::wrap;
 
 pub use date::date;
@@ -56,29 +57,14 @@ pub fn rate(value: f64) -> String {
     Unit::Count.show(value)
 }
 
-/// A difference, with its sign: `+1,200`.
-pub fn signed_count(value: i64) -> String {
-    Unit::Count.signed(value as f64)
-}
-
 /// Bytes with a binary unit: `1536` as `1.5 KiB`.
-pub fn bytes(value: u64) -> String {
-    Unit::Bytes.show(value as f64)
-}
-
-/// A difference of bytes, with its sign.
-pub fn signed_bytes(value: i64) -> String {
-    Unit::Bytes.signed(value as f64)
+pub fn bytes(value: impl Into<Bytes>) -> String {
+    Unit::Bytes.show(value.into().0 as f64)
 }
 
 /// Seconds with a fitting unit: `0.0012` as `1.2 ms`, `7500` as `2.1 h`.
 pub fn seconds(value: f64) -> String {
     Unit::Time.show(value * 1e9)
-}
-
-/// A difference of seconds, with its sign.
-pub fn signed_seconds(value: f64) -> String {
-    Unit::Time.signed(value * 1e9)
 }
 
 /// A share of a whole in percent; blank if there is no whole.
@@ -130,11 +116,11 @@ mod tests {
         assert_eq!([0, 1, 2003].map(|n| counted(n, "block")), ["0 blocks", "1 block", "2,003 blocks"]);
         assert_eq!([1, 2].map(|n| counted(n, "process")), ["1 process", "2 processes"]);
         assert_eq!([0, 1, 2, 3].map(often), ["0 times", "once", "twice", "3 times"]);
-        assert_eq!([0, 1200, -1200].map(signed_count), ["0", "+1,200", "-1,200"]);
+        assert_eq!([0.0, 1200.0, -1200.0].map(|value| Unit::Count.signed(value)), ["0", "+1,200", "-1,200"]);
         assert_eq!([0, 1023, 1536, 102_390, 200 << 20].map(bytes), ["0 B", "1,023 B", "1.5 KiB", "100 KiB", "200 MiB"]);
-        assert_eq!([1 << 30, 0, -100].map(signed_bytes), ["+1.0 GiB", "0 B", "-100 B"]);
+        assert_eq!([1073741824.0, 0.0, -100.0].map(|value| Unit::Bytes.signed(value)), ["+1.0 GiB", "0 B", "-100 B"]);
         assert_eq!([0.0, 0.0012, 1.5, 4500.0, 7500.0].map(seconds), ["0 s", "1.2 ms", "1.50 s", "4,500 s", "2.1 h"]);
-        assert_eq!([0.25, -1.7e-4].map(signed_seconds), ["+250 ms", "-170 µs"]);
+        assert_eq!([0.25e9, -1.7e5].map(|value| Unit::Time.signed(value)), ["+250 ms", "-170 µs"]);
         // `--from 1s` is a little less in the clock's units.
         assert_eq!([0.999_999_9, 0.999_4, 0.000_999_9].map(seconds), ["1.00 s", "999 ms", "1.0 ms"]);
         assert_eq!([percent(1, 3), percent(1, 3000), percent(0, 3), percent(3, 0)], ["33.3 %", "< 0.1 %", "0.0 %", ""]);

@@ -1,7 +1,9 @@
-//! Texts for people, whatever they are about: numbers with their units and errors, dates, lines and tables that fit a screen.
+//! Texts for people, whatever they are about: numbers with their units and errors, dates, command lines, lines and tables that
+//! fit a screen.
 //!
 //! Nothing here knows of recordings, and nothing here is waited for.
 
+pub mod amounts;
 pub mod format;
 mod quantity;
 pub mod shell;

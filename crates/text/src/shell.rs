@@ -1,14 +1,26 @@
 //! Command lines that a reader can paste into a shell.
 
+use crate::visible::is_hidden;
 use std::borrow::Cow;
 use std::path::Path;
 
 /// A word, in quotes where a shell would read it as something else.
 pub fn word(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=~".contains(c);
-    match text.chars().all(is_plain) && !text.is_empty() && !text.starts_with('~') {
-        true => text.into(),
-        false => format!("'{}'", text.replace('\'', "'\\''")).into(),
+    match () {
+        () if text.chars().all(is_plain) && !text.is_empty() && !text.starts_with('~') => text.into(),
+        () if text.contains(is_hidden) => format!("$'{}'", text.chars().map(escaped).collect::<String>()).into(),
+        () => format!("'{}'", text.replace('\'', "'\\''")).into(),
+    }
+}
+
+/// A character of `$'…'`, which bash, zsh and ksh read.
+fn escaped(c: char) -> String {
+    match c {
+        '\n' => "\\n".into(),
+        '\'' | '\\' => format!("\\{c}"),
+        c if is_hidden(c) => c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c => c.into(),
     }
 }
 
@@ -30,11 +42,12 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_same_words() {
-        for words in
-            [&["redis", "--save", "", "it's", "a b"][..], &["~/x", "größe", "$HOME", "*", "a\nb", "a\\b", "x=\"1\""]]
-        {
-            let shell =
-                std::process::Command::new("sh").args(["-c", &format!("printf '%s\\0' {}", line(words))]).output();
+        let ordinary = ["redis", "--save", "", "it's", "a b", "~/x", "größe", "$HOME", "*", "a\\b", "x=\"1\""];
+        let hidden = ["echo", "it's\none", "\x1b]0;owned\x07", "\\ \u{9b}", "\u{202e}x"];
+        for (name, words) in [("sh", &ordinary[..]), ("bash", &hidden)] {
+            assert!(!line(words).contains(is_hidden), "{}", line(words));
+            let command = format!("printf '%s\\0' {}", line(words));
+            let shell = std::process::Command::new(name).args(["-c", &command]).output();
             let read = String::from_utf8(shell.unwrap().stdout).unwrap();
             assert_eq!(read.split_terminator('\0').collect::<Vec<_>>(), words);
         }

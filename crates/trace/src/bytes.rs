@@ -26,14 +26,14 @@ pub fn unzigzag(value: u64) -> i64 {
 
 /// Reads from the front of a byte slice.
 #[derive(Clone, Copy)]
-pub struct Bytes<'a> {
+pub struct Unread<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> Unread<'a> {
     /// Starts at the front of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Bytes { rest: bytes }
+        Unread { rest: bytes }
     }
 
     /// Bytes not read yet.
@@ -120,13 +120,13 @@ mod tests {
         let mut out = Vec::new();
         values.iter().for_each(|value| put_varint(&mut out, *value));
         for count in 0..=values.len() {
-            let mut bytes = Bytes::new(&out);
+            let mut bytes = Unread::new(&out);
             bytes.skip_varints(count).unwrap();
             let left: Vec<u64> = std::iter::from_fn(|| bytes.varint().ok()).collect();
             assert_eq!(left, values[count..]);
         }
-        assert!(Bytes::new(&out).skip_varints(values.len() + 1).is_err());
-        assert!(Bytes::new(&[0x80, 0x80]).skip_varints(1).is_err());
+        assert!(Unread::new(&out).skip_varints(values.len() + 1).is_err());
+        assert!(Unread::new(&[0x80, 0x80]).skip_varints(1).is_err());
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         for value in [0, 1, 127, 128, 300, u32::MAX as u64, 1 << 62, u64::MAX] {
             let mut out = Vec::new();
             put_varint(&mut out, value);
-            let mut bytes = Bytes::new(&out);
+            let mut bytes = Unread::new(&out);
             assert_eq!(bytes.varint().unwrap(), value);
             assert_eq!(bytes.remaining(), 0);
         }
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn damage_is_an_error() {
-        assert!(matches!(Bytes::new(&[0x80]).varint(), Err(Damage::Short)));
-        assert!(matches!(Bytes::new(&[0xff; 11]).varint(), Err(Damage::Value(_))));
-        assert!(matches!(Bytes::new(&[0xff, 0xff, 0xff, 0xff, 0x7f]).varint32(), Err(Damage::Value(_))));
+        assert!(matches!(Unread::new(&[0x80]).varint(), Err(Damage::Short)));
+        assert!(matches!(Unread::new(&[0xff; 11]).varint(), Err(Damage::Value(_))));
+        assert!(matches!(Unread::new(&[0xff, 0xff, 0xff, 0xff, 0x7f]).varint32(), Err(Damage::Value(_))));
     }
 }

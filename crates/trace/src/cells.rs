@@ -3,7 +3,7 @@
 //! A *power* of a value is how many bits it has: 0 has none, 1 has one, 2 and 3 have two, 4 to 7 have three.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::histogram::Histogram;
 
 pub const POWERS: u8 = u64::BITS as u8 + 1;
@@ -116,8 +116,8 @@ impl Columns {
 }
 
 /// Reads the cells of sites, of which these are the lifetimes.
-pub(crate) fn decode(bytes: &mut Bytes, lifetimes: &[&Histogram]) -> Result<Vec<Cells>, Damage> {
-    let powers = |bytes: &mut Bytes| -> Result<usize, Damage> {
+pub(crate) fn decode(bytes: &mut Unread, lifetimes: &[&Histogram]) -> Result<Vec<Cells>, Damage> {
+    let powers = |bytes: &mut Unread| -> Result<usize, Damage> {
         let count = bytes.varint()? as usize;
         if count <= usize::from(POWERS) { Ok(count) } else { Err(Damage::Value("more cells than there are")) }
     };
@@ -222,7 +222,7 @@ mod tests {
             columns.finish(&mut out);
             let lifetimes: Vec<&Histogram> = sites.iter().map(|(lifetimes, _)| lifetimes).collect();
             let expected: Vec<Cells> = sites.iter().map(|(_, cells)| cells.clone()).collect();
-            prop_assert_eq!(decode(&mut Bytes::new(&out), &lifetimes).unwrap(), expected);
+            prop_assert_eq!(decode(&mut Unread::new(&out), &lifetimes).unwrap(), expected);
         }
 
         #[test]
@@ -241,7 +241,7 @@ mod tests {
         ) {
             let mut histogram = Histogram::default();
             lifetimes.iter().for_each(|lifetime| histogram.count(*lifetime));
-            let _ = decode(&mut Bytes::new(&bytes), &[&histogram, &Histogram::default(), &histogram]);
+            let _ = decode(&mut Unread::new(&bytes), &[&histogram, &Histogram::default(), &histogram]);
         }
     }
 }

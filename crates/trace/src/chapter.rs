@@ -10,8 +10,8 @@
 //! zstd over variable-length integers, one column for each field.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
-use crate::ids::{self, BlockNo, NodeId, ThreadNo, Units};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
+use crate::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use crate::metrics::{Columns, Metrics, OF_CHAPTER, Rows};
 use crate::summary::{LiveCurve, PeakWithMappings};
 
@@ -22,7 +22,7 @@ pub struct Carried<Of = Option<NodeId>> {
     /// Its number.
     pub number: BlockNo,
     /// What was asked for.
-    pub size: ids::Bytes,
+    pub size: Bytes,
     /// When it was acquired.
     pub time: Units,
     /// The stack that acquired it.
@@ -56,7 +56,7 @@ pub struct Reallocating {
 pub struct GivenBack {
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    pub size: ids::Bytes,
+    pub size: Bytes,
     /// How often it had grown.
     pub steps: u16,
 }
@@ -70,7 +70,7 @@ pub struct Replacement {
     pub number: BlockNo,
     /// The stack that acquired it.
     pub node: Option<NodeId>,
-    pub size: ids::Bytes,
+    pub size: Bytes,
 }
 
 /// The program's own mappings when a chapter begins.
@@ -88,15 +88,15 @@ pub struct Mapped {
 
 impl Mapped {
     /// Bytes that count as memory in use.
-    pub fn touched_bytes(&self) -> ids::Bytes {
+    pub fn touched_bytes(&self) -> Bytes {
         self.touched.bytes()
     }
 
     /// Bytes that are only reserved.
-    pub fn reserved_bytes(&self) -> ids::Bytes {
+    pub fn reserved_bytes(&self) -> Bytes {
         let Mapped { untouched, closed, reserved, .. } = self;
         let sum = |sum: u64, extents: &&Extents| sum.wrapping_add(extents.bytes().0);
-        ids::Bytes([untouched, closed, reserved].iter().fold(0, sum))
+        Bytes([untouched, closed, reserved].iter().fold(0, sum))
     }
 }
 
@@ -110,8 +110,8 @@ pub struct Extents {
 }
 
 impl Extents {
-    fn bytes(&self) -> ids::Bytes {
-        ids::Bytes(self.ranges.iter().fold(0, |sum: u64, (_, length)| sum.wrapping_add(*length)))
+    fn bytes(&self) -> Bytes {
+        Bytes(self.ranges.iter().fold(0, |sum: u64, (_, length)| sum.wrapping_add(*length)))
     }
 }
 
@@ -131,9 +131,9 @@ pub struct CurvePart {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Chapter {
     /// Bytes live when it begins.
-    pub live_bytes: ids::Bytes,
+    pub live_bytes: Bytes,
     /// The highest number of bytes live in it, its begin included.
-    pub highest: ids::Bytes,
+    pub highest: Bytes,
     /// When that was, if it was after the begin.
     pub highest_time: Units,
     /// The highest sum of these and the program's own mappings.
@@ -164,17 +164,17 @@ fn put_signed(out: &mut Vec<u8>, value: u64, before: &mut u64) {
     *before = value;
 }
 
-fn signed(bytes: &mut Bytes, before: &mut u64) -> Result<u64, Damage> {
+fn signed(bytes: &mut Unread, before: &mut u64) -> Result<u64, Damage> {
     *before = before.wrapping_add(unzigzag(bytes.varint()?) as u64);
     Ok(*before)
 }
 
-fn signed_node(bytes: &mut Bytes, before: &mut u64) -> Result<Option<NodeId>, Damage> {
+fn signed_node(bytes: &mut Unread, before: &mut u64) -> Result<Option<NodeId>, Damage> {
     let number = u32::try_from(signed(bytes, before)?);
     number.map(NodeId::new).map_err(|_| Damage::Value("an integer of more than 32 bits"))
 }
 
-fn node(bytes: &mut Bytes) -> Result<Option<NodeId>, Damage> {
+fn node(bytes: &mut Unread) -> Result<Option<NodeId>, Damage> {
     bytes.varint32().map(NodeId::new)
 }
 
@@ -183,7 +183,7 @@ fn number_of(node: Option<NodeId>) -> u64 {
 }
 
 /// How many elements follow, of which each takes a byte at least.
-fn count(bytes: &mut Bytes) -> Result<usize, Damage> {
+fn count(bytes: &mut Unread) -> Result<usize, Damage> {
     let count = bytes.varint()? as usize;
     if count > bytes.remaining() { Err(Damage::Short) } else { Ok(count) }
 }
@@ -237,13 +237,13 @@ fn put_reallocating(out: &mut Vec<u8>, all: &[Reallocating]) {
     }
 }
 
-fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
-    let one = |bytes: &mut Bytes| {
+fn reallocating(bytes: &mut Unread) -> Result<Vec<Reallocating>, Damage> {
+    let one = |bytes: &mut Unread| {
         let code = bytes.varint()?;
         let thread = thread_number(code >> 1)?;
         let given_back = match code & 1 {
             0 => None,
-            _ => Some(GivenBack { node: node(bytes)?, size: ids::Bytes(bytes.varint()?), steps: steps(bytes)? }),
+            _ => Some(GivenBack { node: node(bytes)?, size: Bytes(bytes.varint()?), steps: steps(bytes)? }),
         };
         Ok(Reallocating { thread, given_back })
     };
@@ -259,15 +259,15 @@ fn put_replacements(out: &mut Vec<u8>, all: &[Replacement]) {
     }
 }
 
-fn replacements(bytes: &mut Bytes) -> Result<Vec<Replacement>, Damage> {
-    let one = |bytes: &mut Bytes| {
+fn replacements(bytes: &mut Unread) -> Result<Vec<Replacement>, Damage> {
+    let one = |bytes: &mut Unread| {
         let (thread, number) = (thread_number(bytes.varint()?)?, BlockNo(bytes.varint()?));
-        Ok(Replacement { thread, number, node: node(bytes)?, size: ids::Bytes(bytes.varint()?) })
+        Ok(Replacement { thread, number, node: node(bytes)?, size: Bytes(bytes.varint()?) })
     };
     (0..count(bytes)?).map(|_| one(bytes)).collect()
 }
 
-fn steps(bytes: &mut Bytes) -> Result<u16, Damage> {
+fn steps(bytes: &mut Unread) -> Result<u16, Damage> {
     u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a block that grew too often"))
 }
 
@@ -284,7 +284,7 @@ fn put_ranges(out: &mut Vec<u8>, ranges: &[(u64, u64)]) {
     }
 }
 
-fn ranges(bytes: &mut Bytes) -> Result<Vec<(u64, u64)>, Damage> {
+fn ranges(bytes: &mut Unread) -> Result<Vec<(u64, u64)>, Damage> {
     let mut before = 0;
     (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?))).collect()
 }
@@ -298,7 +298,7 @@ fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
     }
 }
 
-fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
+fn extents(bytes: &mut Unread) -> Result<Extents, Damage> {
     let ranges_now = ranges(bytes)?;
     let moving = (0..count(bytes)?).map(|_| Ok((thread_number(bytes.varint()?)?, ranges(bytes)?)));
     Ok(Extents { ranges: ranges_now, moving: moving.collect::<Result<_, Damage>>()? })
@@ -350,20 +350,20 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
 /// Unpacks a chapter.
 pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let sums = sums(&mut bytes)?;
     Ok(Chapter { carried: carried(&mut bytes)?, ..sums })
 }
 
 /// The same without the blocks from before it: for who does not read its events.
 pub fn decode_sums(payload: &[u8]) -> Result<Chapter, Damage> {
-    sums(&mut Bytes::new(&crate::decompress(payload, MAX_BYTES)?))
+    sums(&mut Unread::new(&crate::decompress(payload, MAX_BYTES)?))
 }
 
-fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
+fn sums(bytes: &mut Unread) -> Result<Chapter, Damage> {
     let mut chapter = Chapter {
-        live_bytes: ids::Bytes(bytes.varint()?),
-        highest: ids::Bytes(bytes.varint()?),
+        live_bytes: Bytes(bytes.varint()?),
+        highest: Bytes(bytes.varint()?),
         highest_time: Units(bytes.varint()?),
         with_mappings: PeakWithMappings {
             block_bytes: bytes.varint()?,
@@ -402,9 +402,9 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     Ok(chapter)
 }
 
-fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
+fn carried(bytes: &mut Unread) -> Result<Vec<Carried>, Damage> {
     let first = ThreadNo::FIRST; // each gets its own
-    let (number, size, time) = (BlockNo(0), ids::Bytes::ZERO, Units::ZERO);
+    let (number, size, time) = (BlockNo(0), Bytes::ZERO, Units::ZERO);
     let empty = Carried { number, size, time, node: None, thread: first, is_last: false, steps: 0 };
     let mut carried = vec![empty; count(bytes)?];
     let mut before = 0;
@@ -420,7 +420,7 @@ fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
         block.node = signed_node(bytes, &mut before)?;
     }
     for block in &mut carried {
-        block.size = ids::Bytes(bytes.varint()?);
+        block.size = Bytes(bytes.varint()?);
     }
     for block in &mut carried {
         let code = bytes.varint()?;
@@ -469,8 +469,8 @@ mod tests {
     #[test]
     fn chapters_come_back() {
         let mut chapter = Chapter {
-            live_bytes: ids::Bytes(5),
-            highest: ids::Bytes(9),
+            live_bytes: Bytes(5),
+            highest: Bytes(9),
             highest_time: Units(77),
             with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, reserved_bytes: 77, time: 78 },
             curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
@@ -478,14 +478,14 @@ mod tests {
                 Reallocating { thread: thread(7), given_back: None },
                 Reallocating {
                     thread: thread(3),
-                    given_back: Some(GivenBack { node: NodeId::new(8), size: ids::Bytes(100), steps: 2 }),
+                    given_back: Some(GivenBack { node: NodeId::new(8), size: Bytes(100), steps: 2 }),
                 },
             ],
             replacements: vec![Replacement {
                 thread: thread(3),
                 number: BlockNo(1 << 40),
                 node: NodeId::new(9),
-                size: ids::Bytes(16),
+                size: Bytes(16),
             }],
             mapped: Some(Mapped {
                 touched: Extents {
@@ -506,9 +506,9 @@ mod tests {
             for index in OF_CHAPTER {
                 *(COUNTS[index].of)(&mut metrics) = u64::from(node) * 100 + index as u64;
             }
-            metrics.live_bytes = (node as u64).wrapping_neg();
+            metrics.live_bytes = Bytes((node as u64).wrapping_neg());
             let (thread, number) = (thread(node), BlockNo(u64::from(node) * 3));
-            let (size, time) = (ids::Bytes(40), Units(7));
+            let (size, time) = (Bytes(40), Units(7));
             let (is_last, steps) = (node == 8, node as u16);
             let node = NodeId::new(node);
             chapter.sites.push((node, metrics));

@@ -5,8 +5,9 @@
 //! the order of [`Cost`]; times as differences (zigzag).
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
-use crate::ids::{NodeId, ThreadNo};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
+use crate::ids::{Bytes, NodeId, ThreadNo, Units};
+use crate::metrics::Metrics;
 
 /// Costs of one block at the most.
 pub const MAX_COSTS: usize = 1 << 16;
@@ -153,8 +154,8 @@ impl Uncharged {
 /// One cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
-    /// When it was paid (for a span: its end), units.
-    pub time: u64,
+    /// When it was paid (for a span: its end).
+    pub time: Units,
     /// What for.
     pub kind: CostKind,
     /// Whether it was paid inside a call of an allocation function, whose duration contains it.
@@ -165,12 +166,37 @@ pub struct Cost {
     pub amount: u64,
     /// The stack to which it is charged: of the block's allocation, or of the mapping; `None`: none.
     pub node: Option<NodeId>,
-    /// Size of the block, bytes; 0: no block.
-    pub size: u64,
+    /// Size of the block; 0: no block.
+    pub size: Bytes,
     /// Where it was paid.
     pub place: Place,
     /// For waiting: the thread that was in the allocator meanwhile, if one is known.
     pub holder: Option<ThreadNo>,
+}
+
+impl Cost {
+    /// Adds it to what the site counts that is charged with it. Numbers of a damaged file may be beyond all sums.
+    pub fn add_to(&self, counts: &mut Metrics) {
+        counts.grown_calls += u64::from(self.kind == CostKind::Grown);
+        let (sum, inside) = match self.kind {
+            CostKind::Fault => (&mut counts.small_faults, Some(&mut counts.small_faults_inside)),
+            CostKind::HugeFault => (&mut counts.huge_faults, Some(&mut counts.huge_faults_inside)),
+            CostKind::MajorFault => (&mut counts.major_faults, None),
+            CostKind::MappedFileFault => (&mut counts.file_faults, None),
+            CostKind::Reading => (&mut counts.reading_time.0, None),
+            CostKind::Grown => (&mut counts.grown_bytes.0, None),
+            CostKind::Mapping => (&mut counts.mapping_time.0, Some(&mut counts.mapping_inside.0)),
+            CostKind::Waiting | CostKind::Spinning => (&mut counts.waiting_time.0, None),
+            // Not the allocator's doing, but part of the time in its calls.
+            CostKind::Preempted | CostKind::Halted => (&mut counts.preempted_time.0, None),
+            _ => return,
+        };
+        *sum = sum.wrapping_add(self.amount);
+        if let Some(inside) = inside.filter(|_| self.inside) {
+            *inside = inside.wrapping_add(self.amount);
+            counts.samples_inside += u64::from(self.kind == CostKind::Fault);
+        }
+    }
 }
 
 /// Where a cost was paid.
@@ -212,13 +238,13 @@ fn small(value: u64) -> Result<u32, Damage> {
 impl Cost {
     fn fields(&self) -> [u64; FIELDS] {
         [
-            self.time,
+            self.time.0,
             u64::from(self.kind.number()),
             u64::from(self.inside),
             u64::from(ThreadNo::or_zero(self.thread)),
             self.amount,
             u64::from(NodeId::or_zero(self.node)),
-            self.size,
+            self.size.0,
             self.place.packed(),
             u64::from(ThreadNo::or_zero(self.holder)),
         ]
@@ -228,13 +254,13 @@ impl Cost {
         let [time, kind, inside, thread, amount, node, size, place, holder] = fields;
         let kind = KINDS.get(kind as usize).ok_or(Damage::Value("an unknown kind of cost"))?;
         Ok(Cost {
-            time,
+            time: Units(time),
             kind: *kind,
             inside: inside != 0,
             thread: ThreadNo::new(small(thread)?),
             amount,
             node: NodeId::new(small(node)?),
-            size,
+            size: Bytes(size),
             place: Place::unpacked(place)?,
             holder: ThreadNo::new(small(holder)?),
         })
@@ -247,8 +273,8 @@ pub fn encode(costs: &[Cost]) -> Vec<u8> {
     put_varint(&mut plain, costs.len() as u64);
     let mut before = 0u64;
     for cost in costs {
-        put_varint(&mut plain, zigzag(cost.time.wrapping_sub(before) as i64));
-        before = cost.time;
+        put_varint(&mut plain, zigzag(cost.time.wrapping_sub(Units(before)).0 as i64));
+        before = cost.time.0;
     }
     for field in 1..FIELDS {
         for cost in costs {
@@ -261,7 +287,7 @@ pub fn encode(costs: &[Cost]) -> Vec<u8> {
 /// The costs of a payload.
 pub fn decode(payload: &[u8]) -> Result<Vec<Cost>, Damage> {
     let plain = crate::decompress(payload, MAX_COSTS * MAX_FIELD * FIELDS)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = bytes.varint()? as usize;
     if count > MAX_COSTS || count * FIELDS > bytes.remaining() {
         return Err(Damage::Value("more costs than the block can hold"));
@@ -293,13 +319,13 @@ mod tests {
         ];
         let places = (any::<u32>(), any::<u64>(), place, any::<u32>());
         (numbers, places).prop_map(|((time, kind, inside, thread, amount), (node, size, place, holder))| Cost {
-            time,
+            time: Units(time),
             kind: KINDS[kind],
             inside,
             thread: ThreadNo::new(thread),
             amount,
             node: NodeId::new(node),
-            size,
+            size: Bytes(size),
             place,
             holder: ThreadNo::new(holder),
         })

@@ -11,7 +11,7 @@
 //! adding the counts of equal buckets, whatever is in them.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint};
+use crate::bytes::{Unread, put_varint};
 
 /// Buckets for each doubling of the value.
 const BUCKETS_PER_DOUBLING: u32 = 1 << STEP_BITS;
@@ -150,7 +150,7 @@ impl Columns {
 }
 
 /// Reads `count` histograms.
-pub(crate) fn decode(bytes: &mut Bytes, count: usize) -> Result<Vec<Histogram>, Damage> {
+pub(crate) fn decode(bytes: &mut Unread, count: usize) -> Result<Vec<Histogram>, Damage> {
     let mut histograms = Vec::with_capacity(count.min(bytes.remaining()));
     let mut all = 0usize;
     for _ in 0..count {
@@ -236,12 +236,12 @@ mod tests {
             let mut columns = Columns::default();
             both.iter().for_each(|histogram| columns.push(histogram));
             columns.finish(&mut out);
-            prop_assert_eq!(decode(&mut Bytes::new(&out), 2).unwrap(), both);
+            prop_assert_eq!(decode(&mut Unread::new(&out), 2).unwrap(), both);
         }
 
         #[test]
         fn damage_is_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100), count in 0usize..20) {
-            let _ = decode(&mut Bytes::new(&bytes), count);
+            let _ = decode(&mut Unread::new(&bytes), count);
         }
     }
 }

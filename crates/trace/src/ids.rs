@@ -1,12 +1,11 @@
-//! Ids and quantities, each of a type of its own, so that two of them cannot be mixed up. They cost nothing: a [`NodeId`] is
+//! Ids, each of a type of its own, so that two of them cannot be mixed up, and the amounts that events have. They cost nothing: a [`NodeId`] is
 //! a number that is never 0, and `Option<NodeId>` is as long, with `None` as the file's 0.
 
 use crate::Damage;
+pub use memtoll_text::amounts::{Bytes, Ticks, Units};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::iter::Sum;
 use std::num::NonZeroU32;
-use std::ops::{Add, AddAssign, Sub};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $nobody:literal) => {
@@ -127,77 +126,6 @@ macro_rules! index {
     };
 }
 
-macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-        #[repr(transparent)]
-        pub struct $name(pub u64);
-
-        impl $name {
-            /// None at all.
-            pub const ZERO: $name = $name(0);
-            /// More than there ever is.
-            pub const MAX: $name = $name(u64::MAX);
-
-            /// The difference, or nothing.
-            #[inline(always)]
-            pub const fn saturating_sub(self, less: $name) -> $name {
-                $name(self.0.saturating_sub(less.0))
-            }
-
-            /// The sum, or the largest value.
-            #[inline(always)]
-            pub const fn saturating_add(self, more: $name) -> $name {
-                $name(self.0.saturating_add(more.0))
-            }
-
-            /// Multiplied by a factor, or the largest number.
-            #[inline(always)]
-            pub const fn times(self, count: u64) -> $name {
-                $name(self.0.saturating_mul(count))
-            }
-        }
-
-        impl Add for $name {
-            type Output = $name;
-
-            #[inline(always)]
-            fn add(self, more: $name) -> $name {
-                $name(self.0 + more.0)
-            }
-        }
-
-        impl Sub for $name {
-            type Output = $name;
-
-            #[inline(always)]
-            fn sub(self, less: $name) -> $name {
-                $name(self.0 - less.0)
-            }
-        }
-
-        impl AddAssign for $name {
-            #[inline(always)]
-            fn add_assign(&mut self, more: $name) {
-                self.0 += more.0;
-            }
-        }
-
-        impl Sum for $name {
-            fn sum<I: Iterator<Item = $name>>(all: I) -> $name {
-                $name(all.map(|each| each.0).sum())
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
-                write!(to, "{}({})", stringify!($name), self.0)
-            }
-        }
-    };
-}
-
 id! {
     /// A node of a process image's stack tree: a call stack.
     NodeId, "a stack with the number 0"
@@ -220,19 +148,6 @@ impl ImageNo {
 id! {
     /// A process image of a recording, by the order in which they began.
     ImageNo, "an image with the number 0"
-}
-
-quantity! {
-    /// An instant or a span, as the recorder's clock counts.
-    Ticks
-}
-quantity! {
-    /// An instant since the recording began or a span, as the file counts.
-    Units
-}
-quantity! {
-    /// Bytes of the program's memory.
-    Bytes
 }
 
 /// A block of memory of a process image, by the order of acquisitions, from 0.
@@ -283,12 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn quantities_of_one_kind_add_up() {
-        let all: Ticks = [Ticks(2), Ticks(3)].into_iter().sum();
-        assert_eq!((all + Ticks(1), all - Ticks(1)), (Ticks(6), Ticks(4)));
-        assert_eq!((Ticks(1).saturating_sub(all), Bytes(3).times(4)), (Ticks::ZERO, Bytes(12)));
-        assert_eq!(Units::MAX.saturating_add(Units(1)), Units::MAX);
-        assert_eq!(format!("{:?} {:?} {:?}", Units(5), BlockNo(6), Address(31)), "Units(5) BlockNo(6) Address(0x1f)");
+    fn ids_say_what_they_are() {
+        assert_eq!(format!("{:?} {:?}", BlockNo(6), Address(31)), "BlockNo(6) Address(0x1f)");
     }
 
     #[test]
@@ -300,6 +211,6 @@ mod tests {
 
     #[test]
     fn a_type_of_its_own_takes_no_more_room() {
-        assert_eq!([size_of::<Units>(), size_of::<Bytes>(), size_of::<Address>(), size_of::<BlockNo>()], [8; 4]);
+        assert_eq!([size_of::<Address>(), size_of::<BlockNo>()], [8; 2]);
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::costs::Cost;
 use crate::events::EventsHeader;
 use crate::frame::{BlockKind, HEADER_BYTES, Header};
@@ -45,8 +45,8 @@ impl From<EventsHeader> for Extent {
 impl Extent {
     /// Of costs, which come in any order.
     pub fn of_costs(costs: &[Cost]) -> Option<Extent> {
-        let first_time = costs.iter().map(|cost| Units(cost.time)).min()?;
-        let last_time = costs.iter().map(|cost| Units(cost.time)).max()?;
+        let first_time = costs.iter().map(|cost| cost.time).min()?;
+        let last_time = costs.iter().map(|cost| cost.time).max()?;
         Some(Extent { first_time, last_time, count: costs.len() as u64, first_block: BlockNo(0) })
     }
 
@@ -91,7 +91,7 @@ pub fn encode(entries: &[Entry]) -> Vec<u8> {
 pub fn decode(payload: &[u8]) -> Result<Vec<Entry>, Damage> {
     let packed = payload.len().checked_sub(TRAILER_BYTES).ok_or(Damage::Short)?;
     let plain = crate::decompress(&payload[..packed], MAX_ENTRIES * MAX_ENTRY)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = bytes.varint()? as usize;
     if count > MAX_ENTRIES || count > bytes.remaining() {
         return Err(Damage::Value("more blocks than the index can hold"));

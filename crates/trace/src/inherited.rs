@@ -7,7 +7,7 @@
 //! zstd over: number of entries, then for each entry, as variable-length integers: the image, the node in it.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint};
+use crate::bytes::{Unread, put_varint};
 use crate::ids::{ImageNo, NodeId};
 
 /// Entries of one block at the most.
@@ -37,7 +37,7 @@ pub fn encode(entries: &[Inherited]) -> Vec<u8> {
 /// The entries of a payload.
 pub fn decode(payload: &[u8]) -> Result<Vec<Inherited>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = bytes.varint()? as usize;
     if count > MAX_INHERITED || count > bytes.remaining() / 2 {
         return Err(Damage::Value("more inherited nodes than the block can hold"));

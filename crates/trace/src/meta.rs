@@ -10,7 +10,7 @@ mod prices;
 mod rank;
 mod verified;
 
-use crate::ids::{ImageNo, NodeId, ThreadNo};
+use crate::ids::{ImageNo, NodeId, ThreadNo, Units};
 use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
@@ -247,18 +247,8 @@ impl RecorderStats {
             ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
         }
         add!(
-            events,
-            dropped,
-            waits,
-            wait_time,
-            own_time,
-            filled_faults,
-            overlap_pairs,
-            overlap_time,
-            walks,
-            walked_frames,
-            rules,
-            nodes
+            events, dropped, waits, wait_time, own_time, filled_faults, overlap_pairs, overlap_time, walks,
+            walked_frames, rules, nodes
         );
         add!(late, lost_forks, unwind_checked, unwind_disagreed);
         self.calls.add(&other.calls);
@@ -272,9 +262,9 @@ pub struct CallTimes {
     /// Calls that were timed.
     pub timed_calls: u64,
     /// Time in them, with the stamps and all that was paid inside, units.
-    pub allocator_time: u64,
+    pub allocator_time: Units,
     /// Work on mappings, units.
-    pub mapping_inside: u64,
+    pub mapping_inside: Units,
     /// Minor faults.
     pub faults_inside: u64,
     /// Those that were looked at one by one.
@@ -282,10 +272,10 @@ pub struct CallTimes {
     /// Minor faults of huge pages.
     pub huge_faults_inside: u64,
     /// Waiting, units.
-    pub waiting_time: u64,
+    pub waiting_time: Units,
     /// Time without the processor that was no waiting: others had it, the thread was stopped, or the kernel fetched a page;
     /// units.
-    pub preempted_time: u64,
+    pub preempted_time: Units,
 }
 
 impl CallTimes {

@@ -1,7 +1,7 @@
 //! The counts of call sites as columns of files. `memtoll-metrics` has the list of them.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 pub use memtoll_metrics::{Adds, COUNTS, Chosen, Count, Metrics, OF_CHAPTER, OF_PART, OF_SUMMARY};
 
 /// Columns that are being packed row by row: there can be hundreds of thousands of rows, and none is kept.
@@ -54,12 +54,12 @@ impl<const N: usize> Columns<N> {
 /// Columns that are being read, row by row: to come back to all rows for each column takes three times as long where there are
 /// many.
 pub struct Rows<'a> {
-    columns: Vec<(&'static Count, Bytes<'a>)>,
+    columns: Vec<(&'static Count, Unread<'a>)>,
 }
 
 impl<'a> Rows<'a> {
     /// The columns of so many rows, which come next.
-    pub fn read(bytes: &mut Bytes<'a>, rows: usize) -> Result<Rows<'a>, Damage> {
+    pub fn read(bytes: &mut Unread<'a>, rows: usize) -> Result<Rows<'a>, Damage> {
         let count = bytes.varint()? as usize;
         if count > bytes.remaining() {
             return Err(Damage::Short);
@@ -68,7 +68,7 @@ impl<'a> Rows<'a> {
         for _ in 0..count {
             let (tag, length) = (bytes.varint()?, bytes.varint()?);
             let length = usize::try_from(length).map_err(|_| Damage::Short)?;
-            let column = Bytes::new(bytes.take(length)?);
+            let column = Unread::new(bytes.take(length)?);
             let Some(known) = COUNTS.iter().find(|count| u64::from(count.tag) == tag) else { continue };
             let mut end = column;
             end.skip_varints(rows)?;
@@ -95,12 +95,13 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Bytes;
 
     #[test]
     fn a_reader_goes_past_columns_that_it_does_not_know() {
         let mut columns = Columns::new(&OF_SUMMARY, 2);
-        let first = Metrics { new_blocks: 7, live_bytes: 3u64.wrapping_neg(), ..Metrics::default() };
-        let second = Metrics { new_blocks: 300, largest_bytes: 1 << 40, ..Metrics::default() };
+        let first = Metrics { new_blocks: 7, live_bytes: Bytes(3u64.wrapping_neg()), ..Metrics::default() };
+        let second = Metrics { new_blocks: 300, largest_bytes: Bytes(1 << 40), ..Metrics::default() };
         [first, second].iter().for_each(|metrics| columns.push_metrics(metrics));
         let mut known = Vec::new();
         columns.put(&mut known);
@@ -109,14 +110,14 @@ mod tests {
         let mut bytes = vec![4, 100, 5, 1, 2, 3, 4, 5];
         bytes.extend_from_slice(&known[1..]);
         for bytes in [&known, &bytes] {
-            let mut bytes = Bytes::new(bytes);
+            let mut bytes = Unread::new(bytes);
             let mut rows = Rows::read(&mut bytes, 2).unwrap();
             assert_eq!([rows.row().unwrap(), rows.row().unwrap()], [first, second]);
             assert_eq!(bytes.remaining(), 0);
         }
         for rows in [1, 3] {
-            assert!(Rows::read(&mut Bytes::new(&known), rows).is_err(), "{rows}");
+            assert!(Rows::read(&mut Unread::new(&known), rows).is_err(), "{rows}");
         }
-        assert!(Rows::read(&mut Bytes::new(&[255, 255, 255, 127]), 2).is_err());
+        assert!(Rows::read(&mut Unread::new(&[255, 255, 255, 127]), 2).is_err());
     }
 }

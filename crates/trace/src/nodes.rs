@@ -10,7 +10,7 @@
 //! program that do the same have the same payloads, wherever the kernel loads the files, so a reader looks at one of them.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::NodeId;
 use rustc_hash::FxHashMap;
 
@@ -81,7 +81,7 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
 
 pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let count = usize::try_from(bytes.varint()?).unwrap_or(usize::MAX);
     // Each takes four bytes at least.
     if count > MAX_NODES || count > bytes.remaining() / 4 {
@@ -109,13 +109,13 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     Ok(nodes)
 }
 
-fn next_id(before: Option<NodeId>, bytes: &mut Bytes) -> Result<NodeId, Damage> {
+fn next_id(before: Option<NodeId>, bytes: &mut Unread) -> Result<NodeId, Damage> {
     let before = NodeId::or_zero(before);
     let id = before.checked_add(bytes.varint32()?).ok_or(Damage::Value("a node id beyond all ids"))?;
     NodeId::new(id).filter(|id| *id >= FIRST_NODE).ok_or(Damage::Value("a node that is a root"))
 }
 
-fn parent_of(id: NodeId, bytes: &mut Bytes) -> Result<Option<NodeId>, Damage> {
+fn parent_of(id: NodeId, bytes: &mut Unread) -> Result<Option<NodeId>, Damage> {
     match u32::try_from(i64::from(id.get()) - unzigzag(bytes.varint()?) % (1 << 40)) {
         Ok(parent) if parent != id.get() => Ok(NodeId::new(parent)),
         Ok(_) => Err(Damage::Value("a node that is its own parent")),
@@ -123,7 +123,7 @@ fn parent_of(id: NodeId, bytes: &mut Bytes) -> Result<Option<NodeId>, Damage> {
     }
 }
 
-fn module(bytes: &mut Bytes) -> Result<u16, Damage> {
+fn module(bytes: &mut Unread) -> Result<u16, Damage> {
     u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a module number beyond all"))
 }
 

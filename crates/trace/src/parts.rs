@@ -9,9 +9,9 @@
 //! program is recorded: only the others are counted.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::chapter::Chapter;
-use crate::ids::{NodeId, ThreadNo};
+use crate::ids::{Bytes, NodeId, ThreadNo};
 use crate::metrics::{COUNTS, Columns, Metrics, OF_PART, Rows};
 
 crate::index! {
@@ -118,7 +118,7 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
 /// Unpacks the parts of a chapter.
 pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let bytes = &mut bytes;
     let (sites, others) = (bytes.varint()? as usize, bytes.varint()? as usize);
     // A usual part takes three bytes at least.
@@ -166,7 +166,7 @@ fn stored(metrics: &Metrics, size: u64) -> Metrics {
     let usually = Usually::of(metrics, size);
     let beyond = |count: u64, usual: u64| zigzag(count.wrapping_sub(usual) as i64);
     Metrics {
-        bytes: beyond(metrics.bytes, usually.bytes),
+        bytes: Bytes(beyond(metrics.bytes.0, usually.bytes)),
         timed_calls: beyond(metrics.timed_calls, usually.timed_calls),
         events: beyond(metrics.events, usually.events),
         ..*metrics
@@ -177,15 +177,15 @@ fn stored(metrics: &Metrics, size: u64) -> Metrics {
 fn derive(metrics: &mut Metrics, size: u64) {
     let usually = Usually::of(metrics, size);
     let whole = |usual: u64, beyond: u64| usual.wrapping_add(unzigzag(beyond) as u64);
-    metrics.bytes = whole(usually.bytes, metrics.bytes);
+    metrics.bytes = Bytes(whole(usually.bytes, metrics.bytes.0));
     metrics.timed_calls = whole(usually.timed_calls, metrics.timed_calls);
     metrics.events = whole(usually.events, metrics.events);
-    metrics.live_bytes = metrics.live_blocks.wrapping_mul(size);
-    metrics.largest_bytes = largest(metrics, size);
+    metrics.live_bytes = Bytes(metrics.live_blocks.wrapping_mul(size));
+    metrics.largest_bytes = Bytes(largest(metrics, size));
 }
 
 fn largest(metrics: &Metrics, size: u64) -> u64 {
-    if metrics.bytes > 0 { size } else { 0 }
+    if metrics.bytes > Bytes::ZERO { size } else { 0 }
 }
 
 impl Parts {
@@ -203,7 +203,7 @@ impl Parts {
                 subtract(&mut rest, metrics);
             }
             let Usual { thread, size, operation } = *usual;
-            rest.largest_bytes = largest(&rest, size);
+            rest.largest_bytes = Bytes(largest(&rest, size));
             rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(operation)) } else { 0 };
             if rest != Metrics::default() {
                 all.push(Part { node: *node, thread, size, metrics: rest });
@@ -234,11 +234,11 @@ mod tests {
             new_blocks: 5,
             frees: 1,
             events: 6,
-            bytes: 4 * 16 + 40,
+            bytes: Bytes(4 * 16 + 40),
             operations: 0b110,
-            largest_bytes: 40,
+            largest_bytes: Bytes(40),
             live_blocks: 1u64.wrapping_neg(),
-            live_bytes: 40u64.wrapping_neg(),
+            live_bytes: Bytes(40u64.wrapping_neg()),
             ..Metrics::default()
         };
         Chapter {
@@ -254,11 +254,11 @@ mod tests {
         let apart = Metrics {
             new_blocks: 1,
             events: 1,
-            bytes: 40,
+            bytes: Bytes(40),
             operations: 2,
-            largest_bytes: 40,
+            largest_bytes: Bytes(40),
             live_blocks: 1u64.wrapping_neg(),
-            live_bytes: 40u64.wrapping_neg(),
+            live_bytes: Bytes(40u64.wrapping_neg()),
             ..Metrics::default()
         };
         let freed = Metrics { frees: 1, events: 1, operations: 4, ..Metrics::default() };
@@ -279,8 +279,14 @@ mod tests {
         assert_eq!(decode(&encode(&parts())).unwrap(), parts());
         assert_eq!(decode(&encode(&Parts::default())).unwrap(), Parts::default());
         let all = parts().of(&chapter()).unwrap();
-        let usual =
-            Metrics { new_blocks: 4, events: 4, bytes: 64, largest_bytes: 16, operations: 2, ..Metrics::default() };
+        let usual = Metrics {
+            new_blocks: 4,
+            events: 4,
+            bytes: Bytes(64),
+            largest_bytes: Bytes(16),
+            operations: 2,
+            ..Metrics::default()
+        };
         assert_eq!(all.len(), 4);
         assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
         assert_eq!(all[3].metrics, chapter().sites[1].1);

@@ -4,7 +4,7 @@
 //! zstd over variable-length integers, one column for each field.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::cells::{self, Cells};
 use crate::histogram::{self, Histogram};
 use crate::ids::{NodeId, ThreadNo};
@@ -207,7 +207,7 @@ impl Packer {
 /// Unpacks them.
 pub fn decode(payload: &[u8]) -> Result<Vec<(Option<NodeId>, Pattern)>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let bytes = &mut bytes;
     let count = bytes.varint()? as usize;
     if count > bytes.remaining() {
@@ -258,7 +258,7 @@ pub fn decode(payload: &[u8]) -> Result<Vec<(Option<NodeId>, Pattern)>, Damage> 
 }
 
 fn fill_replaced<'p>(
-    bytes: &mut Bytes,
+    bytes: &mut Unread,
     count: usize,
     places: impl Iterator<Item = &'p mut (Option<NodeId>, Growth)>,
 ) -> Result<(), Damage> {

@@ -3,7 +3,7 @@
 //! zstd over variable-length integers: peaks, live curve, then the columns of [`crate::metrics`] over all sites.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::NodeId;
 use crate::metrics::{Columns, Metrics, OF_SUMMARY, Rows};
 
@@ -105,7 +105,7 @@ pub fn encode(
 /// Unpacks a summary.
 pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
     summary.peak_with_mappings = PeakWithMappings {
         block_bytes: bytes.varint()?,

@@ -5,7 +5,7 @@
 //! zstd over variable-length integers, one column for each field.
 
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::ThreadNo;
 
 /// Live bytes in a cell in which they changed.
@@ -115,7 +115,7 @@ fn put_signed(out: &mut Vec<u8>, value: u64, before: u64) {
     put_varint(out, zigzag(value.wrapping_sub(before) as i64));
 }
 
-fn signed(bytes: &mut Bytes, before: u64) -> Result<u64, Damage> {
+fn signed(bytes: &mut Unread, before: u64) -> Result<u64, Damage> {
     Ok(before.wrapping_add(unzigzag(bytes.varint()?) as u64))
 }
 
@@ -156,7 +156,7 @@ pub fn encode(timeline: &Timeline) -> Vec<u8> {
 /// Unpacks a timeline.
 pub fn decode(payload: &[u8]) -> Result<Timeline, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let bytes = &mut bytes;
     let width_log2 = bytes.varint32()?;
     if width_log2 > MAX_WIDTH_LOG2 {
@@ -170,7 +170,7 @@ pub fn decode(payload: &[u8]) -> Result<Timeline, Damage> {
     let mut live = vec![LiveCell::default(); live];
     let mut threads = vec![ThreadCell::new(0, ThreadNo::FIRST); threads]; // each gets its own
     let last_cell = u64::MAX >> width_log2;
-    let cell = |bytes: &mut Bytes, before: u64| match signed(bytes, before)? {
+    let cell = |bytes: &mut Unread, before: u64| match signed(bytes, before)? {
         cell if cell <= last_cell => Ok(cell),
         _ => Err(Damage::Value("a time beyond all times")),
     };

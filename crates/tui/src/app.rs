@@ -4,7 +4,7 @@ use crate::answers::{Answers, Outcome};
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
 use crate::fitted_text::{fit, width, wrapped};
-use crate::keys::{Action, BINDINGS, action};
+use crate::keys::{Action, BINDINGS, Step, action};
 use crate::process_choice::Choosing;
 use crate::question::Question;
 use crate::scrolled_rows::Scroll;
@@ -222,8 +222,8 @@ impl<'r> App<'r> {
                 };
             }
             Action::NextMetric | Action::PreviousMetric => {
-                let forwards = action == Action::NextMetric;
-                self.state.metric = self.state.metric_after(&Tariff::of(self.recording), forwards);
+                let step = if action == Action::NextMetric { Step::Next } else { Step::Previous };
+                self.state.metric = self.state.metric_beside(&Tariff::of(self.recording), step);
             }
             Action::Search => self.mode = Mode::Search(self.state.search.clone()),
             Action::SelectTime => {
@@ -232,8 +232,8 @@ impl<'r> App<'r> {
             Action::Zoom => {
                 self.state.zoom = if self.state.zoom == self.state.span { None } else { self.state.span };
             }
-            Action::PreviousSpan => self.go(false),
-            Action::NextSpan => self.go(true),
+            Action::PreviousSpan => self.go(Step::Previous),
+            Action::NextSpan => self.go(Step::Next),
             Action::Choose => self.mode = Mode::Choose(Choosing::default()),
             Action::Help => self.mode = Mode::Help(Scroll::default()),
             Action::Enter if self.state.view == View::Lines => self.show_callers(),
@@ -266,16 +266,23 @@ impl<'r> App<'r> {
     }
 
     /// The selection before this one, or after it.
-    fn go(&mut self, forwards: bool) {
+    fn go(&mut self, step: Step) {
         let (spans, at) = &mut self.spans;
-        let next = if forwards { Some(*at + 1) } else { at.checked_sub(1) };
+        let next = match step {
+            Step::Previous => at.checked_sub(1),
+            Step::Next => Some(*at + 1),
+        };
         match next.and_then(|next| Some((next, *spans.get(next)?))) {
             Some((next, span)) => {
                 *at = next;
                 self.state.span = span;
             }
-            None if forwards => self.message = Some("There is no selection after this one."),
-            None => self.message = Some("There is no selection before this one."),
+            None => {
+                self.message = Some(match step {
+                    Step::Previous => "There is no selection before this one.",
+                    Step::Next => "There is no selection after this one.",
+                });
+            }
         }
     }
 

@@ -3,6 +3,15 @@
 use crate::state::View;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+/// Which neighbour is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The one before.
+    Previous,
+    /// The one after.
+    Next,
+}
+
 /// What a key does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {

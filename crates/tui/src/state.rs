@@ -1,5 +1,6 @@
 //! What is looked at: view, selection, metric, search. All views answer for the same.
 
+use crate::keys::Step;
 use crate::question::Question;
 use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::sites::GroupBy;
@@ -99,7 +100,7 @@ impl Default for State {
 
 impl State {
     /// The metric after this one, or before it, of those that the recording knows.
-    pub fn metric_after(&self, tariff: &Tariff, forwards: bool) -> Metric {
+    pub fn metric_beside(&self, tariff: &Tariff, step: Step) -> Metric {
         let known: Vec<Metric> = {
             // Call trees and flame graphs have no means.
             let added = Metric::shown_in(Place::Viewer).filter(|metric| metric.adds_up());
@@ -107,7 +108,10 @@ impl State {
         }
         .collect();
         let at = known.iter().position(|metric| *metric == self.metric).unwrap_or(0);
-        let next = if forwards { at + 1 } else { at + known.len() - 1 };
+        let next = match step {
+            Step::Previous => at + known.len() - 1,
+            Step::Next => at + 1,
+        };
         known.get(next % known.len().max(1)).copied().unwrap_or(self.metric)
     }
 

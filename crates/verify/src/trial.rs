@@ -18,6 +18,14 @@ pub struct Contestant {
     pub command: CommandLine,
 }
 
+/// What is watched of a run, beside what the kernel counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Watching {
+    Nothing,
+    /// Whether its threads are in the allocator, by samples.
+    Allocator,
+}
+
 /// How runs are made.
 #[derive(Clone, Debug)]
 pub struct Manner {
@@ -69,7 +77,7 @@ impl<'a> Trial<'a> {
 
     /// One unmeasured run of a contestant.
     pub fn warm_up(&mut self, contestant: usize) -> Result<(), Error> {
-        self.run(contestant, false).map(drop)
+        self.run(contestant, Watching::Nothing).map(drop)
     }
 
     /// A round: those of whom `takes_part` says so run once, in random order.
@@ -78,21 +86,26 @@ impl<'a> Trial<'a> {
         self.random.shuffle(&mut order);
         let mut round = vec![None; order.len()];
         for contestant in order.into_iter().filter(|index| takes_part(*index)) {
-            let plain = self.run(contestant, false)?;
-            let sampled = if self.rounds().is_multiple_of(SAMPLED) { Some(self.run(contestant, true)?) } else { None };
+            let plain = self.run(contestant, Watching::Nothing)?;
+            let sampled = if self.rounds().is_multiple_of(SAMPLED) {
+                Some(self.run(contestant, Watching::Allocator)?)
+            } else {
+                None
+            };
             round[contestant] = Some(sampled.map_or(plain, |sampled| plain.with_allocator_of(&sampled)));
         }
         self.taken.iter_mut().zip(round).for_each(|(all, usage)| all.push(usage));
         Ok(())
     }
 
-    fn run(&mut self, contestant: usize, sampled: bool) -> Result<Usage, Error> {
+    fn run(&mut self, contestant: usize, watching: Watching) -> Result<Usage, Error> {
         let Contestant { name, command } = &self.contestants[contestant];
         if let Some(prepare) = &self.manner.prepare {
             run(prepare, &Expected { side: "--prepare", exit_code: 0 }, None, None)?;
         }
         let expected = Expected { side: name, exit_code: self.manner.exit_code };
-        let usage = run(command, &expected, self.output.as_mut(), sampled.then_some(&mut self.sampler))?;
+        let sampler = (watching == Watching::Allocator).then_some(&mut self.sampler);
+        let usage = run(command, &expected, self.output.as_mut(), sampler)?;
         self.compare_output(contestant)?;
         Ok(usage)
     }

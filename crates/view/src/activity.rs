@@ -30,7 +30,7 @@ impl Recordings<'_> {
         let answer = self.ask(query)?;
         let Shown::Activity(activity) = &answer.shown else { return Err(NoAnswer::Lacks("activity")) };
         let selection = answer.basis.selection;
-        let marked = self.marks(selection.from, selection.to, &answer.basis.thread_filter);
+        let marked = self.marks(selection.from.0, selection.to.0, &answer.basis.thread_filter);
         let mut pack = Pack::new(&ActivityPack {
             start_ns: activity.start_ns,
             interval_ns: activity.interval_ns,

@@ -1,9 +1,9 @@
 //! Call trees as columns, of a bounded number of nodes. Branches that are too small become one node beside their larger
 //! siblings, so that sums stay exact.
 
-use crate::metrics::{COUNT, Values, names, values};
-use crate::pack::Pack;
+use crate::metrics::{COUNT, NOTHING, Values, add, values};
 use crate::packs::TreeColumns;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::Branch;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
@@ -31,19 +31,15 @@ pub struct Tree {
 
 impl Tree {
     /// The largest `most` branches of a tree, by the metric of which they are the largest share.
-    pub fn of(root: &Branch, most: usize) -> Tree {
-        let total = values(&root.metrics);
-        let share = |values: &Values| {
-            let shares = values.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
-            shares.fold(0.0, f64::max)
-        };
+    pub fn of(root: &Branch, most: usize, tariff: &Tariff) -> Tree {
+        let total = values(&root.metrics, tariff);
         // Callers before what they call: a stable sort by share keeps that, because no branch is more than its caller.
         let mut all: Vec<(usize, &Branch, f64)> = vec![(0, root, f64::INFINITY)];
         let mut at = 0;
         while at < all.len() {
             let (branch, limit) = (all[at].1, all[at].2);
             for child in &branch.children {
-                let score = share(&values(&child.metrics)).min(limit);
+                let score = share(&values(&child.metrics, tariff), &total).min(limit);
                 all.push((at, child, score));
             }
             at += 1;
@@ -55,14 +51,14 @@ impl Tree {
         let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default() };
         let mut numbers = vec![usize::MAX; all.len()];
         for (index, &(parent, branch, _)) in all.iter().enumerate() {
-            let values = values(&branch.metrics);
+            let values = values(&branch.metrics, tariff);
             if kept[index] {
                 let parent = if index == 0 { 0 } else { numbers[parent] };
                 numbers[index] = tree.push(parent, branch.frame, values, 0);
             } else if kept[parent] {
                 let other = tree.other(numbers[parent]);
                 numbers[index] = other;
-                tree.add(other, &values);
+                add(&mut tree.nodes[other].values, &values);
                 tree.nodes[other].others += 1;
             } else {
                 numbers[index] = numbers[parent];
@@ -82,34 +78,29 @@ impl Tree {
     fn other(&mut self, parent: usize) -> usize {
         match self.by_frame.get(&(parent, None)) {
             Some(&other) if other != 0 => other,
-            _ => self.push(parent, None, [0; COUNT], 0),
+            _ => self.push(parent, None, NOTHING, 0),
         }
-    }
-
-    fn add(&mut self, node: usize, values: &Values) {
-        self.nodes[node].values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
     }
 
     /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts
     /// with the smaller branches of its caller.
-    pub fn part(&mut self, root: &Branch) -> Vec<(usize, Values)> {
+    pub fn part(&mut self, root: &Branch, tariff: &Tariff) -> Vec<(usize, Values)> {
         let mut found: FxHashMap<usize, Values> = FxHashMap::default();
         let mut open = vec![(0, root)];
         while let Some((node, branch)) = open.pop() {
-            found.insert(node, values(&branch.metrics));
+            found.insert(node, values(&branch.metrics, tariff));
             for child in &branch.children {
                 match child.frame.and_then(|frame| self.by_frame.get(&(node, Some(frame))).copied()) {
                     Some(known) => open.push((known, child)),
                     None => {
                         let other = self.other(node);
-                        let sums = found.entry(other).or_insert([0; COUNT]);
-                        let values = values(&child.metrics);
-                        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                        add(found.entry(other).or_insert(NOTHING), &values(&child.metrics, tariff));
                     }
                 }
             }
         }
-        let mut found: Vec<_> = found.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0)).collect();
+        let mut found: Vec<_> =
+            found.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0.0)).collect();
         found.sort_unstable_by_key(|(node, _)| *node);
         found
     }
@@ -145,22 +136,17 @@ impl Tree {
     }
 }
 
-/// Writes a column for each metric.
-pub(crate) fn write_values(pack: &mut Pack, family: &str, rows: &[Values]) {
-    for (index, name) in names().enumerate() {
-        let column: Vec<f64> = rows.iter().map(|row| row[index] as f64).collect();
-        pack.member(family, name, &column);
-    }
+/// The largest share that a row has of any metric's total.
+fn share(of: &Values, total: &Values) -> f64 {
+    let shares = of.iter().zip(total).take(COUNT).map(|(part, whole)| part / whole.max(1.0));
+    shares.fold(0.0, f64::max)
 }
 
 /// The indices of the `most` largest of some rows, by the metric of which they are the largest share.
 pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
-    let mut total = [0u64; COUNT];
-    rows.iter().for_each(|row| total.iter_mut().zip(row).for_each(|(sum, value)| *sum = sum.saturating_add(*value)));
-    let share = |row: &Values| {
-        let shares = row.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
-        (shares.fold(0.0, f64::max) * 1e12) as u64
-    };
+    let mut total = NOTHING;
+    rows.iter().for_each(|row| add(&mut total, row));
+    let share = |row: &Values| (share(row, &total) * 1e12) as u64;
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_cached_key(|&index| (Reverse(share(&rows[index])), index));
     order.truncate(most);
@@ -170,7 +156,9 @@ pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::names;
     use memtoll_analysis::priced::Priced;
+    use memtoll_trace::meta::{Clock, Prices};
     use memtoll_trace::metrics::Metrics;
 
     fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
@@ -189,14 +177,18 @@ mod tests {
     }
 
     fn allocations(values: &Values) -> u64 {
-        values[names().position(|name| name == "allocations").unwrap()]
+        values[names().position(|name| name == "allocations").unwrap()] as u64
+    }
+
+    fn tariff() -> Tariff {
+        Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
     }
 
     #[test]
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
-        let mut tree = Tree::of(&whole, 3);
+        let mut tree = Tree::of(&whole, 3, &tariff());
         let shown = tree
             .nodes
             .iter()
@@ -204,7 +196,8 @@ mod tests {
         let shown: Vec<_> = shown.collect();
         assert_eq!(shown, [(0, None, 99, 0), (0, Some(1), 90, 0), (0, None, 9, 2), (1, Some(2), 80, 0)]);
         let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
-        let part: Vec<_> = tree.part(&part).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
+        let part: Vec<_> =
+            tree.part(&part, &tariff()).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
         assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
         assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, None));
     }
@@ -241,19 +234,18 @@ mod tests {
             root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
         };
         let (whole, part) = (grown(1), grown(2));
-        let mut fine = Tree::of(&whole, 60);
-        let rows = fine.part(&part);
+        let mut fine = Tree::of(&whole, 60, &tariff());
+        let rows = fine.part(&part, &tariff());
         for most in [60, 30, 9, 2, 1] {
-            let (mut coarse, mut expected) = (Tree::of(&whole, most), Tree::of(&whole, most));
+            let (mut coarse, mut expected) = (Tree::of(&whole, most, &tariff()), Tree::of(&whole, most, &tariff()));
             let places = coarse.places(&fine);
             let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
             for (node, values) in &rows {
                 let Some(place) = places[*node] else { continue };
-                let sum = sums.entry(place).or_insert([0; COUNT]);
-                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                add(sums.entry(place).or_insert(NOTHING), values);
             }
             let sums: Vec<_> = sums.into_iter().collect();
-            let direct = expected.part(&part);
+            let direct = expected.part(&part, &tariff());
             assert_eq!(by_path(&coarse, &sums), by_path(&expected, &direct), "{most} nodes");
             if most == 60 {
                 assert!(places.iter().enumerate().all(|(node, place)| *place == Some(node)));

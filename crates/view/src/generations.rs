@@ -28,8 +28,8 @@ impl Recordings<'_> {
     pub(crate) fn generations(&self, selected: &Selected, borders: Borders) -> Pack {
         let Selected { sums, rows: all, .. } = selected;
         let (selection, thread_filter) = (sums.selection, &sums.thread_filter);
-        let at = selection.to.min(self.recording().ended());
-        let borders = self.borders(borders, selection.from, at, thread_filter);
+        let at = selection.to.0.min(self.recording().ended());
+        let borders = self.borders(borders, selection.from.0, at, thread_filter);
         let times: Vec<u64> = borders.iter().map(|border| border.at).collect();
         let found = generations(self.recording(), at, &times, thread_filter);
         let of_row = |row: &Row| {

@@ -1,7 +1,7 @@
 //! What threads or processes have together, as columns.
 
 use crate::ask::Page;
-use crate::bounded_tree::write_values;
+use crate::metrics;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::GroupsPack;
@@ -22,7 +22,7 @@ impl Recordings<'_> {
         let sites = self.sites(&rows, most);
         let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();
         let mut pack = Pack::new(&GroupsPack { labels, site_others: sites.others, damage: sums.damage });
-        write_values(&mut pack, "groups", &sites.values);
+        metrics::write(&mut pack, "groups", &sites.values);
         Ok(pack)
     }
 }

@@ -29,8 +29,8 @@ impl Recordings<'_> {
         for row in &selected.rows {
             let Some(name) = row.type_name.as_deref() else { continue };
             let (peak, live) = types.entry(name).or_default();
-            *peak = peak.saturating_add(row.metrics.peak_bytes);
-            *live = live.saturating_add(row.metrics.live_bytes);
+            *peak = peak.saturating_add(row.metrics.peak_bytes.0);
+            *live = live.saturating_add(row.metrics.live_bytes.0);
         }
         let mut types: Vec<(&str, (u64, u64))> = types.into_iter().collect();
         types.sort_by_key(|(name, (peak, live))| (Reverse(*peak), Reverse(*live), *name));

@@ -61,7 +61,7 @@ impl Recordings<'_> {
     ) -> Result<Pack, NoAnswer> {
         let selected = selections.of(self, query)?;
         let (at, thread_filter) =
-            (selected.sums.selection.to.min(self.recording().ended()), &selected.sums.thread_filter);
+            (selected.sums.selection.to.0.min(self.recording().ended()), &selected.sums.thread_filter);
         let processes = self.processes(at, thread_filter);
         let Some(&(image, _)) = processes.first() else {
             let head = self.map_head(at, None, &processes, None);

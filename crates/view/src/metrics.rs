@@ -1,7 +1,8 @@
 //! The metrics that the viewer shows ([`Place::Viewer`]), with what only a screen needs to know of them.
 
+use crate::pack::Pack;
 use memtoll_analysis::diff::Quantity;
-use memtoll_analysis::metric::{About, Metric, Place, Together, all_in, number_in};
+use memtoll_analysis::metric::{About, Metric, Place, Seen, Together, all_in, number_in};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::Unit;
@@ -23,17 +24,73 @@ pub const COUNT: usize = number_in(Place::Viewer);
 /// Which ones, in the order of columns.
 const SHOWN: [Metric; COUNT] = all_in(Place::Viewer);
 
-/// A number for each metric. Of a mean, it is the sum that is divided by the value of another metric.
-pub type Values = [u64; COUNT];
+/// Which of them are counts that may be off by chance, in the order of columns. Times have an error in any case, and rows show
+/// three digits of each.
+const INEXACT: [usize; how_many_inexact()] = {
+    let (mut all, mut number, mut index) = ([0; how_many_inexact()], 0, 0);
+    while index < COUNT {
+        if is_inexact(SHOWN[index]) {
+            all[number] = index;
+            number += 1;
+        }
+        index += 1;
+    }
+    all
+};
 
-/// The numbers of a call site, a branch or the whole.
-pub fn values(of: &Priced) -> Values {
-    SHOWN.map(|metric| metric.sum(of))
+const fn is_inexact(metric: Metric) -> bool {
+    matches!(metric.about().seen, Seen::Faults) && !metric.is_estimated()
 }
 
-/// One of these numbers.
-pub fn value(index: usize, of: &Priced) -> u64 {
-    SHOWN.get(index).map_or(0, |metric| metric.sum(of))
+const fn how_many_inexact() -> usize {
+    let (mut number, mut index) = (0, 0);
+    while index < COUNT {
+        number += is_inexact(SHOWN[index]) as usize;
+        index += 1;
+    }
+    number
+}
+
+/// Numbers of a row that add up: one of each metric, then the variances of those that may be off by chance. Of a mean, it is the
+/// sum that is divided by the value of another metric. What is counted is exact up to 2^53.
+pub type Values = [f64; COUNT + INEXACT.len()];
+
+/// Those of nothing.
+pub const NOTHING: Values = [0.0; COUNT + INEXACT.len()];
+
+/// The numbers of a call site, a branch or the whole.
+pub fn values(of: &Priced, tariff: &Tariff) -> Values {
+    let mut values = NOTHING;
+    let sums = SHOWN.iter().map(|metric| metric.sum(of) as f64);
+    let variances = INEXACT.iter().map(|index| tariff.variance(SHOWN[*index], of));
+    values.iter_mut().zip(sums.chain(variances)).for_each(|(value, number)| *value = number);
+    values
+}
+
+/// Adds those of another row.
+pub fn add(sums: &mut Values, more: &Values) {
+    sums.iter_mut().zip(more).for_each(|(sum, value)| *sum += value);
+}
+
+/// Writes the columns of rows.
+pub fn write(pack: &mut Pack, family: &str, rows: &[Values]) {
+    write_some(pack, family, rows, |_| true);
+}
+
+/// The same of some metrics, by their numbers. Variances are left out where all are exact.
+pub fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
+    let columns = (0..COUNT).map(|index| (index, index)).chain(INEXACT.into_iter().zip(COUNT..));
+    for (metric, at) in columns.filter(|(metric, _)| chosen(*metric)) {
+        let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
+        let name = SHOWN[metric].about().name;
+        match at < COUNT {
+            true => pack.member(family, name, &column),
+            false if column.iter().any(|variance| *variance > 0.0) => {
+                pack.member(family, &format!("{name}.variance"), &column);
+            }
+            false => {}
+        }
+    }
 }
 
 /// Where the true values of the whole are, by metric: of those that are not exact.
@@ -101,6 +158,8 @@ pub fn describe(tariff: &Tariff) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_text::amounts::Nanoseconds;
+    use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
     fn means_are_sums_and_lists_are_of_what_is_shown() {
@@ -110,7 +169,8 @@ mod tests {
             [Place::Lines, Place::Tree, Place::Overview].map(number_in).iter().sum::<usize>(),
             "all are in the viewer"
         );
-        let of = Priced { lifetime_ns: 30, ..Priced::default() };
-        assert_eq!(values(&of)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30);
+        let of = Priced { lifetime_ns: Nanoseconds(30), ..Priced::default() };
+        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
+        assert_eq!(values(&of, &tariff)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30.0);
     }
 }

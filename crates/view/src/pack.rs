@@ -39,6 +39,23 @@ impl Pack {
         self.name
     }
 
+    /// All columns with their numbers.
+    #[cfg(test)]
+    pub(crate) fn numbers(&self) -> Vec<(String, Vec<f64>)> {
+        let mut data = &self.data[..];
+        let column = |column: &Value| {
+            let (name, length) = (column[0].as_str().unwrap(), column[2].as_u64().unwrap() as usize);
+            let numbers = (0..length).map(|_| match column[1].as_str().unwrap() {
+                "u8" => f64::from(u8::from_le_bytes(*data.split_off(..1).unwrap().as_array().unwrap())),
+                "u16" => f64::from(u16::from_le_bytes(*data.split_off(..2).unwrap().as_array().unwrap())),
+                "u32" => f64::from(u32::from_le_bytes(*data.split_off(..4).unwrap().as_array().unwrap())),
+                _ => f64::from_le_bytes(*data.split_off(..8).unwrap().as_array().unwrap()),
+            });
+            (name.to_owned(), numbers.collect())
+        };
+        self.columns.iter().map(column).collect()
+    }
+
     /// Changes everything in the object.
     pub(crate) fn change(&mut self, change: impl Fn(&mut Value)) {
         self.head.values_mut().for_each(change);

@@ -105,12 +105,14 @@ mod tests {
     use memtoll_model::Recording;
     use memtoll_query::View;
     use memtoll_query::query::When;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fmt::Write;
     use std::fs;
     use std::path::Path;
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../viewer/src/model/packs.ts");
+
+    const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/");
 
     fn union(names: impl Iterator<Item = String>) -> String {
         let names: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
@@ -156,8 +158,7 @@ mod tests {
     /// against its declaration.
     #[test]
     fn each_pack_is_as_it_is_declared() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/");
-        let open = |name: &str| Recording::open(Path::new(&format!("{golden}{name}.memtoll"))).unwrap();
+        let open = |name: &str| Recording::open(Path::new(&format!("{GOLDEN}{name}.memtoll"))).unwrap();
         let mut made = BTreeSet::new();
         for name in ["costs", "forks", "killed", "tiny"] {
             let recording = open(name);
@@ -189,6 +190,45 @@ mod tests {
         }
         let all: BTreeSet<&str> = PACKS.iter().map(|of| of.name).filter(|name| !OF_PAGES.contains(name)).collect();
         assert_eq!(made, all);
+    }
+
+    /// The columns of variances in all packs of rows, and the sum of each.
+    fn variances(recording: &Recording) -> BTreeMap<(&'static str, String), f64> {
+        let mut found = BTreeMap::new();
+        let mut engine = Engine::new(Recordings::new(recording, Compared::default()));
+        for Ask { mut query, page } in crate::ask::tests::questions() {
+            (query.processes, query.threads, query.filter, query.when) = (Vec::new(), Vec::new(), None, When::All);
+            if let View::Tree(tree) = &mut query.view {
+                tree.function = None;
+            }
+            let Ok(pack) = engine.answer(&Ask { query, page }) else { continue };
+            let name = pack.name();
+            for (column, numbers) in pack.numbers().into_iter().filter(|(column, _)| column.ends_with(".variance")) {
+                found.insert((name, column), numbers.iter().sum());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn rows_of_what_was_sampled_have_variances_and_others_have_none() {
+        let mut recording = Recording::open(Path::new(&format!("{GOLDEN}costs.memtoll"))).unwrap();
+        assert_eq!(variances(&recording), BTreeMap::new());
+        // As if one of 17 faults had been seen.
+        recording.kernel.faults_error = (recording.kernel.faults_seen as f64 * 16.0).sqrt();
+        let found = variances(&recording);
+        let answer = memtoll_query::ask(&recording, &memtoll_query::Query { view: View::Totals, ..Default::default() });
+        let faults = answer.ok().unwrap().basis.sums.unwrap().total.faults();
+        let expected = faults as f64 * 16.0;
+        let of = |pack, column: &str| found[&(pack, format!("{column}.variance"))];
+        for (pack, column) in [("ProfilePack", "sites.faults"), ("GroupsPack", "groups.faults")] {
+            assert!((of(pack, column) / expected - 1.0).abs() < 1e-6, "{found:?}");
+        }
+        assert!(of("LevelPack", "tree.faults") >= expected && of("ProfilePack", "sites.touched") > 0.0, "{found:?}");
+        assert!(
+            found.keys().all(|(_, column)| ["faults", "touched"].iter().any(|of| column.contains(of))),
+            "{found:?}"
+        );
     }
 
     #[test]

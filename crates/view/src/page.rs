@@ -4,10 +4,10 @@
 mod time_parts;
 
 use crate::ask::Changes;
-use crate::bounded_tree::{Tree, write_values};
+use crate::bounded_tree::Tree;
 use crate::bundle::Bundle;
 use crate::home_folders::Private;
-use crate::metrics::Values;
+use crate::metrics::{self, Values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{NothingPack, PartColumns, SourceText, SourcesPack};
@@ -136,14 +136,14 @@ fn page_with(
     })?;
     let mut page = String::new();
     for detail in DETAILS {
-        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes), whole.sites(&open, detail));
+        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes, &open.tariff), whole.sites(&open, detail));
         let parts = parts.packs(&mut tree, &sites);
         let patterns = open.patterns(&whole.selected, &sites);
         let texts = if options.sources { open.texts(&whole.selected.rows, &sites) } else { BTreeMap::new() };
         let sources = Pack::new(&SourcesPack { sources: texts });
         let shown_before = match (&before, &whole_before) {
             (Some(open), Some(whole)) => {
-                let tree = Tree::of(&whole.tree, detail.nodes);
+                let tree = Tree::of(&whole.tree, detail.nodes, &open.tariff);
                 open.profile(&whole.selected, Some(&tree), &whole.sites(open, detail))
             }
             _ => Pack::new(&NothingPack {}),
@@ -188,7 +188,7 @@ impl Recordings<'_> {
 /// The numbers of some rows, behind their indices.
 fn write_part(pack: &mut Pack, prefix: &str, rows: &[(usize, Values)]) {
     pack.columns(prefix, &PartColumns { index: rows.iter().map(|(index, _)| *index as f64).collect() });
-    write_values(pack, prefix, &rows.iter().map(|(_, values)| *values).collect::<Vec<Values>>());
+    metrics::write(pack, prefix, &rows.iter().map(|(_, values)| *values).collect::<Vec<Values>>());
 }
 
 fn compressed(bytes: &[u8]) -> Result<String, std::io::Error> {

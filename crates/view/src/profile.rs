@@ -1,18 +1,24 @@
 //! A selection: its sums, its balance, findings, and call sites.
 
-use crate::bounded_tree::{Tree, largest, write_values};
+use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
-use crate::metrics::{self, COUNT, Values};
+use crate::metrics::{self, NOTHING, Values};
 use crate::pack::Pack;
-use crate::packs::{self, FrameColumns, GiveOrTake, Memory, Part, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
+use crate::packs::{self, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::figures::{Facts, Figure};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::{reserved, resident};
 use rustc_hash::FxHashSet;
+
+impl From<Estimate> for Estimated {
+    fn from(Estimate { value, low, high }: Estimate) -> Estimated {
+        Estimated { value, low, high }
+    }
+}
 
 /// Call sites that are shown.
 pub(crate) struct Sites {
@@ -42,11 +48,11 @@ impl Recordings<'_> {
         });
         if let Some((tree, columns)) = tree {
             pack.columns("tree", &columns);
-            write_values(&mut pack, "tree", &tree.values());
+            metrics::write(&mut pack, "tree", &tree.values());
         }
         pack.columns("sites", &columns.columns);
         pack.columns("frames", &columns.frames);
-        write_values(&mut pack, "sites", &sites.values);
+        metrics::write(&mut pack, "sites", &sites.values);
         pack
     }
 
@@ -67,7 +73,7 @@ impl Recordings<'_> {
     fn totals(&self, sums: &Sums) -> Totals {
         let (total, tariff) = (&sums.total, &self.tariff);
         Totals {
-            values: metrics::names().map(str::to_owned).zip(metrics::values(total)).collect(),
+            values: metrics::names().map(str::to_owned).zip(metrics::values(total, tariff)).collect(),
             intervals: metrics::intervals(total, tariff),
             processes: sums.counted().count(),
         }
@@ -75,20 +81,18 @@ impl Recordings<'_> {
 
     /// The resident set and what is only reserved.
     fn resident(&self, sums: &Sums) -> Memory {
-        let resident = resident::together(self.recording(), sums);
-        let reserved = reserved::of_sums(self.recording(), sums);
-        Memory {
-            resident: resident.map(|of| GiveOrTake { bytes: of.program, error: of.error }),
-            at_end: resident.and_then(|of| of.at_end).map(|of| GiveOrTake { bytes: of.bytes, error: of.error }),
-            reserved: reserved.map(|of| GiveOrTake { bytes: of.bytes, error: of.error }),
-        }
+        let facts = Facts::of(self.recording(), sums, &self.tariff);
+        let figure = |figure: Figure| figure.value(&facts).ok().map(Estimated::from);
+        let at_end = facts.resident.and_then(|of| of.at_end);
+        let at_end = at_end.map(|of| Estimate::exact(of.bytes as f64).give_or_take(of.error as f64).into());
+        Memory { resident: figure(Figure::ResidentPeak), at_end, reserved: figure(Figure::Reserved) }
     }
 
     /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
     /// it.
     fn balance(&self, sums: &Sums) -> packs::Balance {
         let balance = Balance::of_all(self.recording(), sums);
-        let part = |estimate: Estimate| Part { ns: estimate.value, low: estimate.low, high: estimate.high };
+        let part = Estimated::from;
         let share = |factor: f64| part(balance.charged_faults.scaled(factor));
         let zeroing = match balance.costs.faults {
             faults if faults > 0.0 => (balance.costs.zeroing / faults).clamp(0.0, 1.0),
@@ -117,12 +121,12 @@ impl Recordings<'_> {
 
     /// The numbers of the call sites that are shown one by one, and of the others together, if there are any.
     pub(crate) fn sites<'r>(&self, rows: impl IntoIterator<Item = &'r Row>, most: usize) -> Sites {
-        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics)).collect();
+        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics, &self.tariff)).collect();
         let shown = largest(&all, most);
         let is_shown: FxHashSet<usize> = shown.iter().copied().collect();
-        let mut others = [0; COUNT];
+        let mut others = NOTHING;
         for (_, values) in all.iter().enumerate().filter(|(index, _)| !is_shown.contains(index)) {
-            others.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            metrics::add(&mut others, values);
         }
         let count = all.len() - shown.len();
         let mut values: Vec<Values> = shown.iter().map(|&index| all[index]).collect();

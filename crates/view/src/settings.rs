@@ -83,12 +83,7 @@ mod tests {
         }
         assert_eq!("none".parse::<Editor>().unwrap().template(), "");
         let bad = [
-            "",
-            "vscode",
-            "vscode://file",
-            "javascript:alert('{file}')",
-            "JavaScript:{file}",
-            "data:{file}",
+            "", "vscode", "vscode://file", "javascript:alert('{file}')", "JavaScript:{file}", "data:{file}",
             "1x:{file}",
         ];
         for bad in bad {

@@ -1,7 +1,6 @@
 //! What the lines of a source file cost: of themselves, and with all that they call.
 
-use crate::bounded_tree::write_values;
-use crate::metrics::{COUNT, Values, values};
+use crate::metrics::{self, NOTHING, Values, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LineColumns, SourcePack};
@@ -27,7 +26,7 @@ impl Recordings<'_> {
         let mut own: BTreeMap<u32, Values> = BTreeMap::new();
         let mut through: BTreeMap<u32, Values> = BTreeMap::new();
         let add = |lines: &mut BTreeMap<u32, Values>, line: u32, more: &Values| {
-            lines.entry(line).or_insert([0; COUNT]).iter_mut().zip(more).for_each(|(sum, value)| *sum += value);
+            metrics::add(lines.entry(line).or_insert(NOTHING), more);
         };
         let mut stacks = self.stacks(&selected.view);
         let mut lines = Vec::new();
@@ -49,7 +48,7 @@ impl Recordings<'_> {
             if lines.is_empty() {
                 continue;
             }
-            let numbers = values(&site.metrics);
+            let numbers = values(&site.metrics, &self.tariff);
             if let Some(line) = path.first().and_then(here) {
                 add(&mut own, line, &numbers);
             }
@@ -65,7 +64,7 @@ impl Recordings<'_> {
         });
         for (name, sums) in [("own", own), ("through", through)] {
             pack.columns(name, &LineColumns { line: sums.keys().map(|line| f64::from(*line)).collect() });
-            write_values(&mut pack, name, &sums.into_values().collect::<Vec<Values>>());
+            metrics::write(&mut pack, name, &sums.into_values().collect::<Vec<Values>>());
         }
         Ok(pack)
     }

@@ -32,7 +32,7 @@ impl Recordings<'_> {
         let lane_of: FxHashMap<(usize, Option<ThreadNo>), usize> =
             found.lanes.iter().take(MOST).enumerate().map(|(at, lane)| ((lane.image, Some(lane.thread)), at)).collect();
         let (waits, count, missing) =
-            longest(self.recording(), basis.selection.from, basis.selection.to, &basis.thread_filter, MOST_WAITS);
+            longest(self.recording(), basis.selection.from.0, basis.selection.to.0, &basis.thread_filter, MOST_WAITS);
         // Of a thread that has no lane here, nothing can be drawn; the one that it waited for may be unknown.
         let waits: Vec<(usize, &Single)> =
             waits.iter().filter_map(|wait| lane_of.get(&(wait.image, wait.thread)).map(|lane| (*lane, wait))).collect();

@@ -2,7 +2,7 @@
 
 use crate::ask::Level;
 use crate::frame_table::FrameTable;
-use crate::metrics;
+use crate::metrics::{self, Values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};
@@ -93,11 +93,8 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&LevelPack { labels, texts });
         pack.columns("tree", &of);
         pack.columns("frames", &frames);
-        let names: Vec<&str> = metrics::names().collect();
-        for index in columns {
-            let numbers: Vec<f64> = nodes.iter().map(|node| metrics::value(index, &node.metrics) as f64).collect();
-            pack.member("tree", names[index], &numbers);
-        }
+        let rows: Vec<Values> = nodes.iter().map(|node| metrics::values(&node.metrics, &self.tariff)).collect();
+        metrics::write_some(&mut pack, "tree", &rows, |index| columns.contains(&index));
         Ok(pack)
     }
 }

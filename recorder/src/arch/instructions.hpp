@@ -2,6 +2,7 @@
 //
 //   Instruction               what one of them does to the stack pointer
 //   read_instruction()        reads one
+//   is_preserved()            whether calls preserve a register
 //   ends_with_call()          whether the last of kLongestCall bytes can be a call
 //   kLongestInstruction       in bytes
 #pragma once

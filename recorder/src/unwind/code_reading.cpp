@@ -32,9 +32,24 @@ bool CodeReader::is_new(uintptr_t target) {
     return true;
 }
 
-void CodeReader::restore(unsigned reg, int64_t offset) {
+// False if the register was saved by another function than the one that called: below its stack pointer there was nothing yet.
+bool CodeReader::restore(unsigned reg, int64_t offset) {
+    if (!arch::is_preserved(reg)) return true;
+    if (offset < 0 && !way_.from_frame) return false;
+    if (offset < way_.written) return true; // the function where it jumped to at its end saved and restored it
     way_.saved[reg] = static_cast<int32_t>(offset);
     way_.restored |= static_cast<uint16_t>(1u << reg);
+    return true;
+}
+
+// From the frame pointer on, and the stack pointer is there or `offset` bytes beside it. False if a register has been taken back
+// already: no function ends like this.
+bool CodeReader::count_from_frame(int64_t offset) {
+    if (way_.restored) return false;
+    way_.from_frame = true;
+    way_.offset = offset;
+    way_.written = INT64_MIN;
+    return true;
 }
 
 // The way ends at a return.
@@ -42,7 +57,10 @@ void CodeReader::arrive() {
     if (is_aligned_ && !way_.from_frame && way_.offset % 16 != 8) return;
     for (unsigned i = 0; i < found_count_; ++i) {
         const Way& known = found_[i].way;
-        if (known.offset != way_.offset || known.from_frame != way_.from_frame) continue;
+        const auto is_same = [&](auto member) { return known.*member == way_.*member; };
+        if (!is_same(&Way::offset) || !is_same(&Way::from_frame) || !is_same(&Way::restored) ||
+            memcmp(known.saved, way_.saved, sizeof known.saved) != 0)
+            continue;
         ++found_[i].ways;
         return;
     }
@@ -50,28 +68,42 @@ void CodeReader::arrive() {
 }
 
 void CodeReader::follow() {
+    unsigned since_call = 0; // instructions that do nothing, and the call
     for (; steps_ < kMostSteps; ++steps_) {
         const Instruction instruction = instruction_at(way_.at);
+        const bool is_nop = instruction.effect == Instruction::kNop;
+        if (since_call > 1 && !is_nop && way_.at % 16 == 0) return;
+        since_call = instruction.effect == Instruction::kCall ? 1 : is_nop && since_call > 0 ? since_call + 1 : 0;
         const uintptr_t target = way_.at + static_cast<uintptr_t>(instruction.distance);
         way_.at += instruction.bytes;
         switch (instruction.effect) {
-        case Instruction::kUnknown: return;
-        case Instruction::kNone: break;
-        case Instruction::kMove: way_.offset += instruction.amount; break;
+        case Instruction::kUnknown:
+            // Generated code drops its caller's arguments when it returns: it has taken the return address along, which lay
+            // beside the frame pointer.
+            if (!way_.from_frame || way_.offset <= int64_t{sizeof(uintptr_t)}) return;
+            way_.offset = sizeof(uintptr_t);
+            arrive();
+            return;
+        case Instruction::kEntry: return;
+        case Instruction::kNone:
+        case Instruction::kCall:
+        case Instruction::kNop: break;
+        case Instruction::kMove:
+            if (instruction.amount < 0 && way_.offset > way_.written) way_.written = way_.offset;
+            way_.offset += instruction.amount;
+            break;
         case Instruction::kPop:
-            restore(instruction.reg, way_.offset);
+            if (!restore(instruction.reg, way_.offset)) return;
             way_.offset += sizeof(uintptr_t);
             break;
-        case Instruction::kLoad: restore(instruction.reg, way_.offset + instruction.amount); break;
+        case Instruction::kLoad:
+            if (!restore(instruction.reg, way_.offset + instruction.amount)) return;
+            break;
         case Instruction::kFromFrame:
-            if (way_.restored) return; // by two registers: no function ends like this
-            way_.from_frame = true;
-            way_.offset = instruction.amount;
+            if (!count_from_frame(instruction.amount)) return;
             break;
         case Instruction::kLeave:
-            if (way_.restored) return;
-            way_.from_frame = true;
-            restore(arch::kFramePointer, 0);
+            if (!count_from_frame(0) || !restore(arch::kFramePointer, 0)) return;
             way_.offset = sizeof(uintptr_t);
             break;
         case Instruction::kBranch:
@@ -87,6 +119,20 @@ void CodeReader::follow() {
         case Instruction::kReturn: arrive(); return;
         }
     }
+}
+
+void CodeReader::make_row(const Way& way, Row& row) {
+    row = Row{};
+    row.read_from_code = true;
+    row.cfa_register = way.from_frame ? arch::kFramePointer : arch::kStackPointer;
+    row.cfa_offset = way.offset + int64_t{sizeof(uintptr_t)};
+    const auto at_cfa = [&](unsigned reg, int64_t offset) {
+        row.registers[reg].kind = RegisterRule::kAtCfa;
+        row.registers[reg].value = offset - row.cfa_offset;
+    };
+    at_cfa(arch::kReturnAddress, way.offset);
+    for (unsigned reg = 0; reg < arch::kReturnAddress; ++reg)
+        if (way.restored >> reg & 1) at_cfa(reg, way.saved[reg]);
 }
 
 bool CodeReader::read(uintptr_t address, bool after_call, Row& row) {
@@ -109,19 +155,16 @@ bool CodeReader::read(uintptr_t address, bool after_call, Row& row) {
         else if (found_[i].ways == best->ways) is_only = false;
     }
     if (!best || !is_only) return false;
-    const Way& way = best->way;
-    row = Row{};
-    row.read_from_code = true;
-    row.cfa_register = way.from_frame ? arch::kFramePointer : arch::kStackPointer;
-    row.cfa_offset = way.offset + int64_t{sizeof(uintptr_t)};
-    const auto at_cfa = [&](unsigned reg, int64_t offset) {
-        row.registers[reg].kind = RegisterRule::kAtCfa;
-        row.registers[reg].value = offset - row.cfa_offset;
-    };
-    at_cfa(arch::kReturnAddress, way.offset);
-    for (unsigned reg = 0; reg < arch::kReturnAddress; ++reg)
-        if (way.restored >> reg & 1) at_cfa(reg, way.saved[reg]);
+    make_row(best->way, row);
     return true;
+}
+
+void CodeReader::follow_frame_pointer(Row& row) {
+    Way way;
+    way.from_frame = true;
+    way.offset = sizeof(uintptr_t);
+    way.restored = 1u << arch::kFramePointer;
+    make_row(way, row);
 }
 
 } // namespace memtoll::unwind

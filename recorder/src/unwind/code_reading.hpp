@@ -22,6 +22,8 @@ class CodeReader {
 public:
     // The row of the instruction at `address`: where a call returns to (`after_call`), or a signal struck. False if none is found.
     bool read(uintptr_t address, bool after_call, Row& row);
+    // The row of code that keeps a frame pointer.
+    static void follow_frame_pointer(Row& row);
 
 private:
     // Where the stack pointer stands, from a register's value at `address`, and what has been taken back so far.
@@ -30,6 +32,7 @@ private:
         bool from_frame = false; // the frame pointer's value, not the stack pointer's
         uint16_t restored = 0;   // registers, a bit each
         int64_t offset = 0;
+        int64_t written = 0; // below, the way has put something on the stack itself
         int32_t saved[arch::kRegisterCount] = {};
     };
     struct Found {
@@ -37,11 +40,13 @@ private:
         unsigned ways = 0;
     };
 
+    static void make_row(const Way& way, Row& row);
     void follow();
     arch::Instruction instruction_at(uintptr_t address);
     void arrive();
     bool is_new(uintptr_t target);
-    void restore(unsigned reg, int64_t offset);
+    bool count_from_frame(int64_t offset);
+    bool restore(unsigned reg, int64_t offset);
 
     static constexpr unsigned kMostSteps = 4096;
     static constexpr unsigned kMostBranches = 64;

@@ -51,7 +51,7 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
         context.last = Reach::kReadable;
         const bool applied = apply(*row, registers, read, &context);
         if (!applied && context.last == Reach::kPastStack) return walk;
-        if (row->read_from_code && !(applied && follows_call(arch::code_address(address)))) {
+        if (row->read_from_code && !(applied && rules.may_return_to(arch::code_address(address), module))) {
             walk.root = memory.root_without_rule(before, module != kNoModule);
             return walk;
         }

@@ -52,6 +52,12 @@ public:
     // Whether `address`, which has no row, cannot be code's.
     bool is_data(uintptr_t address) { return code_.is_data(address); }
 
+    // Whether code of that module without tables may have been called by the code before `address`. An interpreter's
+    // generated code lays return addresses on the stack that no call has left there.
+    bool may_return_to(uintptr_t address, uint16_t module) {
+        return follows_call(address) || (module == kNoModule && !is_data(address));
+    }
+
     uint32_t misses = 0;
 
 private:

@@ -69,9 +69,10 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
 }
 
 // Whether what was read from code without tables is to be believed.
-bool StackCache::leads_to_call(const Rule& rule, Position at) const {
+bool StackCache::leads_to_caller(const RuleCache::Entry& entry, Position at) {
     WordsRead read;
-    return step(rule, memory_, at, read) == Stepped::kToCaller && follows_call(arch::code_address(at.return_address));
+    return step(entry.rule, memory_, at, read) == Stepped::kToCaller &&
+           rules_.may_return_to(arch::code_address(at.return_address), entry.module);
 }
 
 // Goes outwards until it meets a frame of the image that stands as it was, or the end of the stack.
@@ -99,7 +100,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
                  {},
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
-        if (rule.cfa <= Rule::kNotCode || (rule.read_from_code && !leads_to_call(rule, at))) {
+        if (rule.cfa <= Rule::kNotCode || (rule.read_from_code && !leads_to_caller(entry, at))) {
             // Above a stack that was made by hand there may be anything. On the thread's own stack, an address that cannot be
             // one is a sign that the walk went astray, and where a signal struck, the program did.
             const bool ends_before =

@@ -4,6 +4,7 @@
 //                 be inlined into a function whose frame is found by its distance from the stack pointer
 //   CallingCode   the code of a function that calls another one and returns its result: `bytes`, and where the last byte of
 //                 the call is, kLastByteOfCall
+//   RestoringCode the same, which keeps the stack pointer in another register: how far it moved is not in the code
 #pragma once
 
 #include "arch/arch.hpp"

@@ -46,21 +46,8 @@ impl Costs {
         let Costs { mappings, mapped_bytes, touched_bytes, .. } = self;
         let Costs { allocator_ns, fault_time_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
         [
-            allocations,
-            frees,
-            minor_faults,
-            huge_faults,
-            major_faults,
-            file_faults,
-            mappings,
-            mapped_bytes,
-            touched_bytes,
-            allocator_ns,
-            fault_time_ns,
-            mapping_ns,
-            waiting_ns,
-            reading_ns,
-            cost_ns,
+            allocations, frees, minor_faults, huge_faults, major_faults, file_faults, mappings, mapped_bytes,
+            touched_bytes, allocator_ns, fault_time_ns, mapping_ns, waiting_ns, reading_ns, cost_ns,
         ]
     }
 

@@ -103,15 +103,11 @@ fn stories_terminal() {
     assert_eq!(advice.findings[0].rule, "small-vectors", "{advice:#?}");
     for (file, text, type_name, inside) in [
         (
-            "casestudies/terminal/common/char_row.hpp",
-            "_cells(width)",
-            "std::vector<CharRowCell>",
+            "casestudies/terminal/common/char_row.hpp", "_cells(width)", "std::vector<CharRowCell>",
             "small_vector<CharRowCell, 120>",
         ),
         (
-            "casestudies/terminal/common/attr_row.hpp",
-            "_runs(1,",
-            "std::vector<TextAttributeRun>",
+            "casestudies/terminal/common/attr_row.hpp", "_runs(1,", "std::vector<TextAttributeRun>",
             "small_vector<TextAttributeRun, 1>",
         ),
     ] {

@@ -78,18 +78,8 @@ fn entries_comments_and_line_ends() {
 #[test]
 fn lines_that_are_no_entries_are_skipped_and_counted() {
     let malformed = [
-        "你",
-        "你 你",
-        "你 你 ni3] /you/",
-        "你 你 [ni3 /you/",
-        "你 你 [ni3] you/",
-        "你 你 [ni3] /you",
-        "你 你 [ni3]/you/",
-        "你 你 [ni3] //",
-        "你 你 [ni3] /",
-        "你  [ni3] /you/",
-        " 你 [ni3] /you/",
-        "你 [ni3] /you/",
+        "你", "你 你", "你 你 ni3] /you/", "你 你 [ni3 /you/", "你 你 [ni3] you/", "你 你 [ni3] /you",
+        "你 你 [ni3]/you/", "你 你 [ni3] //", "你 你 [ni3] /", "你  [ni3] /you/", " 你 [ni3] /you/", "你 [ni3] /you/",
         " # no comment",
     ];
     for line in malformed {
@@ -112,8 +102,7 @@ fn invalid_utf8_is_skipped_and_counted() {
         b"\xed\xa0\x80",     // a surrogate
         b"\xed\xbf\xbf",     // a surrogate
         b"\xf4\x90\x80\x80", // above U+10FFFF
-        b"\xf8\x88\x80\x80\x80",
-        b"\xe4\x20\xbd",
+        b"\xf8\x88\x80\x80\x80", b"\xe4\x20\xbd",
         b"\xed\xa0\xbd\xed\xb8\x80", // a pair of surrogates, as some programs write
     ];
     for bytes in invalid {

@@ -345,9 +345,7 @@ fn recordings_can_be_read_from_pipes_and_standard_input() {
     };
     let file = of("\"$0\" report t.memtoll");
     for script in [
-        "\"$0\" report - <t.memtoll",
-        "cat t.memtoll | \"$0\" report -",
-        "cat t.memtoll | \"$0\" report /dev/stdin",
+        "\"$0\" report - <t.memtoll", "cat t.memtoll | \"$0\" report -", "cat t.memtoll | \"$0\" report /dev/stdin",
         "\"$0\" report <(cat t.memtoll)",
     ] {
         assert_eq!(of(script), file, "{script}");
@@ -408,5 +406,5 @@ fn names_and_arguments_do_no_harm_on_a_terminal() {
         let obeyed = text.match_indices(|c: char| c.is_control() && c != '\n').find(|(at, _)| !is_style(&text[*at..]));
         assert_eq!(obeyed, None, "{text:?}");
     }
-    assert!(report.contains("one\\ntwo \\u{1b}]0;owned\\u{7}"), "{report}");
+    assert!(report.contains("$'one\\ntwo' $'\\x1b]0;owned\\x07'"), "{report}");
 }

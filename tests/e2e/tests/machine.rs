@@ -107,11 +107,7 @@ fn tables_bars_and_advice_for_people() {
     assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
     let text = &outcome.stdout;
     for expected in [
-        "What memory costs",
-        "8.0 MiB: CPU time",
-        "The price",
-        "With the touch",
-        "3 threads at once",
+        "What memory costs", "8.0 MiB: CPU time", "The price", "With the touch", "3 threads at once",
         "What follows\n  * ",
     ] {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");

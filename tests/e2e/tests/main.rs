@@ -30,6 +30,7 @@ mod install;
 mod layouts;
 mod loading;
 mod machine;
+mod musl;
 mod names;
 mod namespaces;
 mod not_recordable;

@@ -67,10 +67,13 @@ fn a_32_bit_program_among_others() {
 
 #[test]
 fn a_program_of_another_libc() {
-    let recording = is_explained(
-        &Target::new(program_with("tiny.c", &["-O2", "musl-gcc"])).arg("7"),
-        &["another C library", "nothing was recorded"],
-    );
+    let folder = target_directory().join("e2e/other-libc");
+    std::fs::create_dir_all(&folder).unwrap();
+    let loader = folder.join("ld-other.so.1");
+    install(Path::new(HERE.musl_loader), &loader);
+    let loaded_by = format!("-Wl,--dynamic-linker={}", loader.display());
+    let program = program_with("tiny.c", &["-O2", "musl-gcc", &loaded_by]);
+    let recording = is_explained(&Target::new(program).arg("7"), &["another C library", "nothing was recorded"]);
     assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
 }
 

@@ -24,14 +24,7 @@ fn json_has_the_documented_names() {
     let text = SIZES.text(&["--format", "json"]);
     let json: Value = serde_json::from_str(&text).unwrap();
     let names = [
-        "new_blocks",
-        "frees",
-        "reallocations",
-        "bytes",
-        "peak_bytes",
-        "live_bytes",
-        "live_blocks",
-        "temporary",
+        "new_blocks", "frees", "reallocations", "bytes", "peak_bytes", "live_bytes", "live_blocks", "temporary",
         "null_frees",
     ];
     let has = |object: &Value, name: &str, what: &str| {

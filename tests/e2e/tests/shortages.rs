@@ -22,13 +22,8 @@ fn bash(script: &str, directory: &Path, as_nobody: bool) -> Outcome {
     let mut command = match as_nobody {
         true => {
             let mut command = Command::new("setpriv");
-            command.args([
-                "--reuid=54321",
-                "--regid=54321",
-                "--clear-groups",
-                "--inh-caps=-all",
-                "--bounding-set=-all",
-            ]);
+            command
+                .args(["--reuid=54321", "--regid=54321", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
             command.arg("bash");
             command
         }

@@ -105,16 +105,7 @@ impl Copy {
 /// What does not change from run to run, of all call sites.
 fn sites(report: &Value) -> Vec<String> {
     const SAME: [&str; 11] = [
-        "function",
-        "file",
-        "line",
-        "module",
-        "inlined",
-        "type",
-        "element_size",
-        "elements",
-        "path",
-        "new_blocks",
+        "function", "file", "line", "module", "inlined", "type", "element_size", "elements", "path", "new_blocks",
         "bytes",
     ];
     let site = |site: &Value| {

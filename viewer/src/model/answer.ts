@@ -1,6 +1,6 @@
 // What the server or the page says of a selection.
 
-import type { Unit } from "./format";
+import { known, number, type Unit } from "./format";
 import type { Column, Declared, Pack, With } from "./pack";
 import type { Balance, Intervals, Memory, ProfilePack, Totals, Wrappers } from "./packs";
 
@@ -101,9 +101,17 @@ export function frameOf(profile: Profile, number: number): Frame | null {
     return number === 0 ? null : (profile.frames[number - 1] ?? null);
 }
 
+/** Where the variances of a metric's numbers stand, which add up as these do. There are none where all are exact. */
+export const varianceOf = (metric: Metric): Metric => ({ ...metric, name: `${metric.name}.variance` });
+
+/** The metrics, and the variances of those that have some. */
+export function withVariances<D extends Declared>(packs: Pack<D>[], family: D["family"], metrics: Metric[]): Metric[] {
+    return metrics.flatMap((metric) => (packs.some((pack) => pack.hasMember(family, varianceOf(metric).name)) ? [metric, varianceOf(metric)] : [metric]));
+}
+
 /** Columns of all metrics. Means stay sums: they are divided when they are shown. */
 export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"], metrics: Metric[]): Numbers {
-    return new Map(metrics.map(({ name }) => [name, Float64Array.from(pack.member(family, name))]));
+    return new Map(withVariances([pack], family, metrics).map(({ name }) => [name, Float64Array.from(pack.member(family, name))]));
 }
 
 /** The columns of frames. */
@@ -167,10 +175,22 @@ export function valueOf(numbers: Numbers, metric: Metric, row: number): number |
     return over > 0 ? value / over : null;
 }
 
+/** The variance of a number of a row by chance; 0: it is exact. */
+export function chanceOf(numbers: Numbers, metric: Metric, row: number): number {
+    return valueOf(numbers, varianceOf(metric), row) ?? 0;
+}
+
 export function totalOf(totals: Totals, metric: Metric): number | null {
     if (!metric.known) return null;
     const value = totals.values[metric.name] ?? 0;
     if (!metric.over) return value;
     const over = totals.values[metric.over] ?? 0;
     return over > 0 ? value / over : null;
+}
+
+/** The whole of a metric as text, with the digits that are known. */
+export function totalInWords(totals: Totals, metric: Metric): string {
+    const value = totalOf(totals, metric) ?? 0;
+    const interval = metric.unit === "ns" ? undefined : totals.intervals[metric.name];
+    return interval ? known(value, ...interval, metric.unit) : number(value, metric.unit);
 }

@@ -78,10 +78,55 @@ export function percent(part: number, whole: number): string {
  * same on both sides; `under 4 ms` where zero is possible, if
  * `boundsNoise`. The command line writes it the same way. */
 export function estimate(value: number, low: number, high: number, unit: Unit = "ns", boundsNoise = true): string {
+    const cut = cutOf(value, low, high, unit);
+    if (!cut) return number(value, unit);
+    const { name, shown, up } = cut;
     const [below, above] = [value - low, high - value];
-    const margin = Math.max(below, above);
+    if (boundsNoise && low <= 0 && high > 0 && value >= 0) return `under ${up(high)} ${name}`.trim();
+    if (below > 1.5 * above || above > 1.5 * below) return `${shown(low)} to ${shown(high)} ${name}`.trim();
+    return `${shown(value)} ± ${shown(Math.max(below, above))} ${name}`.trim();
+}
+
+/** The same for tables, without the error: `12 ms`, `< 4 ms`. */
+export function known(value: number, low: number, high: number, unit: Unit): string {
+    const cut = cutOf(value, low, high, unit);
+    if (!cut) return number(value, unit);
+    return `${low <= 0 && high > 0 ? `< ${cut.up(high)}` : cut.shown(value)} ${cut.name}`.trim();
+}
+
+/** The 95 % interval of a sum of random events with this variance; crates/metrics/src/estimate.rs has the same. */
+export function byChance(value: number, variance: number): [low: number, high: number] {
+    const half = 1.96 / 2;
+    if (!(variance > 0)) return [value, value];
+    if (value <= 0) return [value - 2 * half * Math.sqrt(variance), value + 2 * half * Math.sqrt(variance)];
+    const each = variance / value;
+    const events = value / each;
+    return [Math.max(0, Math.sqrt(events) - half) ** 2 * each, (Math.sqrt(events + 1) + half) ** 2 * each];
+}
+
+/** A number of a row: of what was sampled, the digits that are known. `variance`: 0, if it is exact. */
+export function inRow(value: number, variance: number, unit: Unit): string {
+    return known(value, ...byChance(value, variance), unit);
+}
+
+/** The same for hovering, with its error or all digits. */
+export function spelledOut(value: number, variance: number, unit: Unit): string {
+    return variance > 0 ? estimate(value, ...byChance(value, variance), unit) : exact(value, unit);
+}
+
+/** A part of a whole in percent, as far as the part is known. */
+export function share(value: number, variance: number, whole: number): string {
+    const [low, high] = byChance(value, variance);
+    const cut = whole > 0 ? cutOf(value / whole, low / whole, high / whole, "share") : null;
+    if (!cut) return percent(value, whole);
+    return `${low <= 0 && high > 0 ? `< ${cut.up(high / whole)}` : cut.shown(value / whole)} ${cut.name}`;
+}
+
+/** How many digits are known, and in which unit they are written; `null`: all. */
+function cutOf(value: number, low: number, high: number, unit: Unit | "share"): { name: string; shown: (value: number) => string; up: (value: number) => string } | null {
+    const margin = Math.max(value - low, high - value);
     const largest = Math.max(Math.abs(value), Math.abs(low), Math.abs(high));
-    if (margin / stepOf(largest, unit).factor < 0.0005) return number(value, unit);
+    if (margin / stepOf(largest, unit).factor < 0.0005) return null;
     const cut = (largest: number) => {
         const { factor, name } = stepOf(largest, unit);
         // An error has one digit, two if the first is a 1.
@@ -96,14 +141,12 @@ export function estimate(value: number, low: number, high: number, unit: Unit = 
     const steps = (value: number) => (value / factor) * 10 ** digits;
     const text = (steps: number) =>
         (steps / 10 ** digits + 0).toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits), maximumFractionDigits: Math.max(0, digits) });
-    const shown = (value: number) => text(Math.round(steps(value)) + 0);
-    if (boundsNoise && low <= 0 && high > 0 && value >= 0) return `under ${text(Math.max(1, Math.ceil(steps(high) - 1e-9)))} ${name}`.trim();
-    if (below > 1.5 * above || above > 1.5 * below) return `${shown(low)} to ${shown(high)} ${name}`.trim();
-    return `${shown(value)} ± ${shown(margin)} ${name}`.trim();
+    // A bound is rounded up, so that it stays true.
+    return { name, shown: (value) => text(Math.round(steps(value)) + 0), up: (value) => text(Math.max(1, Math.ceil(steps(value) - 1e-9))) };
 }
 
 /** The unit in which a number of this size is less than 1,000. */
-function stepOf(size: number, unit: Unit): { factor: number; name: string } {
+function stepOf(size: number, unit: Unit | "share"): { factor: number; name: string } {
     const steps = STEPS[unit];
     return steps.find((step) => size < 999.5 * step.factor) ?? steps[steps.length - 1]!;
 }
@@ -111,7 +154,7 @@ function stepOf(size: number, unit: Unit): { factor: number; name: string } {
 const COUNTS = [{ name: "", factor: 1 }];
 const TIMES = ["ns", "µs", "ms", "s"].map((name, at) => ({ name, factor: 1000 ** at }));
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"].map((name, at) => ({ name, factor: 1024 ** at }));
-const STEPS: Record<Unit, { name: string; factor: number }[]> = { count: COUNTS, ns: TIMES, bytes: SIZES };
+const STEPS: Record<Unit | "share", { name: string; factor: number }[]> = { count: COUNTS, ns: TIMES, bytes: SIZES, share: [{ name: "%", factor: 0.01 }] };
 
 /** A difference with its sign and half of its interval: `+1.2 ± 0.3 ms`. */
 export function signedEstimate(value: number, margin: number, unit: Unit): string {

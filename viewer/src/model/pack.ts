@@ -67,4 +67,8 @@ export class Pack<D extends Declared> {
     has(name: D["column"]): boolean {
         return this.columns.has(name);
     }
+
+    hasMember(family: D["family"], name: string | number): boolean {
+        return this.columns.has(`${family}.${name}`);
+    }
 }

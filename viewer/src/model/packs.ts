@@ -40,14 +40,14 @@ export interface AdvicePack {
 
 export interface Balance {
     processor_ns: number | null;
-    plain: Part | null;
-    allocator: Part;
-    faults: Part;
-    zeroing: Part;
-    mapping: Part;
-    other_faults: Part;
-    recorder: Part | null;
-    rest: Part | null;
+    plain: Estimated | null;
+    allocator: Estimated;
+    faults: Estimated;
+    zeroing: Estimated;
+    mapping: Estimated;
+    other_faults: Estimated;
+    recorder: Estimated | null;
+    rest: Estimated | null;
     waiting_ns: number | null;
     reading_ns: number | null;
     sees_faults: boolean;
@@ -81,15 +81,16 @@ export interface ChangesPack {
     family: "before" | "after" | "margin";
 }
 
+export interface Estimated {
+    value: number;
+    low: number;
+    high: number;
+}
+
 export interface GenerationsPack {
     head: { at_ns: number; begins_ns: number[]; marks: (string | null)[]; damage: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
     family: "bytes" | "blocks";
-}
-
-export interface GiveOrTake {
-    bytes: number;
-    error: number;
 }
 
 export interface GroupsPack {
@@ -149,21 +150,15 @@ export interface MapPack {
 }
 
 export interface Memory {
-    resident: GiveOrTake | null;
-    at_end: GiveOrTake | null;
-    reserved: GiveOrTake | null;
+    resident: Estimated | null;
+    at_end: Estimated | null;
+    reserved: Estimated | null;
 }
 
 export interface NothingPack {
     head: {  };
     column: never;
     family: never;
-}
-
-export interface Part {
-    ns: number;
-    low: number;
-    high: number;
 }
 
 export interface PatternsPack {

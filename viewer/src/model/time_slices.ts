@@ -1,15 +1,15 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import type { Metric, Numbers, Profile } from "./answer";
+import { withVariances, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
-import type { Balance, Part, SlicePack, Totals } from "./packs";
+import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
 export type Slice = Pack<SlicePack>;
 
-function add(a: Part, b: Part): Part {
-    const ns = a.ns + b.ns;
-    const low = ns - Math.hypot(a.ns - a.low, b.ns - b.low);
-    return { ns, low, high: ns + Math.hypot(a.high - a.ns, b.high - b.ns) };
+function add(a: Estimated, b: Estimated): Estimated {
+    const value = a.value + b.value;
+    const low = value - Math.hypot(a.value - a.low, b.value - b.low);
+    return { value, low, high: value + Math.hypot(a.high - a.value, b.high - b.value) };
 }
 
 function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {
@@ -39,12 +39,14 @@ function balanceOf(all: Balance[], none: Balance): Balance {
 /** The numbers of `rows` rows, from those that slices have of some of them. */
 function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
-    for (const metric of metrics) {
+    for (const metric of withVariances(slices, prefix, metrics)) {
         const sums = new Float64Array(rows);
         const last = slices.at(-1);
         const chosen = metric.join === "sum" ? slices : metric.join === "last" ? (last ? [last] : []) : highest ? [highest] : [];
         for (const pack of chosen) {
             const index = pack.column(`${prefix}.index`);
+            // A slice without faults has no variances.
+            if (!pack.hasMember(prefix, metric.name)) continue;
             const values = pack.member(prefix, metric.name);
             for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]!;
         }

@@ -3,8 +3,8 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { timeAt } from "../model/time_axis";
-import { exact, number, percent, signed, signedEstimate } from "../model/format";
-import type { Comparison } from "../model/comparison";
+import { exact, known, number, percent, signed, signedEstimate } from "../model/format";
+import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, Heading, Name, Search } from "../widgets";
@@ -100,11 +100,16 @@ export function Compare() {
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
     const widthOf = (one: Metric) => (hasMargin(one) ? "176px" : "108px");
+    // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
+    const sided = (side: Side, at: number) => {
+        const [value, margin] = [found.value(side, main, at), main.unit === "ns" ? 0 : found.margin(main, at)];
+        return known(value, value - margin, value + margin, main.unit);
+    };
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
                 <div key={side} role="cell" class="number" title={exact(found.value(side, main, at), main.unit)}>
-                    <span class="text">{number(found.value(side, main, at), main.unit)}</span>
+                    <span class="text">{sided(side, at)}</span>
                 </div>
             ))}
             {[main, ...others].map((one) => (

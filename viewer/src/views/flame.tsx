@@ -1,6 +1,7 @@
 import { useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { number, percent } from "../model/format";
+import { varianceOf } from "../model/answer";
+import { inRow, percent } from "../model/format";
 import type { TreeItem } from "../model/tree";
 import { DirectionChoice, Empty, MetricChoice, Search } from "../widgets";
 import { FlameGraph, type Colors } from "./flame_graph";
@@ -18,6 +19,7 @@ export function Flame() {
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST });
     const root = loaded.value ?? NOTHING;
+    const shown = (item: TreeItem) => inRow(item.value, item.valueOf(varianceOf(main)) ?? 0, main.unit);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     return (
         <div class="fill">
@@ -29,9 +31,9 @@ export function Flame() {
                 grown={grown}
                 colors={{ box: metric.color ? `--flame-${metric.color}` : "--flame" }}
                 paint={paint}
-                tell={(item) => `${number(item.value, main.unit)}, ${percent(item.value, root.value)} of ${number(root.value, main.unit)} ${main.title}`}
+                tell={(item) => `${shown(item)}, ${percent(item.value, root.value)} of ${shown(root)} ${main.title}`}
                 heads={[main.title]}
-                cells={(item) => [number(item.value, main.unit)]}
+                cells={(item) => [shown(item)]}
                 // What was too narrow to be seen may be wide now.
                 into={(item) => source.asks && void item.load(LEAST).then(() => redraw(0))}
                 empty={

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
-import { numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
-import { count, exact, number } from "../model/format";
+import { chanceOf, numbersOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { count, exact, inRow } from "../model/format";
 import { groupKey } from "../model/site_groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
@@ -27,7 +27,7 @@ interface Row {
 }
 
 /** Rows of call sites, or of what call sites have in common. */
-function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
+function rowsOf(profile: Profile, group: string): Row[] {
     if (group === "line")
         return profile.sites.map((site) => ({ key: `${site.index}`, name: siteName(site), site, frame: site.frame, numbers: profile.siteNumbers, at: site.index }));
     const groups = new Map<string, Site[]>();
@@ -39,8 +39,7 @@ function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
     }
     const names = [...groups.keys()];
     const sums: Numbers = new Map(
-        metrics.map(({ name }) => {
-            const column = profile.siteNumbers.get(name)!;
+        [...profile.siteNumbers].map(([name, column]) => {
             return [name, Float64Array.from(names, (key) => groups.get(key)!.reduce((sum, site) => sum + column[site.index]!, 0))];
         }),
     );
@@ -73,7 +72,7 @@ export function Lines() {
         return [filled.includes(metric) ? filled : [metric, ...filled], shown.filter(isEmpty)] as const;
     }, [recording, metric, profile]);
     const all = useMemo(() => {
-        if (!ASKED.includes(group)) return rowsOf(profile, group, recording.metrics);
+        if (!ASKED.includes(group)) return rowsOf(profile, group);
         return asked.value ? askedRows(asked.value, recording.metrics) : [];
     }, [profile, group, recording, asked.value]);
     const rows = useMemo(() => {
@@ -142,7 +141,7 @@ export function Lines() {
                                 {row.frame && <FoldWrappers around={row.frame} />}
                             </div>
                             {columns.map((one) => (
-                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
+                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
                             ))}
                         </>
                     )}
@@ -215,7 +214,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                             return (
                                 <div key={one.name} title={one.help}>
                                     <dt>{one.title} <Define name={one.name} /></dt>
-                                    <dd>{value === null ? "–" : number(value, one.unit)}</dd>
+                                    <dd>{value === null ? "–" : inRow(value, chanceOf(row.numbers, one, row.at), one.unit)}</dd>
                                 </div>
                             );
                         })}
@@ -226,7 +225,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                     {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small for rows of their own.</p>}
                     {paths?.map((path, index) => (
                         <p key={index} class="path">
-                            <b>{number(path.at(-1)!.value, metric.over ? "count" : metric.unit)}</b>{" "}
+                            <b>{inRow(path.at(-1)!.value, path.at(-1)!.valueOf(varianceOf(main)) ?? 0, main.unit)}</b>{" "}
                             {path.map((item) => (item.frame ? item.frame.function : `${count(item.others)} other call paths`)).join(" ← ")}
                         </p>
                     ))}

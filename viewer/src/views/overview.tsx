@@ -1,16 +1,16 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { shownIn, totalOf, valueOf, type Site } from "../model/answer";
-import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
+import { chanceOf, shownIn, totalInWords, totalOf, valueOf, type Site } from "../model/answer";
+import { bytes, count, counted, estimate, exact, inRow, number, percent, share, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
-import type { Balance, GiveOrTake, Memory, Part } from "../model/packs";
+import type { Balance, Estimated, Memory } from "../model/packs";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
 interface Slice {
     name: string;
     color: string;
-    part: Part;
+    part: Estimated;
     help: string;
     /** What tells its meaning. */
     define: string;
@@ -43,11 +43,11 @@ function Cost() {
     const { balance, totals } = profile;
     const { recorder } = balance;
     const slices = slicesOf(balance);
-    const memory = balance.allocator.ns + balance.faults.ns + balance.zeroing.ns + balance.mapping.ns + balance.other_faults.ns;
+    const memory = balance.allocator.value + balance.faults.value + balance.zeroing.value + balance.mapping.value + balance.other_faults.value;
     const whole = balance.processor_ns;
-    const sum = slices.reduce((sum, slice) => sum + Math.max(0, slice.part.ns), 0);
-    const isTooMuch = balance.rest !== null && balance.rest.ns < 0;
-    const charged = balance.other_faults.ns > 0 ? balance.allocator.ns + balance.faults.ns + balance.zeroing.ns + balance.mapping.ns : null;
+    const sum = slices.reduce((sum, slice) => sum + Math.max(0, slice.part.value), 0);
+    const isTooMuch = balance.rest !== null && balance.rest.value < 0;
+    const charged = balance.other_faults.value > 0 ? balance.allocator.value + balance.faults.value + balance.zeroing.value + balance.mapping.value : null;
     const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
     return (
         <section class="cost">
@@ -56,10 +56,10 @@ function Cost() {
                 {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`}
                 {waiting > memory / 10 && `, and ${time(waiting)} of waiting`} <Define name="cost" />
             </h2>
-            <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.ns)}`).join(", ")}>
+            <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.value)}`).join(", ")}>
                 {slices.map((slice) =>
-                    slice.part.ns > 0 ? (
-                        <span key={slice.name} class={`bar ${slice.color}`} style={{ width: `${(slice.part.ns / sum) * 100}%` }} title={`${slice.name}: ${exact(slice.part.ns, "ns")}`} />
+                    slice.part.value > 0 ? (
+                        <span key={slice.name} class={`bar ${slice.color}`} style={{ width: `${(slice.part.value / sum) * 100}%` }} title={`${slice.name}: ${exact(slice.part.value, "ns")}`} />
                     ) : null,
                 )}
             </div>
@@ -69,8 +69,8 @@ function Cost() {
                         <li key={slice.name} title={slice.help}>
                             <span class={`key ${slice.color}`} />
                             {slice.name}
-                            <b title={exact(slice.part.ns, "ns")}>{estimate(slice.part.ns, slice.part.low, slice.part.high)}</b>
-                            {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
+                            <b title={exact(slice.part.value, "ns")}>{estimate(slice.part.value, slice.part.low, slice.part.high)}</b>
+                            {whole !== null && <span class="soft">{percent(slice.part.value, whole)}</span>}
                             <Define name={slice.define} />
                         </li>
                     );
@@ -93,10 +93,10 @@ function Cost() {
                 {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
                 {whole === null && "The kernel did not tell the CPU time of this selection. "}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
-                {recorder && recorder.ns > 0 && (
+                {recorder && recorder.value > 0 && (
                     <>
                         Besides, the recorder <Define name="recorder" /> took{" "}
-                        <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high)}</span>.{" "}
+                        <span title={exact(recorder.value, "ns")}>{estimate(recorder.value, recorder.low, recorder.high)}</span>.{" "}
                     </>
                 )}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
@@ -112,8 +112,8 @@ function Cost() {
 /** What the kernel had in memory, which is another thing than live bytes. */
 function Resident({ memory }: { memory: Memory }) {
     const { resident, at_end, reserved } = memory;
-    const withError = (of: GiveOrTake) => <span title={exact(of.bytes, "bytes")}>{estimate(of.bytes, of.bytes - of.error, of.bytes + of.error, "bytes")}</span>;
-    const isReserved = reserved !== null && reserved.bytes > 0;
+    const withError = (of: Estimated) => <span title={exact(of.value, "bytes")}>{estimate(of.value, of.low, of.high, "bytes")}</span>;
+    const isReserved = reserved !== null && reserved.value > 0;
     if (!resident && !isReserved) return null;
     return (
         <p class="soft">
@@ -211,10 +211,11 @@ export function Overview() {
             <dl class="facts-of">
                 {shownIn(recording.metrics, "overview").map((of) => {
                     const value = totalOf(profile.totals, of);
+                    const interval = profile.totals.intervals[of.name];
                     return (
                         <div key={of.name} title={of.help}>
                             <dt>{of.name === "live" && state.to === null ? "never freed" : of.title} <Define name={of.name} /></dt>
-                            <dd title={value === null ? "not known" : exact(value, of.unit)}>{value === null ? "–" : number(value, of.unit)}</dd>
+                            <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : totalInWords(profile.totals, of)}</dd>
                         </div>
                     );
                 })}
@@ -243,8 +244,8 @@ export function Overview() {
                                         <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
-                                            <b title={exact(value, metric.unit)}>{number(value, metric.unit)}</b>
-                                            <span class="soft">{metric.over || total === null ? "" : `${percent(value, total)} of ${number(total, metric.unit)}`}</span>
+                                            <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
+                                            <span class="soft">{metric.over || total === null ? "" : `${share(value, chanceOf(profile.siteNumbers, metric, site.index), total)} of ${totalInWords(profile.totals, metric)}`}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
-import type { Metric } from "../model/answer";
-import { counted, number, percent } from "../model/format";
+import { varianceOf, totalInWords, type Metric } from "../model/answer";
+import { counted, inRow, number, percent, spelledOut } from "../model/format";
 import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
@@ -53,10 +53,10 @@ function Files({ files, file, metric, choose }: FilesProps) {
                     if (!one) return null;
                     return (
                         <li key={one.file} style={{ transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                            <button aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${number(one.value, metric.unit)}`} onClick={() => choose(one.file)}>
+                            <button aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${spelledOut(one.value, one.variance, metric.unit)}`} onClick={() => choose(one.file)}>
                                 <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (one.value / most) * 100 : 0}%` }} />
                                 <bdi>{fileName(one.file)}</bdi>
-                                <span class="soft">{number(one.value, metric.unit)}</span>
+                                <span class="soft">{inRow(one.value, one.variance, metric.unit)}</span>
                             </button>
                         </li>
                     );
@@ -90,6 +90,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     const matches = useMemo(() => matcher(state.search), [state.search]);
     const textOf = (line: number) => (found?.lines ? found.lines[line - 1] : found?.functions.get(line)) ?? "";
     const sum = useMemo(() => lines.reduce((sum, line) => sum + (own(line) ?? 0), 0), [lines, found, metric]);
+    const variance = useMemo(() => lines.reduce((sum, line) => sum + ((found && costOf(found.own, varianceOf(metric), line)) ?? 0), 0), [lines, found, metric]);
 
     // A new file shows the line that was asked for, or the one that costs most.
     useEffect(() => {
@@ -141,7 +142,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                 <h2>
                     <bdi class="code">{file}{state.line > 0 && `:${state.line}`}</bdi>
                 </h2>
-                <span class="soft">{number(sum, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${number(total, metric.unit)}`} {metric.title}</span>
+                <span class="soft">{inRow(sum, variance, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>
                 <EditorLink file={file} line={state.line || costliest()} />
             </div>
             {found.isNewer && <p class="warning">This file was changed after the recording began: numbers may stand beside other lines than those that ran.</p>}
@@ -165,8 +166,10 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                         {items.map(({ index, start }) => {
                             const line = lines[index];
                             if (line === undefined) return null;
-                            const cell = (one: Metric, value: number | null, isMain: boolean) =>
-                                value === null ? <div role="cell" class="number" /> : <Cell metric={one} value={value} most={one === metric ? most : 0} total={one === metric ? total : null} isMain={isMain} />;
+                            const cell = (one: Metric, of: "own" | "through", isMain: boolean) => {
+                                const value = costOf(found[of], one, line);
+                                return value === null ? <div role="cell" class="number" /> : <Cell metric={one} value={value} variance={costOf(found[of], varianceOf(one), line) ?? 0} most={one === metric ? most : 0} total={one === metric ? total : null} isMain={isMain} />;
+                            };
                             const isFound = matches?.(null, textOf(line));
                             return (
                                 <div
@@ -178,9 +181,9 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                                     onClick={() => to(line)}
                                 >
                                     <div role="rowheader" class="number soft">{line || "?"}</div>
-                                    {cell(metric, own(line), true)}
-                                    {cell(metric, through(line), true)}
-                                    {columns.map((one) => cell(one, costOf(found.own, one, line), false))}
+                                    {cell(metric, "own", true)}
+                                    {cell(metric, "through", true)}
+                                    {columns.map((one) => cell(one, "own", false))}
                                     <div role="cell" class={isFound ? "text-of found" : "text-of"}><bdi>{textOf(line)}</bdi></div>
                                 </div>
                             );

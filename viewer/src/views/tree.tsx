@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { shownIn, type Metric } from "../model/answer";
+import { shownIn, varianceOf, type Metric } from "../model/answer";
 import { counted, exact } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
@@ -244,7 +244,7 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
                                 )}
                             </div>
                             {columns.map((one, column) => (
-                                <Cell key={one.name} metric={one} value={item.valueOf(one)} most={whole(one)} total={whole(one)} isMain={column === 0} />
+                                <Cell key={one.name} metric={one} value={item.valueOf(one)} variance={item.valueOf(varianceOf(one)) ?? 0} most={whole(one)} total={whole(one)} isMain={column === 0} />
                             ))}
                         </>
                     )}

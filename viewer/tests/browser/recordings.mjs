@@ -107,7 +107,25 @@ int main(void) {
     return record("wide", compile("wide", source, "wide.c", "-g"));
 }
 
+/** So many page faults in so little time that one of 17 is sampled. */
+function storm() {
+    const source = `#include <stdlib.h>
+#include <sys/mman.h>
+static void touch_all(void) {
+    for (int round = 0; round < 8; round++) {
+        char *memory = mmap(0, 100 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(memory, 100 << 20, MADV_NOHUGEPAGE);
+        for (int at = 0; at < 100 << 20; at += 4096) memory[at] = 1;
+        munmap(memory, 100 << 20);
+    }
+}
+int main(void) { touch_all(); for (int i = 0; i < 1000; i++) free(malloc(100)); return 0; }
+`;
+    return record("storm", compile("storm", source, "storm.c", "-g"));
+}
+
 export const recordings = {
+    storm: storm(),
     wide: wide(),
     phases: phases(),
     "phases-after": phases("phases-after", 9000),

@@ -98,6 +98,30 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     server.stop();
 });
 
+test("numbers of what was sampled have the digits that are known, as in the report", async () => {
+    const { sites, totals } = report(recordings.storm);
+    assert.ok(totals.faults_standard_error > 0, "the recorder sampled");
+    const text = run(MEMTOLL, "report", "--no-debuginfod", recordings.storm, "--metric", "faults");
+    const [, known] = / (\d+,\d{3}) .*touch_all/.exec(text) ?? assert.fail(text);
+    const site = sites.find((site) => site.function === "touch_all" && site.faults > 0);
+    assert.ok(known.replaceAll(",", "").endsWith("00") && site.intervals.faults.high > site.faults, known);
+    for (const url of [(await start(recordings.storm)).url, pathToFileURL(html("storm")).href]) {
+        const { page, problems, close } = await open(url);
+        const fact = page.locator(".facts-of div").filter({ hasText: "page faults" }).locator("dd");
+        assert.match(await fact.getAttribute("title"), /^[\d,]+ ± [\d,]+$/);
+        for (const view of ["lines", "tree"]) {
+            await show(page, `view=${view}&metric=faults${view === "tree" ? "&reversed=1" : ""}`);
+            const row = page.locator('main [role="row"]').filter({ hasText: "touch_all" }).first();
+            const cells = await row.locator(".number").evaluateAll((all) => all.map((cell) => [cell.querySelector(".text")?.textContent, cell.title]));
+            const sampled = cells.filter(([, title]) => / ± /.test(title));
+            assert.ok(sampled.some(([text]) => text === known), `${view}: ${known}: ${JSON.stringify(cells)}`);
+            assert.ok(cells.some(([, title]) => !/ ± /.test(title)), "what was counted is exact");
+        }
+        assert.deepEqual(problems, []);
+        await close();
+    }
+});
+
 test("a drag over the time line selects, and Back is undo", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);

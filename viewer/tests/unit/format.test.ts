@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, counted, csvCell, estimate, exact, markdownCell, percent, shortCount, signed, signedEstimate, time } from "../../src/model/format";
+import { byChance, bytes, counted, csvCell, estimate, exact, inRow, known, markdownCell, percent, share, shortCount, signed, signedEstimate, spelledOut, time } from "../../src/model/format";
 
 test("numbers have three digits and a unit", () => {
     expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
@@ -26,6 +26,21 @@ test("errors are told, and exact values have none", () => {
     expect(signedEstimate(1.23e6, 0.31e6, "ns")).toBe("+1.2 ± 0.3 ms");
     expect(signedEstimate(-1200, 4000, "count")).toBe("−1,000 ± 4,000");
     expect(signedEstimate(-5, 0, "bytes")).toBe("−5 B");
+});
+
+test("of what is sampled, a row has the digits that are known", () => {
+    // The cases of crates/analysis/src/sampling_error.rs and crates/metrics/src: one of 17 faults was seen.
+    expect(inRow(357, 357 * 16, "count")).toBe("360");
+    expect(spelledOut(357, 357 * 16, "count")).toBe("360 ± 180");
+    expect(inRow(417, 0, "count")).toBe("417");
+    expect(spelledOut(417, 0, "count")).toBe("417");
+    expect(inRow(17 * 4096, 17 * 16 * 4096 ** 2, "bytes")).toBe("100 KiB");
+    expect(inRow(0, 4e6, "count")).toBe("< 4,000");
+    expect(known(12.3e6, 9.1e6, 15.5e6, "ns")).toBe("12 ms");
+    expect([share(357, 357 * 16, 1000), share(357, 0, 1000)]).toEqual(["36 %", "35.7 %"]);
+    const [low, high] = byChance(1000 * 7, 1000 * 49);
+    expect([low / 7, high / 7].map(Math.round)).toEqual([939, 1064]);
+    expect(byChance(3, 0)).toEqual([3, 3]);
 });
 
 test("nouns agree with their number, and no bound is nothing", () => {

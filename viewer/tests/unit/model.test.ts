@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Metric, Profile } from "../../src/model/answer";
+import { chanceOf, type Metric, type Profile } from "../../src/model/answer";
 import { asCsv, asMarkdown, asText } from "../../src/model/table_text";
 import { Pack, type Declared } from "../../src/model/pack";
 import type { PatternsPack, SlicePack } from "../../src/model/packs";
@@ -41,25 +41,30 @@ test("the address of the page holds the state", () => {
 test("slices add up, the last one says what is live, the highest one what was at the peak", () => {
     const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
-    const part = (ns: number) => ({ ns, low: ns - 3, high: ns + 4 });
+    const part = (value: number) => ({ value, low: value - 3, high: value + 4 });
     const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
             { totals: { values, intervals: { cost: [0, 2] }, processes: 1 }, balance, findings: [at], slice: { from_ns: at, to_ns: at + 1 } },
             ["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
         );
+    const [sampled, exactly] = [{ "bytes.variance": [30, 20] }, {}];
     const slices = [
-        slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2] }),
-        slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0] }),
+        slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2], ...sampled }),
+        slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0], ...exactly }),
     ];
     const whole = { sites: [{}, {}, {}], balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
     const both = joined(whole, slices, metrics);
     expect(both.totals.values).toEqual({ bytes: 12, live: 1, peak: 5 });
     expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2]);
     expect([...both.siteNumbers.get("live")!]).toEqual([0, 1, 0]);
+    // Variances add up as numbers do; where all is exact, there are none.
+    expect([0, 1, 2].map((row) => chanceOf(both.siteNumbers, metrics[0]!, row))).toEqual([30, 0, 20]);
+    expect(chanceOf(both.siteNumbers, metrics[1]!, 0)).toBe(0);
+    expect(joined(whole, slices.slice(1), metrics).siteNumbers.has("bytes.variance")).toBe(false);
     expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
     expect(both.balance.processor_ns).toBe(20);
-    expect(both.balance.rest).toEqual({ ns: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
+    expect(both.balance.rest).toEqual({ value: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
     expect(both.findings).toEqual([]);
     expect(joined(whole, slices.slice(0, 1), metrics).findings).toEqual([0]);
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);

@@ -47,12 +47,7 @@ fn variants(arguments: &Arguments) -> Result<String, String> {
         ]);
     }
     let header = [
-        "300 frames in 10 s",
-        "variant",
-        "allocations a frame",
-        "minor faults",
-        "capturing, ms CPU",
-        "showing, ms CPU",
+        "300 frames in 10 s", "variant", "allocations a frame", "minor faults", "capturing, ms CPU", "showing, ms CPU",
         "whole process, ms CPU",
     ];
     Ok(tables::markdown(&header, 2, &rows))

@@ -75,13 +75,8 @@ fn times(file: &Path, arguments: &Arguments) -> Result<String, String> {
     };
     let rows: Vec<_> = STEPS.iter().zip(&taken).enumerate().map(row).collect();
     let header = [
-        "step",
-        "minor faults",
-        "loading, ms CPU",
-        "with destruction, ms CPU",
-        "loading faster",
-        "with destruction faster",
-        "loading faster than at first",
+        "step", "minor faults", "loading, ms CPU", "with destruction, ms CPU", "loading faster",
+        "with destruction faster", "loading faster than at first",
     ];
     Ok(tables::markdown(&header, 1, &rows))
 }

@@ -58,15 +58,8 @@ fn writers(arguments: &Arguments) -> Result<String, String> {
     }
     let together = format!("{threads:.0} threads, ms");
     let header = [
-        "heap",
-        "writer",
-        "allocations an object",
-        "`free(nullptr)` an object",
-        "1 thread, ms",
-        &together,
-        "faster",
-        "CPU, ms",
-        "switched off",
+        "heap", "writer", "allocations an object", "`free(nullptr)` an object", "1 thread, ms", &together, "faster",
+        "CPU, ms", "switched off",
     ];
     Ok(tables::markdown(&header, 2, &rows))
 }

@@ -99,17 +99,8 @@ fn steps(arguments: &Arguments) -> Result<String, String> {
         ]);
     }
     let header = [
-        "step",
-        "allocations",
-        "change",
-        "bytes",
-        "`sizeof(ROW)`",
-        "attributes at: bytes",
-        "characters at: bytes",
-        "in the allocator, ms",
-        "minor faults",
-        "start-up, ms CPU",
-        "resident after it, KiB",
+        "step", "allocations", "change", "bytes", "`sizeof(ROW)`", "attributes at: bytes", "characters at: bytes",
+        "in the allocator, ms", "minor faults", "start-up, ms CPU", "resident after it, KiB",
         "resident when full, KiB",
     ];
     Ok(tables::markdown(&header, 1, &rows))

@@ -298,21 +298,8 @@ fn main() {
         }
     }
     let header = [
-        "program",
-        "allocator",
-        "recorded",
-        "off",
-        "held",
-        "calibrated",
-        "off",
-        "held",
-        "CPU",
-        "recorded",
-        "off",
-        "held",
-        "calibrated",
-        "off",
-        "held",
+        "program", "allocator", "recorded", "off", "held", "calibrated", "off", "held", "CPU", "recorded", "off",
+        "held", "calibrated", "off", "held",
     ];
     let rows: Vec<Vec<String>> = all.iter().map(Figures::row).collect();
     println!("\n{}\n{}", tables::markdown(&header, 1, &rows), summary(&all));

@@ -299,9 +299,9 @@ fn literal(bytes: &[u8], at: usize, language: Language) -> Option<usize> {
     let before = bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
     let prefix = &bytes[at - before..at];
     match rest {
-        [b'/', b'/', ..] => Some(line_end(bytes, at, !is_rust)),
+        [b'/', b'/', ..] => Some(line_end(bytes, at, language)),
         [b'/', b'*', ..] => Some(find(b"*/", at + 2)),
-        [b'#', ..] if !is_rust && is_first(bytes, at) => Some(line_end(bytes, at, true)),
+        [b'#', ..] if !is_rust && is_first(bytes, at) => Some(line_end(bytes, at, language)),
         [b'"', ..] if !is_rust && prefix.ends_with(b"R") => {
             let open = rest.iter().position(|byte| *byte == b'(')?;
             let close = [b")", &rest[1..open], b"\""].concat();
@@ -330,9 +330,9 @@ fn quoted(bytes: &[u8], at: usize) -> usize {
     (index + 1).min(bytes.len())
 }
 
-/// The end of a line, which a backslash continues where that is so.
-fn line_end(bytes: &[u8], at: usize, continues: bool) -> usize {
-    let ends = |index: &usize| bytes[*index] == b'\n' && !(continues && bytes[index - 1] == b'\\');
+/// The end of a line, which a backslash continues in C and C++.
+fn line_end(bytes: &[u8], at: usize, language: Language) -> usize {
+    let ends = |index: &usize| bytes[*index] == b'\n' && (language == Language::Rust || bytes[index - 1] != b'\\');
     (at + 1..bytes.len()).find(ends).unwrap_or(bytes.len())
 }
 

@@ -87,7 +87,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), goes);
     draft.own_work = copied;
     draft.saves.allocations = allocations;
-    let bytes = site.metrics().bytes as f64;
+    let bytes = site.metrics().bytes.0 as f64;
     let without = |texts: f64| (bytes - 2.0 * texts * largest).max(0.0);
     draft.saves.bytes = Range::new(without(most_texts), without(texts), bytes);
     draft.assumptions = vec!["no other code keeps the text that it began with".to_owned()];
@@ -99,6 +99,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 mod tests {
     use super::*;
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn texts(creeping: u64) -> Made {
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn text_that_is_copied_to_grow_is_appended_to() {
-        let found = drafts("append", texts(9_900));
+        let found = drafts(RuleId::Append, texts(9_900));
         assert!(found[0].snippet.starts_with("text += x;"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 3e5 && found[0].saves.allocations.likely > 9_000.0, "{:?}", found[0].saves);
     }
@@ -125,10 +126,10 @@ mod tests {
 
     #[test]
     fn other_text_is_left_to_other_rules() {
-        assert!(drafts("append", texts(1_000)).is_empty());
+        assert!(drafts(RuleId::Append, texts(1_000)).is_empty());
         let kept = Made { pattern: Pattern { most_live: 10_000, ..texts(9_900).pattern }, ..texts(9_900) };
-        assert!(drafts("append", kept).is_empty(), "a list of texts that get longer");
+        assert!(drafts(RuleId::Append, kept).is_empty(), "a list of texts that get longer");
         let plain = Made { type_name: "", ..texts(9_900) };
-        assert!(drafts("append", plain).is_empty(), "blocks that happen to get larger");
+        assert!(drafts(RuleId::Append, plain).is_empty(), "blocks that happen to get larger");
     }
 }

@@ -225,6 +225,7 @@ fn snippet(language: Language, content: Content, site: &Site, bytes: u64) -> Str
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn strings(type_name: &'static str) -> Made {
@@ -234,12 +235,12 @@ mod tests {
 
     #[test]
     fn strings_that_die_together_get_a_pool() {
-        let found = drafts("arena", strings("std::basic_string<char16_t>"));
+        let found = drafts(RuleId::Arena, strings("std::basic_string<char16_t>"));
         assert!(found[0].snippet.contains("u16string_pool"), "{}", found[0].snippet);
         let saves = found[0].saves;
         assert!(saves.cpu_ns.low > 5e6 && saves.cpu_ns.likely < 30e6 && saves.cpu_ns.is_open(), "{:?}", saves.cpu_ns);
         assert_eq!(saves.allocations.likely, 480_000.0);
-        let objects = drafts("arena", strings("Box<app::Node>"));
+        let objects = drafts(RuleId::Arena, strings("Box<app::Node>"));
         assert!(objects[0].snippet.contains("bumpalo"), "{}", objects[0].snippet);
     }
 
@@ -250,7 +251,7 @@ mod tests {
             through: vec!["operator new(unsigned long)", "std::make_shared<Node>()"],
             ..strings("Node")
         };
-        let found = drafts("arena", made);
+        let found = drafts(RuleId::Arena, made);
         assert!(found[0].snippet.contains("std::allocate_shared<Node>"), "{}", found[0].snippet);
     }
 
@@ -259,7 +260,7 @@ mod tests {
         let with = |change: fn(&mut Made)| {
             let mut made = strings("");
             change(&mut made);
-            drafts("arena", made).len()
+            drafts(RuleId::Arena, made).len()
         };
         assert_eq!(with(|_| {}), 1);
         assert_eq!(with(|made| made.counts.reallocations = 5), 0);

@@ -1,13 +1,15 @@
 //! See contention.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::formatters::formatter;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;
 use memtoll_text::format;
 use memtoll_text::shell;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::meta::MallocSetting;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
@@ -64,7 +66,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
             format::bytes(steps.bytes / steps.calls)
         ));
         evidence.number("grown_calls", steps.calls as f64);
-        evidence.number("grown_bytes", steps.bytes as f64);
+        evidence.number("grown_bytes", steps.bytes.0 as f64);
     }
     draft.change = match (formatter(site), others >= 0.5) {
         _ if small_steps.is_some() => "Let the arenas of threads grow at once (M_TOP_PAD)".to_owned(),
@@ -127,14 +129,14 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 /// How much the heap of an arena holds at the most, in C: with as much room on top, it never grows. glibc's `HEAP_MAX_SIZE`.
 const HEAP_OF_ARENA: &str = "64 << 20";
 /// The main heap grows by at least glibc's `DEFAULT_TOP_PAD`, bytes; arenas of threads by what the next block needs.
-const STEP_OF_MAIN: u64 = 128 << 10;
+const STEP_OF_MAIN: Bytes = Bytes(128 << 10);
 /// Fewer steps are not what threads wait for.
 const FEWEST_STEPS: u64 = 1000;
 
 /// How arenas of threads grow.
 struct Steps {
     calls: u64,
-    bytes: u64,
+    bytes: Bytes,
     /// Work on mappings of the lines whose calls make them grow, ns.
     mapping: Range,
     sites: Vec<usize>,
@@ -146,7 +148,7 @@ fn small_steps(facts: &Facts) -> Option<Steps> {
         let metrics = site.metrics();
         metrics.grown_calls > 0 && metrics.grown_bytes / metrics.grown_calls < STEP_OF_MAIN / 2
     };
-    let mut steps = Steps { calls: 0, bytes: 0, mapping: Range::default(), sites: Vec::new() };
+    let mut steps = Steps { calls: 0, bytes: Bytes::ZERO, mapping: Range::default(), sites: Vec::new() };
     for (index, site) in facts.sites.iter().enumerate().filter(|(_, site)| is_small(site)) {
         steps.calls += site.metrics().grown_calls;
         steps.bytes += site.metrics().grown_bytes;
@@ -171,6 +173,7 @@ fn arenas(setting: &MallocSetting) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -181,9 +184,9 @@ mod tests {
 
     #[test]
     fn waiting_is_said_where_it_matters() {
-        let found = drafts("contention", waits(10e9));
+        let found = drafts(RuleId::Contention, waits(10e9));
         assert!(found[0].saves.wall_ns.high >= 10e9 && found[0].saves.wall_ns.low == 0.0, "{:?}", found[0].saves);
-        assert!(drafts("contention", waits(1.0)).is_empty());
+        assert!(drafts(RuleId::Contention, waits(1.0)).is_empty());
     }
 
     #[test]
@@ -202,6 +205,6 @@ mod tests {
     fn null_pointers_have_a_rule_of_their_own() {
         let mut nulls = waits(10e9);
         nulls.counts = Metrics { null_frees: 10_000, events: 10_000, ..Metrics::default() };
-        assert!(drafts("contention", nulls).is_empty());
+        assert!(drafts(RuleId::Contention, nulls).is_empty());
     }
 }

@@ -79,7 +79,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
         format::bytes(metrics.bytes)
     ));
     draft.evidence.number("blocks", copies.acquired() as f64);
-    draft.evidence.number("bytes", metrics.bytes as f64);
+    draft.evidence.number("bytes", metrics.bytes.0 as f64);
     let language = facts.language(line);
     draft.change = match language {
         Language::Rust => "Move it instead of cloning it, or keep references or Rc",
@@ -101,8 +101,8 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     draft.saves.cpu_ns.low = 0.0;
     draft.saves.wall_ns.low = 0.0;
     draft.saves.allocations = Range::new(0.0, copies.acquired() as f64, copies.acquired() as f64);
-    draft.saves.bytes = Range::new(0.0, metrics.bytes as f64, metrics.bytes as f64);
-    draft.saves.peak_bytes = Range::new(0.0, metrics.peak_bytes as f64, metrics.peak_bytes as f64);
+    draft.saves.bytes = Range::new(0.0, metrics.bytes.0 as f64, metrics.bytes.0 as f64);
+    draft.saves.peak_bytes = Range::new(0.0, metrics.peak_bytes.0 as f64, metrics.peak_bytes.0 as f64);
     draft.saves.resident_peak_bytes =
         Range::new(0.0, gone.faults.likely * facts.page(), gone.faults.high * facts.page());
     draft.assumptions = vec!["the original lives as long as the copy, or is not needed after it".to_owned()];

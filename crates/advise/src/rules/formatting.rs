@@ -67,7 +67,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = formatting;
     draft.saves.allocations = allocations(site);
     let share = draft.saves.allocations.scaled(1.0 / acquired as f64);
-    draft.saves.bytes = share.scaled(metrics.bytes as f64);
+    draft.saves.bytes = share.scaled(metrics.bytes.0 as f64);
     draft.assumptions = vec![
         format!(
             "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \
@@ -152,6 +152,7 @@ fn snippet(language: Language, largest: u64) -> String {
 mod tests {
     use crate::pattern::Pattern;
     use crate::program_work::OwnWork;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts, drafts_of};
     use memtoll_trace::meta::Code;
 
@@ -165,7 +166,7 @@ mod tests {
     fn a_stream_that_is_read_from_formats_nothing() {
         let mut read = text("std::__cxx11::basic_stringbuf<char>::str(std::string const&)", 1);
         read.through.push("std::__cxx11::basic_istringstream<char>::basic_istringstream(std::string const&)");
-        assert!(drafts("formatting", read).is_empty());
+        assert!(drafts(RuleId::Formatting, read).is_empty());
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
             ("fmt::v9::vformat[abi:cxx11]", "std::format or fmt"),
             ("alloc::fmt::format::format_inner", "format! or to_string"),
         ] {
-            let found = drafts("formatting", text(through, 1));
+            let found = drafts(RuleId::Formatting, text(through, 1));
             assert_eq!(found.len(), 1, "{through}");
             assert!(found[0].evidence.text[0].contains(name), "{through}: {:?}", found[0].evidence);
         }
@@ -190,15 +191,15 @@ mod tests {
 
     #[test]
     fn text_that_is_kept_and_other_code_are_left_alone() {
-        assert!(drafts("formatting", text("__vasprintf_internal", 9_000)).is_empty());
-        assert!(drafts("formatting", text("app::print_format", 1)).is_empty());
+        assert!(drafts(RuleId::Formatting, text("__vasprintf_internal", 9_000)).is_empty());
+        assert!(drafts(RuleId::Formatting, text("app::print_format", 1)).is_empty());
     }
 
     #[test]
     fn lines_of_one_function_are_one_change() {
         let (one, other) = (text("__vasprintf_internal", 1), text("std::__cxx11::to_string(int)", 1));
-        let alone = drafts("formatting", text("__vasprintf_internal", 1));
-        let found = drafts_of("formatting", vec![one, other], OwnWork::default());
+        let alone = drafts(RuleId::Formatting, text("__vasprintf_internal", 1));
+        let found = drafts_of(RuleId::Formatting, vec![one, other], OwnWork::default());
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].site, &found[0].with[..]), (0, &[1][..]));
         assert_eq!(found[0].saves.allocations.likely, 2.0 * alone[0].saves.allocations.likely);
@@ -217,11 +218,12 @@ mod tests {
         };
         let chain = "std::__cxx11::basic_string<char> std::operator+<char, std::char_traits<char> >(char const*, char)";
         let label = || Made { type_name: "std::string", ..text(chain, 1) };
-        let saved = |own| drafts_of("formatting", vec![label()], own).remove(0).saves.cpu_ns.likely;
+        let saved = |own| drafts_of(RuleId::Formatting, vec![label()], own).remove(0).saves.cpu_ns.likely;
         let more = saved(own(append)) - saved(own("elsewhere"));
         assert!((more - 0.6 * 100.0 * 1e4).abs() < 1e3, "{more}");
         // Of printf, strings are no part.
-        let printed = |own| drafts_of("formatting", vec![text("__vasprintf_internal", 1)], own).remove(0).saves.cpu_ns;
+        let printed =
+            |own| drafts_of(RuleId::Formatting, vec![text("__vasprintf_internal", 1)], own).remove(0).saves.cpu_ns;
         assert_eq!(printed(own(append)), printed(own("elsewhere")));
     }
 
@@ -231,7 +233,7 @@ mod tests {
             let functions = ["__vfprintf_internal", "asprintf"].map(str::to_owned).to_vec();
             OwnWork::sampled(&[Code { functions, samples }], 1e4)
         };
-        let saved = |own| drafts_of("formatting", vec![text("__vasprintf_internal", 1)], own).remove(0);
+        let saved = |own| drafts_of(RuleId::Formatting, vec![text("__vasprintf_internal", 1)], own).remove(0);
         let (little, much) = (saved(own(10)), saved(own(1000)));
         assert!(little.assumptions[1].contains("plain runs showed"), "{:?}", little.assumptions);
         // C code goes on with printf: a tenth of the work, most likely, of 10 ms.

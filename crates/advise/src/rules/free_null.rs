@@ -2,14 +2,16 @@
 
 use super::same_callee::{Cause, cause};
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Place, Saves};
+use crate::finding::{Confidence, Place};
 use crate::range::Range;
 use crate::saving::{calls, wall};
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::c_library_blocks::entered;
 use memtoll_analysis::detectors::are_many_null_frees;
 use memtoll_model::StackId;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 use rustc_hash::FxHashSet;
 
 /// What a call takes in the caller and on the way from it, ns.
@@ -91,7 +93,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
-    let of_nothing = metrics.new_blocks > 0 && metrics.bytes == 0;
+    let of_nothing = metrics.new_blocks > 0 && metrics.bytes == Bytes::ZERO;
     let nulls = if of_nothing { metrics.new_blocks } else { metrics.null_frees };
     if !of_nothing && is_of_library(facts, site) {
         return None;
@@ -158,6 +160,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn storms_of_null_pointers_are_found() {
-        let found = drafts("free-null", calls(50_000, 50_000));
+        let found = drafts(RuleId::FreeNull, calls(50_000, 50_000));
         assert!(found[0].saves.cpu_ns.low > 0.5e6 && found[0].saves.wall_ns.high > 5e6, "{:?}", found[0].saves);
         assert!(found[0].evidence.text.iter().any(|text| text.contains("lock")));
     }
@@ -176,13 +179,13 @@ mod tests {
     #[test]
     fn zero_sizes_are_found_too() {
         let counts = Metrics { new_blocks: 5000, timed_calls: 10_000, events: 10_000, ..Metrics::default() };
-        let found = drafts("free-null", Made { counts, allocator: 1e6, ..Made::default() });
+        let found = drafts(RuleId::FreeNull, Made { counts, allocator: 1e6, ..Made::default() });
         assert_eq!(found[0].saves.allocations.likely, 5000.0);
     }
 
     #[test]
     fn a_null_pointer_now_and_then_is_nothing() {
-        assert!(drafts("free-null", calls(500, 500)).is_empty());
-        assert!(drafts("free-null", calls(5_000, 100_000)).is_empty());
+        assert!(drafts(RuleId::FreeNull, calls(500, 500)).is_empty());
+        assert!(drafts(RuleId::FreeNull, calls(5_000, 100_000)).is_empty());
     }
 }

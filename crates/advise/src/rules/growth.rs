@@ -115,13 +115,13 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     draft.change = "Make room once, before it is filled".to_owned();
     draft.snippet = snippet(facts.language(site), site);
-    draft.called = (facts.language(site) == Language::Cxx).then_some(Called::Filled(object(site)));
+    draft.called = (facts.language(site) == Language::Cxx).then_some(Called::Filled(object(site).0));
     draft.remedy = can_reserve(site).then_some(Remedy::Reserve);
     draft.saves = saves(facts, site, known, gone.faults, goes);
     draft.own_work = copied;
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
     // While it moves, two blocks are there; of what is there at the peak, an old block is a part.
-    let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes as f64)
+    let largest = (pattern.quantile(1.0) as f64).min(site.metrics().peak_bytes.0 as f64)
         * (1.0 - in_place as f64 / pattern.steps as f64);
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
     draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
@@ -142,9 +142,12 @@ fn can_reserve(site: &Site) -> bool {
     CLASSES.iter().any(|known| class.starts_with(known)) || class.is_empty() && makes_room(&site.through)
 }
 
-/// What the snippet calls the container, in C++.
-fn object(site: &Site) -> &'static str {
-    if site.class().starts_with("std::unordered") { "table" } else { "items" }
+/// What the snippet calls the container, in C++, and what it makes room for.
+fn object(site: &Site) -> (&'static str, &'static str) {
+    match site.class().starts_with("std::unordered") {
+        true => ("table", "insertion: no rehashing"),
+        false => ("items", "push_back"),
+    }
 }
 
 /// With room for as many as will come. A number would be one of this run, and of bytes where the size of an element is not
@@ -157,8 +160,7 @@ fn snippet(language: Language, site: &Site) -> String {
             format!("{class}::with_capacity(n) // or .reserve(n) before the loop")
         }
         Language::Cxx => {
-            let object = object(site);
-            let why = if object == "table" { "insertion: no rehashing" } else { "push_back" };
+            let (object, why) = object(site);
             format!("{object}.reserve(n); // before the first {why}")
         }
         Language::C => {
@@ -169,6 +171,7 @@ fn snippet(language: Language, site: &Site) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -196,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_vector_that_grows_gets_room() {
-        let found = drafts("growth", vector(18, 0));
+        let found = drafts(RuleId::Growth, vector(18, 0));
         assert_eq!(found[0].snippet, "items.reserve(n); // before the first push_back");
         assert!(found[0].saves.cpu_ns.likely > 1e5, "{:?}", found[0].saves.cpu_ns);
         assert_eq!(found[0].saves.allocations.likely, 18.0);
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn growth_in_place_saves_its_calls_and_no_pages() {
-        let (moves, stays) = (&drafts("growth", vector(18, 0))[0], &drafts("growth", vector(18, 18))[0]);
+        let (moves, stays) = (&drafts(RuleId::Growth, vector(18, 0))[0], &drafts(RuleId::Growth, vector(18, 18))[0]);
         assert!(stays.evidence.text[0].contains("in 18 steps, 18 of them in place,"), "{:?}", stays.evidence);
         assert!(stays.saves.cpu_ns.likely > 0.0 && stays.saves.cpu_ns.likely < moves.saves.cpu_ns.likely);
         assert_eq!(stays.saves.faults.likely, 0.0);
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn few_steps_are_nothing() {
-        assert!(drafts("growth", vector(4, 0)).is_empty());
+        assert!(drafts(RuleId::Growth, vector(4, 0)).is_empty());
     }
 
     /// Without the size of an element, a number would be one of bytes; with it, one of this run.
@@ -221,7 +224,7 @@ mod tests {
         for (type_name, element) in
             [("std::vector<R>", 0), ("std::vector<R>", 104), ("std::string", 1), ("Vec<Rec>", 0), ("", 0)]
         {
-            let found = drafts("growth", Made { type_name, element, ..vector(18, 0) });
+            let found = drafts(RuleId::Growth, Made { type_name, element, ..vector(18, 0) });
             assert!(
                 !found[0].snippet.contains(|c: char| c.is_ascii_digit()) || type_name.is_empty(),
                 "{}",

@@ -1,31 +1,34 @@
 //! See heap_thrash.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use memtoll_analysis::detectors::{HeapThrash, heap_thrash};
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let Some(HeapThrash { all, peak }) = heap_thrash(facts.sums) else { return Vec::new() };
-    let growing = || facts.sites.iter().enumerate().filter(|(_, site)| site.metrics().grown_bytes > 0);
+    let growing = || facts.sites.iter().enumerate().filter(|(_, site)| site.metrics().grown_bytes > Bytes::ZERO);
     let Some((index, site)) = growing().max_by_key(|(_, site)| site.metrics().grown_bytes) else {
         return Vec::new();
     };
     // One line that makes large blocks is to keep them itself: that is the matter of `reuse`.
-    let is_one_line = site.metrics().grown_bytes >= all.grown_bytes / 10 * 8 && site.mean_size() >= (64 << 10);
+    let is_one_line = site.metrics().grown_bytes >= Bytes(all.grown_bytes / 10 * 8) && site.mean_size() >= (64 << 10);
     if is_one_line {
         return Vec::new();
     }
-    let again = 1.0 - (peak as f64 / all.grown_bytes as f64).min(1.0);
-    let sites: Vec<(usize, f64)> = growing().map(|(index, site)| (index, site.metrics().grown_bytes as f64)).collect();
+    let again = 1.0 - (peak.0 as f64 / all.grown_bytes as f64).min(1.0);
+    let sites: Vec<(usize, f64)> =
+        growing().map(|(index, site)| (index, site.metrics().grown_bytes.0 as f64)).collect();
     let mut cpu = Range::default();
     let mut faults = 0.0;
     for (_, site) in growing() {
         let metrics = site.metrics();
         // Of its pages, those that came with growth of the heap.
-        let fresh = (metrics.grown_bytes as f64 / facts.page()).min(metrics.small_faults as f64);
+        let fresh = (metrics.grown_bytes.0 as f64 / facts.page()).min(metrics.small_faults as f64);
         let share = if metrics.small_faults > 0 { fresh / metrics.small_faults as f64 } else { 0.0 };
         cpu = cpu.with(site.faults.scaled(share * again)).with(site.mapping.scaled(again));
         faults += fresh * again;
@@ -49,7 +52,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         draft.evidence.number(name, value as f64);
     }
     let large = site.mean_size() >= (128 << 10);
-    let pad = peak.next_power_of_two().clamp(1 << 20, 1 << 30);
+    let pad = peak.0.next_power_of_two().clamp(1 << 20, 1 << 30);
     draft.change = "Tell glibc to keep the memory".to_owned();
     let (options, tunables) = match large {
         true => (
@@ -71,7 +74,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         cpu_ns: cpu.widened(0.7, 1.1),
         wall_ns: wall(facts, site, cpu.widened(0.7, 1.1)),
         faults: Range::new(faults * 0.8, faults, faults * 1.05),
-        resident_peak_bytes: Range::new(-(peak as f64), 0.0, 0.0),
+        resident_peak_bytes: Range::new(-(peak.0 as f64), 0.0, 0.0),
         ..Saves::default()
     };
     draft.assumptions = vec![
@@ -84,13 +87,15 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::ids::Bytes;
 
     /// What it finds is in `tests/e2e/tests/advice.rs`: a heap that shrinks is not made by hand.
     #[test]
     fn a_heap_that_only_grows_is_well() {
         let (counts, pattern) = blocks(10_000, 4000);
-        let counts = memtoll_trace::metrics::Metrics { grown_bytes: 40 << 20, ..counts };
-        assert!(drafts("heap-thrash", Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
+        let counts = memtoll_trace::metrics::Metrics { grown_bytes: Bytes(40 << 20), ..counts };
+        assert!(drafts(RuleId::HeapThrash, Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
     }
 }

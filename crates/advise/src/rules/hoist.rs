@@ -18,17 +18,8 @@ const FEWEST_A_TURN: u64 = 16;
 const FEWEST_PATHS: usize = 5;
 /// The same of what is known to be dear, whatever it allocates.
 const DEAR: &[&str] = &[
-    "regex::regex",
-    "regex::builders",
-    "std::__cxx11::basic_regex",
-    "std::__cxx11::regex",
-    "boost::basic_regex",
-    "std::locale::locale",
-    "pcre2_compile",
-    "regcomp",
-    "XML_ParserCreate",
-    "curl_easy_init",
-    "iconv_open",
+    "regex::regex", "regex::builders", "std::__cxx11::basic_regex", "std::__cxx11::regex", "boost::basic_regex",
+    "std::locale::locale", "pcre2_compile", "regcomp", "XML_ParserCreate", "curl_easy_init", "iconv_open",
     "globset::GlobSetBuilder",
 ];
 
@@ -78,7 +69,7 @@ fn turns(paths: &[(usize, &Metrics)]) -> Option<u64> {
     let is_equal = |turns: u64| {
         let equal = paths
             .iter()
-            .filter(|(_, metrics)| acquired(metrics).is_multiple_of(turns) && metrics.bytes.is_multiple_of(turns));
+            .filter(|(_, metrics)| acquired(metrics).is_multiple_of(turns) && metrics.bytes.0.is_multiple_of(turns));
         let equal: Vec<u64> = equal.map(|(_, metrics)| acquired(metrics)).collect();
         equal.len() >= FEWEST_PATHS && equal.iter().sum::<u64>() * 10 >= all * 9
     };
@@ -133,7 +124,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
     }
     draft.evidence.number("turns", found.turns as f64);
     draft.evidence.number("blocks", line.acquired() as f64);
-    draft.evidence.number("bytes", metrics.bytes as f64);
+    draft.evidence.number("bytes", metrics.bytes.0 as f64);
     draft.change = "Make it once, outside of the loop".to_owned();
     draft.snippet = match facts.language(line) {
         Language::Rust => {
@@ -158,9 +149,10 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Bytes;
 
     fn path(calls: u64, bytes: u64) -> Metrics {
-        Metrics { new_blocks: calls, bytes, ..Metrics::default() }
+        Metrics { new_blocks: calls, bytes: Bytes(bytes), ..Metrics::default() }
     }
 
     fn turns_of(paths: &[Metrics]) -> Option<u64> {

@@ -1,15 +1,17 @@
 //! See huge_pages.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Saves};
+use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
-const HUGE: u64 = 2 << 20;
+const HUGE: Bytes = Bytes(2 << 20);
 /// Smaller blocks have too few huge pages to make up for the one that is not full.
-const LEAST: u64 = 16 << 20;
+const LEAST: Bytes = Bytes(16 << 20);
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
@@ -20,13 +22,13 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let huge = facts.tariff.prices().huge_fault?;
     let pieces = (site.acquired() + metrics.mappings).max(1);
     let bytes = metrics.bytes + metrics.mapped_bytes;
-    let touched = metrics.small_faults * facts.tariff.page();
+    let touched = Bytes(facts.tariff.page()).times(metrics.small_faults);
     // All of it must be used: a huge page is there as a whole.
-    let is_dense = touched * 10 >= bytes * 8 && touched <= bytes + bytes / 4;
-    if bytes / pieces < LEAST || !is_dense || metrics.huge_faults * HUGE > touched {
+    let is_dense = touched.times(10) >= bytes.times(8) && touched <= bytes + bytes / 4;
+    if bytes / pieces < LEAST || !is_dense || HUGE.times(metrics.huge_faults) > touched {
         return None;
     }
-    let pages = (touched / HUGE) as f64 + pieces as f64;
+    let pages = (touched.0 / HUGE.0) as f64 + pieces as f64;
     // The kernel of a virtual machine may have to ask its host for the memory: ten times the price has been seen.
     let instead = Range::new(huge.p10 * pages, huge.median * pages, huge.p90.max(huge.median * 2.0) * pages);
     let cpu = site.faults.minus(instead);
@@ -47,14 +49,14 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::seconds(site.costs.faults / metrics.small_faults.max(1) as f64 / 1e9),
         format::seconds(huge.median / 1e9)
     ));
-    draft.evidence.number("touched_bytes", touched as f64);
+    draft.evidence.number("touched_bytes", touched.0 as f64);
     draft.evidence.number("faults", metrics.small_faults as f64);
     draft.change = "Ask for huge pages".to_owned();
     draft.snippet = match facts.language(site) {
         Language::Cxx => format!(
             "#include <memtoll/region.hpp>\nmemtoll::region data({}, memtoll::pages::huge);\n// or: \
              std::aligned_alloc(2 << 20, size) and madvise(data, size, MADV_HUGEPAGE) before the first touch",
-            metrics.largest_bytes.max(bytes / pieces)
+            metrics.largest_bytes.max(bytes / pieces).0
         ),
         _ => "aligned_alloc(2 << 20, size), then madvise(data, size, MADV_HUGEPAGE) before the first \
             touch"
@@ -67,7 +69,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         faults: Range::new(faults * 0.9, faults, faults),
         ..Saves::default()
     };
-    draft.saves.resident_peak_bytes = Range::new(-(pieces as f64) * HUGE as f64, 0.0, 0.0);
+    draft.saves.resident_peak_bytes = Range::new(-(pieces as f64) * HUGE.0 as f64, 0.0, 0.0);
     draft.assumptions = vec![
         "the kernel has huge pages to give: after a long time without a restart, memory can be too fragmented"
             .to_owned(),
@@ -79,6 +81,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn large(size: u64, faults_ns: f64) -> Made {
@@ -88,10 +91,10 @@ mod tests {
 
     #[test]
     fn large_dense_blocks_get_huge_pages_if_these_pay() {
-        let found = drafts("huge-pages", large(512 << 20, 300e6));
+        let found = drafts(RuleId::HugePages, large(512 << 20, 300e6));
         assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 350e6, "{:?}", found[0].saves.cpu_ns);
         assert!(found[0].saves.resident_peak_bytes.low < 0.0);
-        assert!(drafts("huge-pages", large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
-        assert!(drafts("huge-pages", large(8 << 20, 300e6)).is_empty(), "small");
+        assert!(drafts(RuleId::HugePages, large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
+        assert!(drafts(RuleId::HugePages, large(8 << 20, 300e6)).is_empty(), "small");
     }
 }

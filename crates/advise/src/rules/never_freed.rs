@@ -1,13 +1,15 @@
 //! See never_freed.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Saves};
+use crate::finding::Confidence;
 use crate::pattern::PARTS;
 use crate::range::Range;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::keeps_much;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
 const FEWEST: u64 = 100;
 
@@ -26,7 +28,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // What a process that ends soon keeps is freed with it.
     let span = pattern.keeper_life / 2;
     let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
-    if kept < FEWEST || !keeps_much(metrics.live_bytes, 0) || !is_piling_up || !is_mixed {
+    if kept < FEWEST || !keeps_much(metrics.live_bytes, Bytes::ZERO) || !is_piling_up || !is_mixed {
         return None;
     }
     let mut draft = Draft::of(index);
@@ -43,7 +45,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     ));
     draft.evidence.number("never_freed", kept as f64);
     draft.evidence.number("blocks", blocks as f64);
-    draft.evidence.number("live_bytes", metrics.live_bytes as f64);
+    draft.evidence.number("live_bytes", metrics.live_bytes.0 as f64);
     draft.change = "Free these, too: find the path on which the block is not released".to_owned();
     draft.snippet = match facts.language(site) {
         crate::facts::Language::C => "/* every return behind the allocation needs the free */".to_owned(),
@@ -52,10 +54,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
             "// look for std::mem::forget, Box::leak, into_raw, and cycles of Rc".to_owned()
         }
     };
-    let live = metrics.live_bytes as f64;
+    let live = metrics.live_bytes.0 as f64;
     // With headers, and sizes rounded up.
     let in_heap = pattern.heap_bytes as f64 / pattern.bytes.max(1) as f64;
-    let at_peak = metrics.peak_bytes.min(metrics.live_bytes) as f64;
+    let at_peak = metrics.peak_bytes.min(metrics.live_bytes).0 as f64;
     draft.saves = Saves {
         peak_bytes: Range::new(0.0, at_peak * 0.9, at_peak),
         resident_peak_bytes: Range::new(0.0, live * 0.5, live * in_heap),
@@ -69,31 +71,32 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn leak(kept: u64, by_part: [u64; PARTS]) -> Made {
         let (counts, pattern) = blocks(10_000, 400);
         let pattern =
             crate::pattern::Pattern { kept, kept_by_part: by_part, keeper_life: 800, longest_life: 100, ..pattern };
-        let counts = memtoll_trace::metrics::Metrics { live_bytes: kept * 400, live_blocks: kept, ..counts };
+        let counts = memtoll_trace::metrics::Metrics { live_bytes: Bytes(kept * 400), live_blocks: kept, ..counts };
         Made { counts, pattern, ..Made::default() }
     }
 
     #[test]
     fn survivors_that_come_all_along_are_a_leak() {
-        let found = drafts("never-freed", leak(800, [100; PARTS]));
+        let found = drafts(RuleId::NeverFreed, leak(800, [100; PARTS]));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.resident_peak_bytes.high > 0.0);
     }
 
     #[test]
     fn state_that_is_kept_is_none() {
-        assert!(drafts("never-freed", leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
-        assert!(drafts("never-freed", leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
+        assert!(drafts(RuleId::NeverFreed, leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
+        assert!(drafts(RuleId::NeverFreed, leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
         let mut of_short_processes = leak(800, [100; PARTS]);
         of_short_processes.pattern.keeper_life = 150;
         assert!(
-            drafts("never-freed", of_short_processes).is_empty(),
+            drafts(RuleId::NeverFreed, of_short_processes).is_empty(),
             "other processes free theirs later than these end"
         );
     }

@@ -118,13 +118,8 @@ const TABLE: Order = Order {
 };
 const CHAIN: Order = Order {
     functions: &[
-        "std::deque",
-        "std::_Deque",
-        "std::__cxx11::list",
-        "std::__cxx11::_List",
-        "std::__detail::_List",
-        "boost::container::deque",
-        "alloc::collections::linked_list",
+        "std::deque", "std::_Deque", "std::__cxx11::list", "std::__cxx11::_List", "std::__detail::_List",
+        "boost::container::deque", "alloc::collections::linked_list",
     ],
     lookups: &["operator", "::begin", "::end", "::size"],
     goes: [0.0, 0.4, 0.8],
@@ -221,7 +216,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let pieces =
         (blocks / count.max(1) as f64).ceil() * (count.max(2) as f64).log2().ceil() + pattern.bytes as f64 / PIECE;
     draft.saves.allocations = Range::new((blocks - pieces).max(0.0), blocks, blocks);
-    let live = site.metrics().peak_bytes as f64;
+    let live = site.metrics().peak_bytes.0 as f64;
     draft.saves.peak_bytes = Range::new(0.0, live * (1.0 - kept), live * 0.7);
     draft.saves.resident_peak_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
@@ -241,6 +236,7 @@ fn arguments(type_name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn nodes(type_name: &'static str, in_bulk: u64) -> Made {
@@ -257,7 +253,7 @@ mod tests {
 
     #[test]
     fn containers_that_are_dropped_as_a_whole_are_named() {
-        let found = drafts("node-container", nodes("std::map<int, std::string>", 5000));
+        let found = drafts(RuleId::NodeContainer, nodes("std::map<int, std::string>", 5000));
         assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
         // How many of the 5,000 are in one map is unknown.
         assert!(found[0].snippet.contains("reserve(n)"), "{}", found[0].snippet);
@@ -266,7 +262,7 @@ mod tests {
 
     #[test]
     fn queues_and_others_are_left_alone() {
-        assert!(drafts("node-container", nodes("std::deque<int>", 100)).is_empty(), "its blocks come and go");
-        assert!(drafts("node-container", nodes("std::vector<int>", 5000)).is_empty(), "no nodes");
+        assert!(drafts(RuleId::NodeContainer, nodes("std::deque<int>", 100)).is_empty(), "its blocks come and go");
+        assert!(drafts(RuleId::NodeContainer, nodes("std::vector<int>", 5000)).is_empty(), "no nodes");
     }
 }

@@ -8,6 +8,7 @@ use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::op::Op;
 
 const SMALLEST: u64 = 64 << 10;
@@ -27,7 +28,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let most_live = pattern.most_live.max(1);
     let touched = metrics.touched_bytes;
     // Again and again: what was touched is several times what was ever live, or calloc filled memory with zeroes that stays.
-    let faults_again = touched >= pattern.most_live_bytes * 3;
+    let faults_again = touched >= Bytes(pattern.most_live_bytes * 3);
     let is_zeroed = metrics.operations & Op::CALLOC.bit() != 0;
     if pieces < most_live * 4 || !(faults_again || is_zeroed) {
         return None;
@@ -37,7 +38,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let cpu = calls(facts, site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
     // What is a copy from the first byte on may not be needed at all.
     let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
-    let copy = if is_copy { Work::of(&facts.tariff).copy_byte.scaled(touched as f64) } else { Range::default() };
+    let copy = if is_copy { Work::of(&facts.tariff).copy_byte.scaled(touched.0 as f64) } else { Range::default() };
     let copy = facts.own.inside(growth::is_copy).map_or(copy, |most| copy.of_at_most_about(most));
     let cpu = cpu.with(Range::new(0.0, copy.low, copy.high));
     let mut draft = Draft::of(index);
@@ -67,7 +68,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ("blocks", pieces),
         ("most_live", most_live),
         ("faults", faults as u64),
-        ("touched_bytes", touched),
+        ("touched_bytes", touched.0),
         ("mean_size", site.mean_size()),
     ] {
         evidence.number(name, value as f64);
@@ -77,9 +78,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         n => format!("Keep {n} blocks and use them in turn"),
     };
     // If they differ in size, each grows to what it is used for.
-    let are_alike = metrics.largest_bytes.saturating_mul(most_live) <= pattern.most_live_bytes.saturating_mul(2);
-    draft.proposes = if are_alike { metrics.largest_bytes * most_live } else { 0 };
-    let size = if are_alike { metrics.largest_bytes.to_string() } else { "size".to_owned() };
+    let are_alike = metrics.largest_bytes.times(most_live) <= Bytes(pattern.most_live_bytes).times(2);
+    draft.proposes = if are_alike { metrics.largest_bytes.0 * most_live } else { 0 };
+    let size = if are_alike { metrics.largest_bytes.0.to_string() } else { "size".to_owned() };
     draft.snippet = snippet(facts.language(site), site, most_live, &size);
     let is_shown = most_live == 1 && matches!(site.class(), "std::vector" | "Vec");
     draft.called = is_shown.then_some(Called::Made("buffer"));
@@ -88,7 +89,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
     // Where they differ in size, each one that is kept may grow as often as sizes double.
     let most = pieces as f64 - most_live as f64;
-    let grows = if are_alike { 0.0 } else { most_live as f64 * (metrics.largest_bytes.max(2) as f64).log2().ceil() };
+    let grows = if are_alike { 0.0 } else { most_live as f64 * (metrics.largest_bytes.0.max(2) as f64).log2().ceil() };
     let pieces_gone = draft.saves.allocations;
     draft.saves.allocations =
         Range::new((most - grows).max(0.0).min(pieces_gone.low), pieces_gone.likely, pieces_gone.high);
@@ -142,7 +143,9 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> Strin
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::ids::Bytes;
     use memtoll_trace::metrics::Metrics;
     use memtoll_trace::op::Op;
 
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn buffers_that_fault_each_time_are_kept() {
-        let found = drafts("reuse", frames(3));
+        let found = drafts(RuleId::Reuse, frames(3));
         assert!(found[0].snippet.contains("kept[3]"), "{}", found[0].snippet);
         let saves = found[0].saves;
         assert_eq!(saves.allocations.likely, 297.0);
@@ -171,23 +174,23 @@ mod tests {
     #[test]
     fn buffers_of_different_sizes_get_no_number() {
         let mut made = frames(3);
-        made.counts.largest_bytes = 100 << 20;
-        let found = drafts("reuse", made);
+        made.counts.largest_bytes = Bytes(100 << 20);
+        let found = drafts(RuleId::Reuse, made);
         assert!(found[0].snippet.contains("malloc(size)") && found[0].proposes == 0, "{}", found[0].snippet);
-        assert!(drafts("reuse", frames(3))[0].snippet.contains("malloc(1382400)"));
+        assert!(drafts(RuleId::Reuse, frames(3))[0].snippet.contains("malloc(1382400)"));
     }
 
     #[test]
     fn buffers_that_are_all_needed_or_whose_pages_stay_are_not() {
-        assert!(drafts("reuse", frames(300)).is_empty());
+        assert!(drafts(RuleId::Reuse, frames(300)).is_empty());
         let mut warm = frames(3);
         warm.counts.small_faults = 400;
-        assert!(drafts("reuse", warm).is_empty());
+        assert!(drafts(RuleId::Reuse, warm).is_empty());
         // But calloc fills them with zeroes each time.
         let mut zeroed = frames(3);
         zeroed.counts.small_faults = 400;
         zeroed.counts.operations = Op::CALLOC.bit();
-        let found = drafts("reuse", zeroed);
+        let found = drafts(RuleId::Reuse, zeroed);
         assert!(found[0].evidence.text[1].starts_with("calloc fills 396 MiB"), "{:?}", found[0].evidence.text);
     }
 }

@@ -139,7 +139,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.own_work = grown.plus(made).plus(pages_ns.minus(gone.ns));
     // The elements are still there, in the owner's block.
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
-    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes as f64 - (metrics.peak_blocks * inside) as f64);
+    draft.saves.peak_bytes = Range::exact(metrics.peak_bytes.0 as f64 - (metrics.peak_blocks * inside) as f64);
     let resident = faults.scaled(facts.page());
     draft.saves.resident_peak_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
@@ -179,6 +179,7 @@ fn element_name(site: &Site) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
 
     fn cells(capacities: &[(u64, u64)]) -> Made {
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn equal_vectors_get_room_for_all_their_elements() {
-        let found = drafts("small-vectors", cells(&[(120, 9001)]));
+        let found = drafts(RuleId::SmallVectors, cells(&[(120, 9001)]));
         assert_eq!(found.len(), 1);
         assert!(found[0].snippet.contains("boost::container::small_vector<Cell, 120>"), "{}", found[0].snippet);
         assert_eq!(found[0].saves.allocations.likely, 9001.0);
@@ -213,14 +214,14 @@ mod tests {
             faults: 2e6,
             ..Made::default()
         };
-        let saves = drafts("small-vectors", items)[0].saves;
+        let saves = drafts(RuleId::SmallVectors, items)[0].saves;
         assert!((2140.0..2200.0).contains(&saves.faults.high), "{:?}", saves.faults);
         assert!(saves.faults.low > 800.0 && saves.faults.likely < 2000.0, "{:?}", saves.faults);
     }
 
     #[test]
     fn a_capacity_that_few_need_is_not_taken() {
-        let found = drafts("small-vectors", cells(&[(4, 9700), (120, 300)]));
+        let found = drafts(RuleId::SmallVectors, cells(&[(4, 9700), (120, 300)]));
         assert!(found[0].snippet.contains("small_vector<Cell, 4>"), "{}", found[0].snippet);
         assert!(
             found[0].evidence.text.iter().any(|text| text.contains("for 4 elements: 300 instances")),
@@ -231,10 +232,10 @@ mod tests {
 
     #[test]
     fn few_large_or_scattered_vectors_stay_as_they_are() {
-        assert!(drafts("small-vectors", cells(&[(120, 400)])).is_empty(), "few");
-        assert!(drafts("small-vectors", cells(&[(200, 9001)])).is_empty(), "large");
-        assert!(drafts("small-vectors", cells(&[(2, 4000), (60, 3000), (1000, 3000)])).is_empty(), "scattered");
+        assert!(drafts(RuleId::SmallVectors, cells(&[(120, 400)])).is_empty(), "few");
+        assert!(drafts(RuleId::SmallVectors, cells(&[(200, 9001)])).is_empty(), "large");
+        assert!(drafts(RuleId::SmallVectors, cells(&[(2, 4000), (60, 3000), (1000, 3000)])).is_empty(), "scattered");
         let other = Made { type_name: "std::string", ..cells(&[(120, 9001)]) };
-        assert!(drafts("small-vectors", other).is_empty(), "no vector");
+        assert!(drafts(RuleId::SmallVectors, other).is_empty(), "no vector");
     }
 }

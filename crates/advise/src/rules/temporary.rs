@@ -8,6 +8,7 @@ use crate::saving::{calls, making, saves};
 use crate::site::Site;
 use memtoll_analysis::detectors::are_temporary;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
 /// Of making, filling and dropping the object, what goes with a view.
 const VIEWED: Range = Range { low: 0.4, likely: 0.8, high: 1.0 };
@@ -25,7 +26,11 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let acquired = site.acquired();
-    if !are_temporary(metrics) || site.mean_size() >= LARGEST_MEAN || formatter(site).is_some() || metrics.bytes == 0 {
+    if !are_temporary(metrics)
+        || site.mean_size() >= LARGEST_MEAN
+        || formatter(site).is_some()
+        || metrics.bytes == Bytes::ZERO
+    {
         return None;
     }
     let share = metrics.temporary as f64 / acquired as f64;
@@ -53,7 +58,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ("blocks", acquired),
         ("bytes_median", pattern.quantile(0.5)),
         ("bytes_p99", largest),
-        ("bytes_max", metrics.largest_bytes),
+        ("bytes_max", metrics.largest_bytes.0),
     ] {
         evidence.number(name, value as f64);
     }
@@ -79,7 +84,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.own_work = made;
     // One that is kept grows to the largest; what lives a little longer may go with the others.
-    let (gone, grows) = (metrics.temporary as f64, (metrics.largest_bytes as f64).log2().ceil().max(1.0));
+    let (gone, grows) = (metrics.temporary as f64, (metrics.largest_bytes.0 as f64).log2().ceil().max(1.0));
     draft.saves.allocations = Range::new((gone - grows).max(0.0), gone, acquired as f64);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.new_blocks > pattern.instances + pattern.steps {
@@ -145,6 +150,7 @@ fn snippet(language: Language, site: &Site, largest: u64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::metrics::Metrics;
 
@@ -157,7 +163,7 @@ mod tests {
 
     #[test]
     fn strings_that_are_only_looked_at_become_views() {
-        let found = drafts("temporary", keys(10_000));
+        let found = drafts(RuleId::Temporary, keys(10_000));
         assert!(found[0].snippet.contains("std::string_view"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 2e5 && found[0].saves.cpu_ns.high < 7e5, "{:?}", found[0].saves.cpu_ns);
     }
@@ -167,21 +173,20 @@ mod tests {
         let shared = Made {
             type_name: "Msg",
             through: vec![
-                "operator new(unsigned long)",
-                "std::__shared_count<>::__shared_count<Msg>()",
+                "operator new(unsigned long)", "std::__shared_count<>::__shared_count<Msg>()",
                 "std::make_shared<Msg>()",
             ],
             ..keys(10_000)
         };
-        let found = drafts("temporary", shared);
+        let found = drafts(RuleId::Temporary, shared);
         assert!(found[0].change.contains("by reference") && found[0].snippet.contains("const Msg&"), "{:?}", found[0]);
-        assert!(!drafts("temporary", keys(10_000))[0].change.contains("by reference"));
+        assert!(!drafts(RuleId::Temporary, keys(10_000))[0].change.contains("by reference"));
     }
 
     #[test]
     fn blocks_that_live_and_formatted_text_are_no_temporaries() {
-        assert!(drafts("temporary", keys(100)).is_empty());
+        assert!(drafts(RuleId::Temporary, keys(100)).is_empty());
         let formatted = Made { through: vec!["__vasprintf_internal"], ..keys(10_000) };
-        assert!(drafts("temporary", formatted).is_empty());
+        assert!(drafts(RuleId::Temporary, formatted).is_empty());
     }
 }

@@ -2,16 +2,18 @@
 
 use crate::byte_costs::Work;
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Remedy, Saves};
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::wall;
+use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::{self, HardlyTouched};
 use memtoll_model::FrameId;
 use memtoll_text::format;
+use memtoll_trace::ids::Bytes;
 
 /// Bytes that are filled, at least.
-const LEAST: u64 = 4 << 20;
+const LEAST: Bytes = Bytes(4 << 20);
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let hardly = facts.changeable().filter_map(|(index, site)| hardly_touched(facts, index, site));
@@ -24,14 +26,14 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let unseen = detectors::unseen(&facts.balance, &facts.tariff)?;
     // Address space alone is free: only blocks that count in the program's own books are worth a line.
     let Some(HardlyTouched::Blocks(had)) = detectors::hardly_touched(metrics, unseen) else { return None };
-    let touched = metrics.touched_bytes as f64;
+    let touched = metrics.touched_bytes.0 as f64;
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
         "{} live at the peak, {} ever touched",
         format::bytes(had),
         format::bytes(touched as u64)
     ));
-    draft.evidence.number("peak_bytes", had as f64);
+    draft.evidence.number("peak_bytes", had.0 as f64);
     draft.evidence.number("touched_bytes", touched);
     draft.change = "Ask for less, and grow".to_owned();
     draft.snippet = match facts.language(site) {
@@ -46,7 +48,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ),
     };
     draft.saves = Saves {
-        peak_bytes: Range::new(0.0, had as f64 - touched, had as f64),
+        peak_bytes: Range::new(0.0, had.0 as f64 - touched, had.0 as f64),
         resident_peak_bytes: Range::exact(0.0),
         ..Saves::default()
     };
@@ -67,7 +69,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if !is_filled || touched < LEAST || site.mean_size() < (128 << 10) {
         return None;
     }
-    let fill = Work::of(&facts.tariff).fill_byte.scaled(touched as f64);
+    let fill = Work::of(&facts.tariff).fill_byte.scaled(touched.0 as f64);
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
         "{} of its {} page faults happen in a function that fills memory: the pages are fresh, and the kernel has \
@@ -76,7 +78,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::count(pattern.placed_faults)
     ));
     draft.evidence.number("filled_faults", pattern.filled_faults as f64);
-    draft.evidence.number("touched_bytes", touched as f64);
+    draft.evidence.number("touched_bytes", touched.0 as f64);
     draft.change =
         "Leave the fill out, if it is one of zeroes (calloc knows that fresh memory is zero) or is overwritten \
                     before it is read"
@@ -99,7 +101,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);
     draft.own_work = fill;
     draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), faults, ..Saves::default() };
-    draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, touched as f64);
+    draft.saves.resident_peak_bytes = Range::new(0.0, 0.0, touched.0 as f64);
     draft.assumptions = vec![
         "it is filled with zeroes, or overwritten before it is read".to_owned(),
         "the program uses all of it later; memory it never uses would save its page faults, too".to_owned(),
@@ -111,28 +113,30 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use crate::pattern::Pattern;
+    use crate::rules::RuleId;
     use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::ids::Bytes;
     use memtoll_trace::metrics::Metrics;
 
     fn large(faults: u64, filled_faults: u64) -> Made {
         let (counts, pattern) = blocks(1, 256 << 20);
         let pattern = Pattern { placed_faults: faults, filled_faults, ..pattern };
-        let counts = Metrics { small_faults: faults, grown_bytes: 256 << 20, ..counts };
+        let counts = Metrics { small_faults: faults, grown_bytes: Bytes(256 << 20), ..counts };
         Made { counts, pattern, faults: faults as f64 * 1500.0, ..Made::default() }
     }
 
     #[test]
     fn a_block_that_is_hardly_used_is_memory() {
-        let found = drafts("untouched", large(100, 0));
+        let found = drafts(RuleId::Untouched, large(100, 0));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.cpu_ns.is_nothing() && found[0].saves.peak_bytes.likely > 250e6, "{:?}", found[0].saves);
     }
 
     #[test]
     fn memory_that_is_zeroed_twice_is_time() {
-        let found = drafts("untouched", large(65_536, 65_536));
+        let found = drafts(RuleId::Untouched, large(65_536, 65_536));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.cpu_ns.low > 0.0, "{:?}", found[0].saves);
-        assert!(drafts("untouched", large(65_536, 1000)).is_empty(), "others touch it first");
+        assert!(drafts(RuleId::Untouched, large(65_536, 1000)).is_empty(), "others touch it first");
     }
 }

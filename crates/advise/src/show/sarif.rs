@@ -49,7 +49,6 @@ pub fn sarif(advice: &Advice, root: &Root) -> serde_json::Result<String> {
 }
 
 fn result(advice: &Advice, finding: &Finding, uri: &str, root: &Root) -> Value {
-    let rule = RULES.iter().position(|rule| rule.id == finding.rule);
     let message = format!(
         "{}: {}. Likely saves {}.",
         finding.change,
@@ -58,7 +57,7 @@ fn result(advice: &Advice, finding: &Finding, uri: &str, root: &Root) -> Value {
     );
     let mut result = json!({
         "ruleId": finding.rule,
-        "ruleIndex": rule,
+        "ruleIndex": finding.rule as usize,
         "level": "warning",
         "message": { "text": message },
         "locations": [{ "physicalLocation": physical(uri, finding.line), "logicalLocations": [{ "fullyQualifiedName": finding.function, "kind": "function" }] }],
@@ -99,8 +98,10 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Confidence, Evidence, Saves};
+    use crate::finding::{Confidence, Evidence};
     use crate::range::Range;
+    use crate::rules::RuleId;
+    use crate::savings::Saves;
 
     #[test]
     fn paths_become_references() {
@@ -111,7 +112,7 @@ mod tests {
     fn finding(file: &str) -> Finding {
         let place = Place { function: "f".into(), file: Some(file.into()), line: Some(12) };
         Finding {
-            rule: "growth",
+            rule: RuleId::Growth,
             id: "growth-71599445".to_owned(),
             function: "f".into(),
             file: Some(file.into()),

@@ -1,62 +1,44 @@
 //! Savings in words, for all formats that people read.
 
-use crate::finding::{Finding, Saves};
-use crate::range::Range;
-use memtoll_text::format;
-use memtoll_text::format::{Unit, ranged};
+use crate::finding::Finding;
+use crate::savings::{Saves, Saving};
+use memtoll_text::Quantity;
+use memtoll_text::format::{self, Unit};
 use memtoll_trace::meta::{Saved, Verified};
 
-/// A kind of saving: its name, its unit, and where it stands.
-type Kind = (&'static str, Unit, fn(&Saves) -> Range);
-
-const KINDS: [Kind; 7] = [
-    ("CPU time", Unit::Time, |saves| saves.cpu_ns),
-    ("wall time", Unit::Time, |saves| saves.wall_ns),
-    ("page faults", Unit::Count, |saves| saves.faults),
-    ("allocations", Unit::Count, |saves| saves.allocations),
-    ("bytes allocated", Unit::Bytes, |saves| saves.bytes),
-    ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
-    ("resident set", Unit::Bytes, |saves| saves.resident_peak_bytes),
-];
-
-fn range(unit: Unit, of: &Range) -> String {
-    ranged(unit, of.likely, of.low, of.high)
-}
-
-/// Name and amount of each saving that is one.
+/// The title and amount of each saving that is one.
 pub fn amounts(saves: &Saves) -> Vec<(&'static str, String)> {
-    let some = KINDS.iter().filter(|(_, _, of)| !of(saves).is_nothing());
-    some.map(|(name, unit, of)| (*name, range(*unit, &of(saves)))).collect()
+    Saving::ALL.iter().filter_map(|saving| Some((saving.title(), saves.amount(*saving)?))).collect()
 }
 
 /// The kind that leads: the one that counted when findings were ranked.
-fn leading(saves: &Saves) -> Kind {
+fn leading(saves: &Saves) -> Saving {
     match () {
-        () if saves.cpu_ns.likely >= saves.wall_ns.likely && !saves.cpu_ns.is_nothing() => KINDS[0],
-        () if !saves.wall_ns.is_nothing() => KINDS[1],
-        () if !saves.resident_peak_bytes.is_nothing() => KINDS[6],
-        () => KINDS[5],
+        () if saves.cpu_ns.likely >= saves.wall_ns.likely && !saves.cpu_ns.is_nothing() => Saving::Cpu,
+        () if !saves.wall_ns.is_nothing() => Saving::Wall,
+        () if !saves.resident_peak_bytes.is_nothing() => Saving::ResidentPeak,
+        () => Saving::Peak,
     }
 }
 
-/// Name and amount of each saving but the one that leads.
+/// The title and amount of each saving but the one that leads.
 pub fn further(finding: &Finding) -> Vec<(&'static str, String)> {
-    let (first, ..) = leading(&finding.saves);
-    amounts(&finding.saves).into_iter().filter(|(name, _)| *name != first).collect()
+    let first = leading(&finding.saves).title();
+    amounts(&finding.saves).into_iter().filter(|(title, _)| *title != first).collect()
 }
 
 /// `2.3 ms of CPU time (1.9 ms to 2.9 ms), 4.1 % of the run`.
 pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
-    let (name, unit, of) = leading(&finding.saves);
-    let of = of(&finding.saves);
-    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| unit.show(of));
+    let saving = leading(&finding.saves);
+    let (of, title) = (finding.saves.of(saving), saving.title());
+    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| saving.unit().show(of));
     let share = processor
-        .filter(|_| name == "CPU time")
+        .filter(|_| saving == Saving::Cpu)
         .map_or(String::new(), |all| format!(", {} of the run", Unit::Share.show(of.likely / all)));
-    if of.is_open() {
-        return format!("{} of {name}{share}", range(unit, &of));
+    match finding.saves.amount(saving).filter(|_| of.is_open()) {
+        Some(amount) => format!("{amount} of {title}{share}"),
+        None => format!("{likely} of {title} ({low} to {high}){share}"),
     }
-    format!("{likely} of {name} ({low} to {high}){share}")
 }
 
 /// `1.9 ms of CPU time (1.7 ms to 2.1 ms), 12 page faults, in 20 rounds: as predicted`.

@@ -2,12 +2,13 @@
 
 use crate::finding::Finding;
 use crate::patch::code::{Code, Language};
+use crate::rules::RuleId;
 use regex::Regex;
 use std::ops::Range;
 
 /// The line with `+=` in place of `s = s + x`, of a finding about that.
 pub fn snippet(finding: &Finding, code: &Code, line: Range<usize>) -> Option<String> {
-    if finding.rule != "append" {
+    if finding.rule != RuleId::Append {
         return None;
     }
     let whole = code.statement(line.start)..code.end(line.start).unwrap_or(line.end);

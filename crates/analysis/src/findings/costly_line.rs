@@ -7,6 +7,7 @@ use crate::intervals::{Interval, Intervals};
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::sites::Row;
+use memtoll_trace::ids::Bytes;
 use serde::Serialize;
 
 /// Less of the program's CPU time is not worth a sentence.
@@ -121,12 +122,12 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     let sees_frees = facts.tariff.sees().frees;
     CostlyLine {
         blocks: Metric::Allocations.value(metrics),
-        bytes: metrics.bytes,
+        bytes: metrics.bytes.0,
         block_size: block_size(metrics),
         elements: elements(row),
         mappings: metrics.mappings,
-        mapped_bytes: metrics.mapped_bytes,
-        touched_bytes: metrics.touched_bytes,
+        mapped_bytes: metrics.mapped_bytes.0,
+        touched_bytes: metrics.touched_bytes.0,
         never_freed: sees_frees.then_some(metrics.live_blocks),
         lifetime_ns: sees_frees.then(|| metrics.mean_lifetime_ns() as f64),
         cost_ns: costs.total(),
@@ -144,7 +145,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
 /// Whether it looks like an arena or a pool: few large pieces, and what they cost is mostly page faults, which others have.
 fn serves_others(row: &Row, faults: f64, cost: f64) -> bool {
     const FEW: u64 = 1000;
-    const LARGE: u64 = 256 << 10;
+    const LARGE: Bytes = Bytes(256 << 10);
     let pieces = Metric::Allocations.value(&row.metrics) + row.metrics.mappings;
     let bytes = row.metrics.bytes + row.metrics.mapped_bytes;
     (1..=FEW).contains(&pieces) && bytes / pieces >= LARGE && faults * 2.0 >= cost

@@ -32,13 +32,13 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let finding = |row: &Row| {
         Finding::new(
             What::HardlyTouched(HardlyTouched {
-                bytes: had(row),
-                touched_bytes: row.metrics.touched_bytes,
+                bytes: had(row).0,
+                touched_bytes: row.metrics.touched_bytes.0,
                 touched_interval: touched(row).into(),
-                unseen_bytes: unseen,
+                unseen_bytes: unseen.0,
             }),
             Some(row.clone()),
-            Share::new(touched(row), had(row) as f64, Whole::AskedFor),
+            Share::new(touched(row), had(row).0 as f64, Whole::AskedFor),
         )
     };
     untouched.take(MOST).map(finding).collect()

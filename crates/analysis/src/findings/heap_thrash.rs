@@ -2,6 +2,7 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::detectors::{HeapThrash, heap_thrash};
+use memtoll_trace::ids::Bytes;
 use serde::Serialize;
 
 const MOST: usize = 3;
@@ -17,15 +18,15 @@ pub struct TakenAgain {
 
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let Some(HeapThrash { all, .. }) = heap_thrash(facts.sums) else { return Vec::new() };
-    let all = all.grown_bytes;
+    let all = Bytes(all.grown_bytes);
     // A tenth of it is worth a sentence.
     let rows = facts.largest(|row| row.metrics.grown_bytes);
     let rows = rows.into_iter().filter(|row| row.metrics.grown_bytes >= all / 10).take(MOST);
     rows.map(|row| {
         Finding::new(
-            What::TakenAgain(TakenAgain { bytes: row.metrics.grown_bytes, calls: row.metrics.grown_calls }),
+            What::TakenAgain(TakenAgain { bytes: row.metrics.grown_bytes.0, calls: row.metrics.grown_calls }),
             Some(row.clone()),
-            Share::new(row.metrics.grown_bytes as f64, all as f64, Whole::TakenFromSystem),
+            Share::new(row.metrics.grown_bytes.0 as f64, all.0 as f64, Whole::TakenFromSystem),
         )
     })
     .collect()

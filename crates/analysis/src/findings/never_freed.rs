@@ -5,6 +5,7 @@ use crate::detectors::keeps_much;
 use crate::inclusive_lines::inclusive_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
+use memtoll_trace::ids::{Bytes, Units};
 use serde::Serialize;
 
 /// Blocks are never freed.
@@ -17,12 +18,12 @@ pub struct NeverFreed {
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     // Where a recording was cut off, what was freed later is unknown.
-    if facts.sums.selection.to < u64::MAX || facts.recording.end.is_none() {
+    if facts.sums.selection.to < Units::MAX || facts.recording.end.is_none() {
         return None;
     }
     // Of the peaks of all processes, added up: what each of them keeps adds up, too.
-    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
-    let matters = |bytes: u64| keeps_much(bytes, peaks);
+    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(Bytes::ZERO, Bytes::saturating_add);
+    let matters = |bytes: Bytes| keeps_much(bytes, peaks);
     if !matters(facts.sums.total.live_bytes) {
         return None;
     }
@@ -37,9 +38,9 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     let (blocks, bytes) = (row.metrics.live_blocks, row.metrics.live_bytes);
     matters(bytes).then(|| {
         Finding::new(
-            What::NeverFreed(NeverFreed { blocks, bytes }),
+            What::NeverFreed(NeverFreed { blocks, bytes: bytes.0 }),
             Some(row),
-            Share::new(bytes as f64, all as f64, Whole::NeverFreed),
+            Share::new(bytes.0 as f64, all.0 as f64, Whole::NeverFreed),
         )
     })
 }

@@ -1,6 +1,7 @@
 //! One line that has most of what blocks have at their peak.
 
 use super::{Facts, Finding, Share, What, Whole};
+use memtoll_trace::ids::Bytes;
 use serde::Serialize;
 
 /// One line has most of what blocks have at their peak, and of the peak with the program's own mappings.
@@ -13,20 +14,19 @@ pub struct HoldsPeak {
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
-    /// Bytes.
-    const LEAST: u64 = 1 << 20;
+    const LEAST: Bytes = Bytes(1 << 20);
     // Of several processes, each has its peak at a time of its own.
     if facts.sums.are_of_several() {
         return None;
     }
     let row = *facts.largest(|row| row.metrics.peak_bytes).first()?;
     let (bytes, peak) = (row.metrics.peak_bytes, facts.sums.total.peak_bytes);
-    let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| peak.bytes());
+    let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| Bytes(peak.bytes()));
     (bytes >= LEAST && bytes >= with_mappings / 2).then(|| {
         Finding::new(
-            What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_blocks }),
+            What::HoldsPeak(HoldsPeak { bytes: bytes.0, blocks: row.metrics.peak_blocks }),
             Some(row.clone()),
-            Share::new(bytes as f64, peak as f64, Whole::Peak),
+            Share::new(bytes.0 as f64, peak.0 as f64, Whole::Peak),
         )
     })
 }

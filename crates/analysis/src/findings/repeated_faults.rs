@@ -17,8 +17,8 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     faults_again(&row.metrics, facts.tariff).then(|| {
         Finding::new(
             What::FaultsAgain(FaultsAgain {
-                bytes: row.metrics.bytes,
-                faulted_bytes: facts.tariff.faulted(&row.metrics),
+                bytes: row.metrics.bytes.0,
+                faulted_bytes: facts.tariff.faulted(&row.metrics).0,
             }),
             Some(row.clone()),
             None,

@@ -1,5 +1,7 @@
 use super::*;
 use crate::costs::Costs;
+use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::ids::Bytes;
 use memtoll_trace::meta::Price;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -29,7 +31,7 @@ fn faults_that_cost_more_than_their_calls_show_as_an_error() {
     // 10 calls of 5,000 ns together without the stamps, in which 20 faults happened: on average, these cost 20,000.
     let many = Metrics {
         timed_calls: 10,
-        allocator_time: 1020,
+        allocator_time: Units(1020),
         small_faults: 30,
         small_faults_inside: 20,
         ..Metrics::default()
@@ -38,20 +40,25 @@ fn faults_that_cost_more_than_their_calls_show_as_an_error() {
     let costs = found.costs();
     // 10 calls x 20 ns are the least.
     assert_eq!((costs.allocator, costs.faults, costs.zeroing), (200.0, 30_000.0, 30.0 * 400.0));
-    assert_eq!(found.overdrawn_ns, 20_000 - 5_000);
+    assert_eq!(found.overdrawn_ns, Nanoseconds(20_000 - 5_000));
     let faults = tariff().estimates(&found).faults;
     assert!(faults.low <= 15_000.0 && faults.value == 30_000.0, "{faults:?}");
     // Calls that took less than the least, by the scatter of stamps, have the least.
-    let short = tariff().price(&Metrics { allocator_time: 30, small_faults: 0, small_faults_inside: 0, ..many });
-    assert_eq!((short.allocator_ns, short.overdrawn_ns), (200, 0));
+    let short = tariff().price(&Metrics { allocator_time: Units(30), small_faults: 0, small_faults_inside: 0, ..many });
+    assert_eq!((short.allocator_ns, short.overdrawn_ns), (Nanoseconds(200), Nanoseconds::ZERO));
 }
 
 /// What is not known because records were lost is in the intervals; the values stay.
 #[test]
 fn what_lost_records_were_about_is_in_the_intervals() {
-    let site =
-        Metrics { timed_calls: 10, allocator_time: 5000, small_faults: 30, mapping_time: 2000, ..Metrics::default() };
-    let site = tariff().price(&Metrics { waiting_time: 3000, ..site });
+    let site = Metrics {
+        timed_calls: 10,
+        allocator_time: Units(5000),
+        small_faults: 30,
+        mapping_time: Units(2000),
+        ..Metrics::default()
+    };
+    let site = tariff().price(&Metrics { waiting_time: Units(3000), ..site });
     let all = tariff().estimates(&site);
     let lossy = Tariff { lost: Lost { faults: 1e6, running: 0, switches: 0.002 }, ..tariff() };
     let some = lossy.estimates(&site);
@@ -69,9 +76,9 @@ fn a_call_that_maps_its_block_has_some_time_of_the_allocators() {
     // 4 calls of 10,000 ns without the stamps, all of it taken to be work on mappings, and 500 ns of other mappings.
     let block = Metrics {
         timed_calls: 4,
-        allocator_time: 8008,
-        mapping_time: 8100,
-        mapping_inside: 8000,
+        allocator_time: Units(8008),
+        mapping_time: Units(8100),
+        mapping_inside: Units(8000),
         ..Metrics::default()
     };
     let found = costs(block);
@@ -102,9 +109,13 @@ fn samples_say_how_much_of_the_stamps_is_true() {
         Tariff { allocator_time, ..tariff() }.price(&site).allocator_ns
     };
     // 1,000 ns beyond the stamps, of which 200 are the least.
-    assert_eq!(allocator(allocator_time, 220), 200 + 800 / 4);
-    assert_eq!(allocator(allocator_time, 40), 200, "by chance, the stamps are nearer than any call is short");
-    assert_eq!(allocator(AllocatorTime { each: 5.0, beyond: 0.0, ..allocator_time }, 220), 50);
+    assert_eq!(allocator(allocator_time, Units(220)), Nanoseconds(200 + 800 / 4));
+    assert_eq!(
+        allocator(allocator_time, Units(40)),
+        Nanoseconds(200),
+        "by chance, the stamps are nearer than any call is short"
+    );
+    assert_eq!(allocator(AllocatorTime { each: 5.0, beyond: 0.0, ..allocator_time }, Units(220)), Nanoseconds(50));
 }
 
 #[test]
@@ -127,11 +138,11 @@ fn site() -> impl Strategy<Value = Metrics> {
         let (faults_inside, more_faults, samples_inside, huge_faults_inside, file_faults) = counts;
         Metrics {
             timed_calls,
-            allocator_time,
-            mapping_inside,
-            mapping_time: mapping_inside + preempted_time,
-            waiting_time,
-            preempted_time,
+            allocator_time: Units(allocator_time),
+            mapping_inside: Units(mapping_inside),
+            mapping_time: Units(mapping_inside + preempted_time),
+            waiting_time: Units(waiting_time),
+            preempted_time: Units(preempted_time),
             small_faults_inside: faults_inside,
             small_faults: faults_inside + more_faults,
             samples_inside,
@@ -162,25 +173,25 @@ proptest! {
         priced.iter().enumerate().for_each(|(index, site)| of_group[index % groups].add(site));
         let mut whole = Priced::default();
         of_group.iter().for_each(|group| whole.add(group));
-        prop_assert_eq!(whole.cost_ns(), priced.iter().map(Priced::cost_ns).sum::<u64>());
+        prop_assert_eq!(whole.cost_ns(), priced.iter().map(Priced::cost_ns).sum::<Nanoseconds>());
         let parts = [whole.allocator_ns, whole.fault_time_ns, whole.mapping_ns, whole.waiting_ns, whole.reading_ns];
-        prop_assert_eq!(whole.cost_ns(), parts.iter().sum::<u64>());
+        prop_assert_eq!(whole.cost_ns(), parts.into_iter().sum::<Nanoseconds>());
         // Nothing is cut: faults and mappings cost all that they do, wherever they were. A nanosecond is rounded at each
         // site.
         let near = |ns: u64, exact: f64| (ns as f64 - exact).abs() <= sites.len() as f64;
         let faults = tariff.per_fault(whole.small_faults, whole.huge_faults) + tariff.file_faults(&whole);
-        prop_assert!(near(whole.fault_time_ns, faults), "{} of {faults}", whole.fault_time_ns);
-        prop_assert!(near(whole.mapping_ns, tariff.ns(whole.mapping_time as f64)));
+        prop_assert!(near(whole.fault_time_ns.0, faults), "{} of {faults}", whole.fault_time_ns.0);
+        prop_assert!(near(whole.mapping_ns.0, tariff.ns(whole.mapping_time.0 as f64)));
         // The allocator has all that samples say, and more only where faults or mappings are overdrawn.
         if calls.timed_calls > 0 {
             let fast = whole.timed_calls as f64 * tariff.fastest();
-            let most = total + whole.overdrawn_ns as f64 + fast + sites.len() as f64;
-            prop_assert!(whole.allocator_ns as f64 >= total - sites.len() as f64);
-            prop_assert!(whole.allocator_ns as f64 <= most, "{} of {total}", whole.allocator_ns);
+            let most = total + whole.overdrawn_ns.0 as f64 + fast + sites.len() as f64;
+            prop_assert!(whole.allocator_ns.0 as f64 >= total - sites.len() as f64);
+            prop_assert!(whole.allocator_ns.0 as f64 <= most, "{} of {total}", whole.allocator_ns.0);
         }
         let cost = tariff.estimates(&whole).total();
         prop_assert!(cost.low <= cost.value && cost.value <= cost.high);
-        prop_assert!((cost.value - whole.cost_ns() as f64).abs() < 1.0);
+        prop_assert!((cost.value - whole.cost_ns().0 as f64).abs() < 1.0);
     }
 }
 
@@ -188,13 +199,13 @@ proptest! {
 fn the_parts_add_up() {
     let metrics = Metrics {
         timed_calls: 10,
-        allocator_time: 2000, // 10,000 ns
+        allocator_time: Units(2000), // 10,000 ns
         small_faults: 5,
         small_faults_inside: 2,
         samples_inside: 1,
-        mapping_time: 300,
-        mapping_inside: 200,
-        waiting_time: 400,
+        mapping_time: Units(300),
+        mapping_inside: Units(200),
+        waiting_time: Units(400),
         ..Metrics::default()
     };
     let costs = costs(metrics);
@@ -203,7 +214,7 @@ fn the_parts_add_up() {
     // 10,000 - 10 calls x 10 - 2 faults x 1,000 - 100 for looking at one - 1,000 of mapping - 2,000 of waiting
     assert_eq!(costs.allocator, 4800.0);
     assert_eq!(costs.total(), 4800.0 + 5000.0 + 1500.0 + 2000.0);
-    assert_eq!(tariff().price(&metrics).touched_bytes, 5 * 4096);
+    assert_eq!(tariff().price(&metrics).touched_bytes, Bytes(5 * 4096));
 }
 
 #[test]
@@ -218,7 +229,7 @@ fn where_faults_are_faster_zeroing_is_but_not_slower_where_they_are_slower() {
 
 #[test]
 fn what_recording_adds_to_faults_inside_calls_is_not_the_allocators() {
-    let calls = CallTimes { timed_calls: 10, allocator_time: 2000, faults_inside: 2, ..CallTimes::default() };
+    let calls = CallTimes { timed_calls: 10, allocator_time: Units(2000), faults_inside: 2, ..CallTimes::default() };
     let mut slowed = tariff();
     slowed.faults.slowed = 0.1;
     // Two faults of 1,000 ns.
@@ -240,26 +251,29 @@ fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
 
 #[test]
 fn a_page_that_is_read_and_then_written_is_zeroed_once() {
-    let block = Metrics { new_blocks: 1, bytes: 100 << 12, small_faults: 200, ..Metrics::default() };
+    let block = Metrics { new_blocks: 1, bytes: Bytes(100 << 12), small_faults: 200, ..Metrics::default() };
     let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, site));
     // A block of 100 pages may touch 101.
-    assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (102 * 400, 102 << 12));
-    assert_eq!(tariff.faulted(&block), 200 << 12);
+    assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (Nanoseconds(102 * 400), Bytes(102 << 12)));
+    assert_eq!(tariff.faulted(&block), Bytes(200 << 12));
     // A part of it, such as what one thread touched.
     let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, &block);
-    assert_eq!(part.touched_bytes, 51 << 12);
-    assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, 200 * 400, "not asked: unknown");
-    assert_eq!(tariff.price(&block).touched_bytes, 200 << 12, "of some of its time, nothing is known either");
+    assert_eq!(part.touched_bytes, Bytes(51 << 12));
+    assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, Nanoseconds(200 * 400), "not asked: unknown");
+    assert_eq!(tariff.price(&block).touched_bytes, Bytes(200 << 12), "of some of its time, nothing is known either");
 }
 
 #[test]
 fn pages_of_files_are_neither_zeroed_nor_fresh() {
     let mut tariff = tariff();
     tariff.faults.other = 700.0;
-    let metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
+    let metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: Units(10_000), ..Metrics::default() };
     let costs = tariff.price(&metrics).costs();
     assert_eq!((costs.faults, costs.zeroing, costs.reading), (7000.0, 0.0, 50_000.0));
-    assert_eq!((costs.processor(), costs.total(), tariff.price(&metrics).touched_bytes), (7000.0, 57_000.0, 0));
+    assert_eq!(
+        (costs.processor(), costs.total(), tariff.price(&metrics).touched_bytes),
+        (7000.0, 57_000.0, Bytes::ZERO)
+    );
 }
 
 #[test]
@@ -268,6 +282,6 @@ fn a_huge_page_has_its_own_price() {
     let costs = costs(metrics);
     assert_eq!(costs.faults, 301_000.0);
     assert_eq!(costs.zeroing, 300_000.0 + 400.0, "nearly all of it is zeroing");
-    assert_eq!(tariff().price(&metrics).touched_bytes, 3 * (2 << 20) + 4096);
+    assert_eq!(tariff().price(&metrics).touched_bytes, Bytes(3 * (2 << 20) + 4096));
     assert_eq!(costs.allocator, 0.0);
 }

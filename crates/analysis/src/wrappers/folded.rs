@@ -125,36 +125,15 @@ mod tests {
     fn wrappers_are_known_by_their_names() {
         let regex = Regex::new(BY_NAME).unwrap();
         for name in [
-            "xmalloc",
-            "zrealloc_usable",
-            "sqlite3Malloc",
-            "_PyMem_RawMalloc",
-            "PyMem_Malloc",
-            "PyObject_Calloc",
-            "PyMem_Resize",
-            "g_malloc0",
-            "g_malloc_n",
-            "os::malloc",
-            "AllocateHeap",
-            "jv_mem_alloc",
-            "ucp_memalloc",
-            "xstrdup",
-            "strndup",
+            "xmalloc", "zrealloc_usable", "sqlite3Malloc", "_PyMem_RawMalloc", "PyMem_Malloc", "PyObject_Calloc",
+            "PyMem_Resize", "g_malloc0", "g_malloc_n", "os::malloc", "AllocateHeap", "jv_mem_alloc", "ucp_memalloc",
+            "xstrdup", "strndup",
         ] {
             assert!(regex.is_match(name), "{name}");
         }
         for name in [
-            "allocate_pixels",
-            "Pool::make",
-            "alloc_table",
-            "member_alloc",
-            "main",
-            "libtcmalloc.so.4",
-            "libzip.so.4",
-            "struct_dup",
-            "resize",
-            "std::vector::resize",
-            "os::init",
+            "allocate_pixels", "Pool::make", "alloc_table", "member_alloc", "main", "libtcmalloc.so.4", "libzip.so.4",
+            "struct_dup", "resize", "std::vector::resize", "os::init",
         ] {
             assert!(!regex.is_match(name), "{name}");
         }

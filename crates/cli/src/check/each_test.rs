@@ -2,11 +2,10 @@
 
 use super::{Arguments, Format, code_of};
 use crate::exit::{self, Code, Failure};
-use crate::output::Screen;
 use crate::wait_messages::Waiting;
 use memtoll_check::budget::Budget;
 use memtoll_check::framework::{Test, list};
-use memtoll_check::measured::{Measured, fits, rules};
+use memtoll_check::measured::{Measured, fits};
 use memtoll_check::suite::{Suite, Tested};
 use memtoll_verify::run::last_lines;
 use std::path::{Path, PathBuf};
@@ -17,8 +16,8 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(suite) => suite,
         Err(failure) => return failure.say(),
     };
-    let screen = Screen::stdout(arguments.color);
-    let shown = match arguments.format {
+    let screen = arguments.printing.screen();
+    let shown = match arguments.printing.format {
         Format::Json => suite.json().map_err(|error| error.to_string()),
         Format::Junit => suite.junit().map_err(|error| error.to_string()),
         Format::Text => Ok(suite.text(arguments.top, arguments.verbose, screen.width)),
@@ -38,13 +37,13 @@ fn cannot(why: String) -> Failure {
 }
 
 fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
-    if matches!(arguments.format, Format::Sarif | Format::Github) {
+    if matches!(arguments.printing.format, Format::Sarif | Format::Github) {
         return Err(Code::Usage.because("--each-test has the formats text, json and junit"));
     }
     // Without a budget, the worst tests are listed.
     let file = arguments.budget_file();
     let budget = match arguments.budget.is_some() || file.exists() {
-        true => Budget::read(file, &rules()).map_err(|error| Code::Usage.because(error))?.split().0,
+        true => Budget::read(file).map_err(|error| Code::Usage.because(error))?.split().0,
         false => Budget::default(),
     };
     let tests = list(&arguments.command).map_err(|why| cannot(why.to_string()))?;

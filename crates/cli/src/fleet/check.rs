@@ -7,7 +7,6 @@ use crate::exit::{self, Code};
 use crate::output::Printing;
 use clap::ValueHint;
 use memtoll_check::budget::Budget;
-use memtoll_check::measured::rules;
 use memtoll_check::verdict::overall;
 use memtoll_fleet::Error;
 use memtoll_fleet::selection::Selection;
@@ -48,7 +47,7 @@ enum CheckFormat {
 
 impl Check {
     pub fn run(&self) -> Code {
-        let budget = match Budget::read(&self.budget, &rules()) {
+        let budget = match Budget::read(&self.budget) {
             Ok(budget) => budget.split().1, // a store knows nothing of single tests
             Err(error) => return exit::fail(error, Code::Usage),
         };

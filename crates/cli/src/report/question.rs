@@ -1,6 +1,7 @@
 //! What the options of `memtoll report` ask.
 
-use super::{Arguments, Format, Group};
+use super::{Arguments, Format};
+use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tree::{By, Direction};
 use memtoll_model::Recording;
 use memtoll_query::query::{Query, TreeQuery, View};
@@ -30,8 +31,8 @@ impl Arguments {
     fn view(&self, recording: &Recording, width: Option<usize>) -> Result<View, &'static str> {
         let shape = &self.shape;
         let by = match self.group {
-            Some(Group::Module) => Ok(Some(By::Module)),
-            Some(Group::Type) => Ok(Some(By::Type)),
+            Some(GroupBy::Module) => Ok(Some(By::Module)),
+            Some(GroupBy::Type) => Ok(Some(By::Type)),
             None => Ok(None),
             Some(_) => Err("call trees are sorted by module or by type: expected --group module or --group type"),
         };
@@ -47,7 +48,7 @@ impl Arguments {
             return tree(Direction::Callers);
         }
         Ok(match shape.list {
-            Some(what) => View::List { of: what.into() },
+            Some(what) => View::List { of: what },
             None if shape.lanes => View::Lanes {
                 intervals: match self.format {
                     Format::Text => lanes::intervals(recording, width),
@@ -57,7 +58,7 @@ impl Arguments {
             None if shape.regions => View::Regions,
             None if shape.recorder => View::Recorder,
             None if is_table || matches!(self.format, Format::Export(_)) && self.limit.is_some() => {
-                View::Table { group: self.group.unwrap_or(Group::Site).into(), limit: self.rows() }
+                View::Table { group: self.group.unwrap_or(GroupBy::Site), limit: self.rows() }
             }
             None => View::Totals,
         })

@@ -7,19 +7,8 @@ use std::process::{Command, Output};
 const GROUPS: [&str; 8] = ["site", "function", "line", "path", "module", "thread", "process", "size"];
 /// What sites add up to, to the last one.
 const COUNTS: [&str; 13] = [
-    "new_blocks",
-    "frees",
-    "reallocations",
-    "bytes",
-    "live_bytes",
-    "live_blocks",
-    "temporary",
-    "null_frees",
-    "events",
-    "cut_off",
-    "minor_faults",
-    "touched_bytes",
-    "allocator_ns",
+    "new_blocks", "frees", "reallocations", "bytes", "live_bytes", "live_blocks", "temporary", "null_frees", "events",
+    "cut_off", "minor_faults", "touched_bytes", "allocator_ns",
 ];
 
 pub fn golden(name: &str) -> PathBuf {

@@ -11,7 +11,6 @@ use memtoll_query::Answer;
 use memtoll_tally::Charge;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::Units;
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
@@ -160,8 +159,8 @@ impl History {
     /// That of what an answer selects.
     pub fn of(answer: &Answer, stacks: &mut Stacks) -> History {
         let (recording, selection) = (answer.basis.recording, answer.basis.selection);
-        let to = selection.to.min(recording.ended());
-        let mut history = History::between(selection.from, to);
+        let to = selection.to.0.min(recording.ended());
+        let mut history = History::between(selection.from.0, to);
         for index in 0..recording.images.len() {
             if answer.basis.thread_filter.of(index).is_some() {
                 history.image(answer, index, stacks);
@@ -177,14 +176,13 @@ impl History {
         let image = &recording.images[index];
         let _ = recording.for_each_events(index, |events| {
             for event in events {
-                if event.time > Units(selection.to) {
+                if event.time > selection.to {
                     return ControlFlow::Break(());
                 }
                 let path = stacks.of(image.node(event.node)).path;
                 let who = ((index, Some(event.thread)), path);
-                let sizes = selection.min_size..=selection.max_size;
                 match event.op.effect() {
-                    Effect::Acquire if sizes.contains(&event.size.0) && threads.admit(event.thread) => {
+                    Effect::Acquire if selection.admits_size(event.size) && threads.admit(event.thread) => {
                         self.acquire(event, who);
                     }
                     Effect::Release => {
@@ -214,7 +212,7 @@ impl History {
             };
             let path = stacks.of(image.node(node)).path;
             let (page, huge) = (tariff.units(tariff.faults().page), tariff.units(tariff.faults().huge.value));
-            self.paid(((index, cost.thread), path), cost.time, time_of(cost, page, huge));
+            self.paid(((index, cost.thread), path), cost.time.0, time_of(cost, page, huge));
         });
     }
 

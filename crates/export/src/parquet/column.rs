@@ -1,7 +1,7 @@
 //! Columns of tables. A column is declared once: the file's schema, the tables in `docs/sql.md` and the tests come from it.
 
 use memtoll_analysis::metric::{Metric, TABLE};
-use memtoll_query::Figures;
+use memtoll_query::{Figures, Interval};
 use memtoll_text::format;
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use parquet::data_type::ByteArray;
@@ -235,14 +235,13 @@ pub fn metrics<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = 
 pub fn intervals<R: 'static>(figures: fn(&R) -> &Figures, of: &[Metric]) -> impl Iterator<Item = Column<R>> {
     of.iter().flat_map(move |&metric| {
         let about = metric.about();
-        let end = move |low: bool| {
-            let value =
-                move |row: &R| figures(row).interval(metric).map(|both| if low { both.low } else { both.high }).into();
-            let (end, which) = if low { ("low", "Lower") } else { ("high", "Upper") };
+        let low: fn(Interval) -> i64 = |both| both.low;
+        let ends = [("low", "Lower", low), ("high", "Upper", |both| both.high)];
+        ends.map(|(end, which, of)| {
+            let value = move |row: &R| figures(row).interval(metric).map(of).into();
             let name = about.key;
             let help = format!("{which} end of the interval in which {name} is in 95 of 100 recordings.");
             Column::new(Kind::Integer, format!("{name}_{end}"), about.unit.into(), help, value).optional()
-        };
-        [end(true), end(false)]
+        })
     })
 }

@@ -82,7 +82,7 @@ impl Sizes {
         if self.selection.is_of_all_sizes() {
             return true;
         }
-        let counts = (self.selection.min_size..=self.selection.max_size).contains(&event.size.0);
+        let counts = self.selection.admits_size(event.size);
         match (event.op.effect(), event.block) {
             (Effect::Acquire, Block::Number(number)) => {
                 if counts {
@@ -112,15 +112,15 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
         let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };
         let mut sizes = Sizes { selection, live: FxHashMap::default() };
         // Acquisitions decide which blocks count.
-        let from = if selection.is_of_all_sizes() { selection.from } else { 0 };
+        let from = if selection.is_of_all_sizes() { selection.from } else { Units::ZERO };
         // The sums have reported damage.
         let _ = recording.for_each_events_between(index, from, selection.to, |events| {
             for event in events {
-                if event.time > Units(selection.to) {
+                if event.time > selection.to {
                     break;
                 }
                 let counts = sizes.admits(event);
-                if !counts || event.time < Units(selection.from) || !threads.admit(event.thread) {
+                if !counts || event.time < selection.from || !threads.admit(event.thread) {
                     continue;
                 }
                 let node = of.node(event.node);
@@ -274,13 +274,13 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
             written = take(&Paid {
                 image: of.about.image,
                 thread: cost.thread,
-                time_ns: source.ns(cost.time),
+                time_ns: source.ns(cost.time.0),
                 kind: kind.into(),
                 is_inside_call: cost.inside,
                 faults: matches!(amount, Amount::Faults).then_some(cost.amount),
                 span_ns: matches!(amount, Amount::Span).then(span),
                 bytes: matches!(amount, Amount::Bytes).then_some(cost.amount),
-                block_bytes: Some(cost.size).filter(|size| *size > 0),
+                block_bytes: Some(cost.size.0).filter(|size| *size > 0),
                 stack_id,
                 paid_stack_id,
                 holder_thread: cost.holder,

@@ -12,6 +12,7 @@ use memtoll_analysis::sums::{Sums, sums_in_image};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Answer;
 use memtoll_tally::Selection;
+use memtoll_trace::ids::Units;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::Result;
@@ -48,9 +49,9 @@ pub fn write(answer: &Answer, packets: &mut Packets) -> Result<()> {
     Interned::new(recording).write(&stacks, &paths, packets)?;
     let mut index = 0;
     let selection = sums.selection;
-    let ends = packets.time(selection.to.min(recording.ended()));
+    let ends = packets.time(selection.to.0.min(recording.ended()));
     if has_before(&selection) {
-        let begins = packets.time(selection.from);
+        let begins = packets.time(selection.from.0);
         dump(&heaps, &ids, begins, |heap| [heap.before_bytes, 0, heap.before, 0], &mut index, packets)?;
     }
     let whole = |heap: &Heap| {
@@ -63,19 +64,20 @@ pub fn write(answer: &Answer, packets: &mut Packets) -> Result<()> {
 
 /// Whether something may have been live before what is selected.
 fn has_before(selection: &Selection) -> bool {
-    selection.from > 0 && !selection.instant
+    selection.from > Units::ZERO && !selection.instant
 }
 
 fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
     let mut heaps = Heaps::new();
     let selection = sums.selection;
-    let before = Selection { from: 0, to: selection.from.saturating_sub(1), instant: true, ..selection };
+    let before =
+        Selection { from: Units::ZERO, to: selection.from.saturating_sub(Units(1)), instant: true, ..selection };
     for (index, _) in sums.counted() {
         let of_process = heaps.entry(recording.images[index].about.pid).or_default();
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
             for (node, metrics) in sums_in_image(recording, index, selection, &sums.thread_filter) {
                 let stack = stacks.of(node);
-                let counts = [metrics.bytes, metrics.allocations(), metrics.live_bytes, metrics.live_blocks];
+                let counts = [metrics.bytes.0, metrics.allocations(), metrics.live_bytes.0, metrics.live_blocks];
                 if stack.matches && counts != [0; 4] {
                     add(of_process.entry(stack.path).or_default(), counts);
                 }

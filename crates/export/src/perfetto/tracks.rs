@@ -15,7 +15,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Image;
 use memtoll_query::Answer;
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
 use std::io::Result;
@@ -214,7 +214,7 @@ fn marks(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> 
     for (index, _) in sums.counted() {
         let image = &answer.basis.recording.images[index];
         let mut open: FxHashMap<u64, u64> = FxHashMap::default();
-        for mark in image.marks.iter().filter(|mark| span.contains(&mark.time)) {
+        for mark in image.marks.iter().filter(|mark| span.contains(&Units(mark.time))) {
             let of = (image.about.pid, tid(image, mark.thread));
             let Some(thread) = ids.thread(of) else { continue };
             if mark.kind == MarkKind::Instant {
@@ -262,8 +262,8 @@ fn write_waits(answer: &Answer, ids: &mut Ids, packets: &mut Packets) -> Result<
 /// Each thread's share of time in the allocator.
 fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> Result<()> {
     let recording = answer.basis.recording;
-    let from = if sums.selection.instant { 0 } else { sums.selection.from };
-    let found = lanes(recording, from, sums.selection.to, SHARES, &sums.thread_filter);
+    let from = if sums.selection.instant { 0 } else { sums.selection.from.0 };
+    let found = lanes(recording, from, sums.selection.to.0, SHARES, &sums.thread_filter);
     for lane in &found.lanes {
         let image = &recording.images[lane.image];
         let of = (image.about.pid, tid(image, Some(lane.thread)));

@@ -65,7 +65,7 @@ fn each(answer: &Answer, mut take: impl FnMut(Wait)) {
         let _ = recording.for_each_cost_between(image, selection.from, selection.to, |cost| {
             let is_there = (selection.from..=selection.to).contains(&cost.time) && threads.admit(cost.thread);
             if let Some(why) = Why::of(cost.kind).filter(|_| is_there) {
-                take(Wait { length: cost.amount, end: cost.time, image, thread: cost.thread, why });
+                take(Wait { length: cost.amount, end: cost.time.0, image, thread: cost.thread, why });
             }
         });
     }

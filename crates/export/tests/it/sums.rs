@@ -8,6 +8,7 @@ use memtoll_export::{ALL, Format, callgrind, firefox, otlp, pprof};
 use memtoll_model::Recording;
 use memtoll_query::query::{Query, When};
 use memtoll_query::{Answer, Shown, View, ask};
+use memtoll_trace::ids::Units;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
@@ -245,7 +246,7 @@ fn heaptrack(file: &[u8], answer: &Answer) -> Sums {
     let mut sums = Sums::from([("allocations", blocks), ("bytes", bytes)]);
     let of_report = answer.basis.sums.as_ref().unwrap();
     let selection = of_report.selection;
-    if selection.from == 0 || selection.instant {
+    if selection.from == Units::ZERO || selection.instant {
         sums.extend([("live", live), ("live-blocks", live_blocks)]);
         // The report's peak of some threads, sizes or stacks is their share of the process's peak.
         if answer.basis.view.filter.is_none() && !of_report.are_parts() {

@@ -145,13 +145,14 @@ fn listed(ids: &[Id]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::dialect::CLICKHOUSE;
     use crate::layout::Kind;
     use crate::schema::tables;
 
     #[test]
     fn each_column_is_written() {
         // What insert_runs writes, in the order of the declaration.
-        let tables = tables(true);
+        let tables = tables(&CLICKHOUSE);
         let kinds = |name: &str| -> Vec<Kind> {
             let table = tables.iter().find(|table| table.name == name).unwrap();
             table.columns.iter().map(|column| column.kind).collect()

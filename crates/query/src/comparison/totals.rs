@@ -4,6 +4,7 @@ use memtoll_analysis::diff::{Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::figures::{self, Facts, Totals};
 use memtoll_analysis::metric::{About, Metric, Place, TABLE, Unit};
+use memtoll_trace::ids::Bytes;
 
 /// A total in all recordings.
 pub struct Total {
@@ -35,7 +36,7 @@ fn name(about: &'static About) -> &'static str {
 pub(super) fn totals(sides: &Sides) -> Vec<Total> {
     let each = |of: &dyn Fn(&Run) -> Option<Estimate>| sides.each_ref().map(|runs| runs.iter().map(of).collect());
     let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| value.value > 0.0);
-    let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > 0);
+    let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > Bytes::ZERO);
     let metric = |about: &'static About| {
         let value = |run: &Run| {
             let is_known = about.metric.is_known(run.tariff.sees());

@@ -224,7 +224,7 @@ impl Join {
             let cost = match read {
                 Some(Read { node, size, code }) => {
                     let place = self.place(node, code);
-                    Cost { kind: CostKind::Reading, node, size: size.0, place, ..cost }
+                    Cost { kind: CostKind::Reading, node, size, place, ..cost }
                 }
                 None => cost,
             };

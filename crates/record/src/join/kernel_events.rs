@@ -71,13 +71,13 @@ impl Join {
             None => self.place(node, fault.code),
         };
         self.push(Cost {
-            time: self.around.at(fault.at).0,
+            time: self.around.at(fault.at),
             kind,
             inside: inside.is_some() && node.is_some(),
             thread,
             amount: weight.into(),
             node,
-            size: size.0,
+            size,
             place,
             holder: None,
         });

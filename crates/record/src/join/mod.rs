@@ -312,13 +312,13 @@ impl Join {
     /// A cost of a call, at an instant: how much is left open.
     fn cost(&self, kind: CostKind, at: Ticks, thread: Option<ThreadNo>, call: &Call) -> Cost {
         Cost {
-            time: self.around.at(at).0,
+            time: self.around.at(at),
             kind,
             inside: call.effect != Effect::Mapping,
             thread,
             amount: 0,
             node: call.charged,
-            size: call.size.0,
+            size: call.size,
             place: Place::call(call.node),
             holder: None,
         }

@@ -177,7 +177,7 @@ impl Sink {
     /// A block is gone. If it was live at a fork, its children may ask for it.
     #[inline(always)]
     pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &NumberedBlock, until: Units, from: BlockFrom) {
-        if kept.block.time() < self.inheritable.before {
+        if kept.block.time() < Units(self.inheritable.before) {
             self.keep_for_children(address, kept, until.0, from);
         }
     }
@@ -188,7 +188,7 @@ impl Sink {
             return self.inheritable.forget();
         }
         let block = &kept.block;
-        let gone = ReleasedBlock { born: block.time(), size: block.size(), node: self.ledger.tally.node_of(block) };
+        let gone = ReleasedBlock { born: block.time().0, size: block.size().0, node: self.ledger.tally.node_of(block) };
         let inheritable = &mut self.inheritable;
         let released = match from {
             BlockFrom::Pool => &mut inheritable.released_pooled,
@@ -209,9 +209,9 @@ impl Sink {
         let from = |node| Inherited { image: self.facts.image, node };
         let live = |start: u64, kept: NumberedBlock| {
             let block = kept.block;
-            let holds = block.time() <= at && address.wrapping_sub(start) < block.size();
+            let holds = block.time() <= Units(at) && address.wrapping_sub(start) < block.size().0;
             let from = from(self.ledger.tally.node_of(&block));
-            holds.then_some(Inheritance { from, start, size: block.size(), of_file: false })
+            holds.then_some(Inheritance { from, start, size: block.size().0, of_file: false })
         };
         let gone = |(start, gone): (u64, ReleasedBlock)| Inheritance {
             from: from(gone.node),

@@ -26,7 +26,7 @@ impl Released {
     /// Of the block; nothing if it is not known.
     #[inline(always)]
     pub fn size(&self) -> Bytes {
-        Bytes(self.kept.map_or(0, |kept| kept.block.size()))
+        self.kept.map_or(Bytes::ZERO, |kept| kept.block.size())
     }
 }
 
@@ -166,8 +166,8 @@ impl Ledger {
         let is_about_it = match self.live.get(event.address.0) {
             None => is_late,
             Some(NumberedBlock { block: now, .. }) => {
-                (is_late && now.time() > told.0)
-                    || (now.thread() != event.thread && told.0.abs_diff(now.time()) <= self.moment.0)
+                (is_late && now.time() > told)
+                    || (now.thread() != event.thread && told.0.abs_diff(now.time().0) <= self.moment.0)
             }
         };
         if is_about_it { self.overtaken.take(event.address.0, told.0) } else { None }

@@ -81,7 +81,7 @@ impl Sink {
     /// A block is given back, as was `told` at a time.
     fn take_back(&mut self, arena: &Arena, op: Op, at: At, address: u64, told: Units) {
         // What was handed out later is another block, which has released this one already.
-        if self.ledger.pools.get(address).is_some_and(|handed| handed.kept.block.time() > told.0) {
+        if self.ledger.pools.get(address).is_some_and(|handed| handed.kept.block.time() > told) {
             return;
         }
         let mut gone = self.ledger.pools.take(address);
@@ -123,7 +123,7 @@ impl Sink {
     /// A block of the heap is about to be released, as was told at a time: the pools in it are over.
     #[cold]
     pub(super) fn heap_block_goes(&mut self, arena: &Arena, event: &Event, told: Units) {
-        if let Some(kept) = self.ledger.live.get(event.address.0).filter(|kept| kept.block.time() <= told.0) {
+        if let Some(kept) = self.ledger.live.get(event.address.0).filter(|kept| kept.block.time() <= told) {
             self.pools_in_go(arena, event, &kept);
         }
     }
@@ -131,7 +131,7 @@ impl Sink {
     /// This block is released: the pools in it are over.
     #[cold]
     pub(super) fn pools_in_go(&mut self, arena: &Arena, event: &Event, kept: &NumberedBlock) {
-        let gone = self.ledger.pools.memory_goes(event.address.0, kept.block.size());
+        let gone = self.ledger.pools.memory_goes(event.address.0, kept.block.size().0);
         self.drop_blocks(arena, At::the_time_of(event), gone);
     }
 

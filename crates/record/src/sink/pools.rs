@@ -33,7 +33,7 @@ pub struct Handed {
 impl Handed {
     /// Empty blocks have an address of their own, too.
     fn range(&self) -> Range<u64> {
-        range(self.address, self.kept.block.size())
+        range(self.address, self.kept.block.size().0)
     }
 }
 
@@ -47,7 +47,7 @@ pub struct Lender {
 
 impl Lender {
     pub fn new(start: u64, kept: NumberedBlock) -> Lender {
-        Lender { start, end: start.saturating_add(kept.block.size()), kept }
+        Lender { start, end: start.saturating_add(kept.block.size().0), kept }
     }
 
     fn holds(&self, range: &Range<u64>) -> bool {
@@ -257,9 +257,9 @@ impl Pools {
         self.blocks_mut(pool).0.insert(address, Handed { address, kept, name });
         let Some(sums) = self.sums.get_mut(usize::from(name)) else { return };
         sums.about.blocks += 1;
-        sums.about.bytes += kept.block.size();
+        sums.about.bytes += kept.block.size().0;
         sums.nodes.extend(node);
-        sums.live_bytes += kept.block.size();
+        sums.live_bytes += kept.block.size().0;
         if sums.live_bytes > sums.about.peak_bytes {
             sums.about.peak_bytes = sums.live_bytes;
             sums.about.chunk_bytes_at_peak = sums.chunk_bytes;
@@ -316,7 +316,7 @@ impl Pools {
         self.end_pools_in(&block.range(), pool.map_or(1, |key| key.1 + 1), gone);
         self.blocks_mut(pool).0.remove(&block.address);
         if let Some(sums) = self.sums.get_mut(usize::from(block.name)) {
-            sums.live_bytes -= block.kept.block.size();
+            sums.live_bytes -= block.kept.block.size().0;
         }
         gone.push(block);
     }
@@ -350,7 +350,7 @@ impl Pools {
             let Some(pool) = self.pools.remove(&key) else { continue };
             if let Some(sums) = self.sums.get_mut(usize::from(pool.name)) {
                 sums.chunk_bytes -= pool.end - key.0;
-                sums.live_bytes -= pool.blocks.0.values().map(|block| block.kept.block.size()).sum::<u64>();
+                sums.live_bytes -= pool.blocks.0.values().map(|block| block.kept.block.size().0).sum::<u64>();
             }
             gone.extend(pool.blocks.0.into_values());
         }

@@ -5,6 +5,7 @@
 //! late, and must still find its own block and not the one that has the address now.
 
 use super::live_blocks::NumberedBlock;
+use memtoll_trace::ids::Units;
 use std::collections::VecDeque;
 
 /// Blocks that are kept at a time. There are fewer threads in the middle of a release; blocks whose release is missing come on top.
@@ -42,7 +43,7 @@ impl Overtaken {
     /// The block that was at `address` at `time`, in units: it is released.
     #[cold]
     pub fn take(&mut self, address: u64, time: u64) -> Option<NumberedBlock> {
-        let is_it = |(at, kept): &(u64, NumberedBlock)| *at == address && kept.block.time() <= time;
+        let is_it = |(at, kept): &(u64, NumberedBlock)| *at == address && kept.block.time() <= Units(time);
         let index = self.blocks.iter().rposition(is_it)?;
         self.blocks.remove(index).map(|(_, kept)| kept)
     }
@@ -60,7 +61,7 @@ mod tests {
         let mut call = |op: Op, time: u64, thread: u32, size: u64| {
             let sink = testing.call(op, time, thread, 0x5000, size);
             (
-                sink.ledger.live.get(0x5000).map(|kept| kept.block.size()),
+                sink.ledger.live.get(0x5000).map(|kept| kept.block.size().0),
                 sink.ledger.tally.live_bytes(),
                 sink.time.late(),
             )

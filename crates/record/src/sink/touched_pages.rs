@@ -56,34 +56,25 @@ impl Sink {
     #[cold]
     pub(super) fn write_touches(&mut self, arena: &Arena) {
         for touch in std::mem::take(&mut self.touches) {
-            let Touch { start, end, node, thread, at, about } = touch;
-            self.touched(arena, at, start, end - start, node, thread, about);
+            self.touched(arena, touch);
         }
     }
 
     /// A call has mapped or opened memory, and the kernel does not tell what is touched: all of it counts.
     #[cold]
     pub(super) fn takes_all(&mut self, arena: &Arena, call: &Event, at: Ticks) {
-        let bytes = call.size.0.next_multiple_of(proc_files::page());
-        self.touched(arena, at, call.address.0, bytes, call.node, call.thread, false);
+        let (start, bytes) = (call.address.0, call.size.0.next_multiple_of(proc_files::page()));
+        let Event { node, thread, .. } = *call;
+        self.touched(arena, Touch { start, end: start.saturating_add(bytes), node, thread, at, about: false });
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
-    fn touched(
-        &mut self,
-        arena: &Arena,
-        at: Ticks,
-        address: u64,
-        size: u64,
-        node: Option<NodeId>,
-        thread: ThreadNo,
-        about: bool,
-    ) {
+    fn touched(&mut self, arena: &Arena, touch: Touch) {
+        let Touch { start, end, node, thread, at, about } = touch;
         let event = Event {
             time: self.time.next(at),
             duration: Units::ZERO,
-            size: Bytes(size),
-            address: Address(address),
+            size: Bytes(end - start),
+            address: Address(start),
             block: Block::None,
             node,
             thread,

@@ -206,55 +206,44 @@ impl Sink {
     /// Statements about what could not be recorded.
     fn say_what_is_missing(&self, arena: &Arena, end: &ImageEnd) {
         let process = self.facts.process();
-        let note = |missing, text| self.run.note(Note { time: end.ended, text, missing });
+        let note = |text| Note { time: end.ended, text, missing: false };
+        let missing = |text| self.run.note(Note { missing: true, ..note(text) });
+        let told = |text| self.run.note(note(text));
         match end.recorder.dropped {
             0 => {}
-            dropped => note(
-                true,
-                format!(
-                    "{process}: missing: {}; there was no memory to record more threads; blocks from these calls are \
-                     missing too, and their frees are frees of unknown blocks",
-                    counted(dropped, "call")
-                ),
-            ),
+            dropped => missing(format!(
+                "{process}: missing: {}; there was no memory to record more threads; blocks from these calls are \
+                 missing too, and their frees are frees of unknown blocks",
+                counted(dropped, "call")
+            )),
         }
         if self.facts.given_up {
-            note(true, format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
+            missing(format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
         }
         if let Some(late) = self.facts.late_files() {
-            note(false, format!("{process}: {late}"));
+            told(format!("{process}: {late}"));
         }
         match arena.header().imports_not_patched.load(Relaxed) {
             0 => {}
-            imports => note(
-                true,
-                format!(
-                    "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
-                    counted(imports.into(), "import")
-                ),
-            ),
+            imports => missing(format!(
+                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
+                counted(imports.into(), "import")
+            )),
         }
         match end.recorder.lost_forks {
             0 => {}
-            1 => note(
-                false,
-                format!("{process}: a process that it forked is not recorded: memtoll cannot be reached from there"),
-            ),
-            many => note(
-                false,
-                format!(
-                    "{process}: {many} processes that it forked are not recorded: memtoll cannot be reached from there"
-                ),
-            ),
+            1 => told(format!(
+                "{process}: a process that it forked is not recorded: memtoll cannot be reached from there"
+            )),
+            many => told(format!(
+                "{process}: {many} processes that it forked are not recorded: memtoll cannot be reached from there"
+            )),
         }
         if arena.has_own_time() {
-            note(
-                false,
-                format!(
-                    "{process} may not read the clock since strict seccomp or PR_SET_TSC: how long its calls took is not \
-                     known, and when they came only to a millisecond or so; counts and sizes are exact"
-                ),
-            );
+            told(format!(
+                "{process} may not read the clock since strict seccomp or PR_SET_TSC: how long its calls took is not \
+                 known, and when they came only to a millisecond or so; counts and sizes are exact"
+            ));
         }
     }
 

@@ -55,11 +55,11 @@ fn temporary_means_freed_before_the_threads_next_allocation() {
         Selection::default(),
     );
     assert_eq!(of(&sites, 10).temporary, 1);
-    assert_eq!(of(&sites, 10).lifetime, 2);
+    assert_eq!(of(&sites, 10).lifetime, Units(2));
     assert_eq!(of(&sites, 11).temporary, 0);
     assert_eq!(of(&sites, 12).frees, 2);
     assert_eq!(of(&sites, 12).null_frees, 1);
-    assert_eq!(of(&sites, 13).live_bytes, 8);
+    assert_eq!(of(&sites, 13).live_bytes, Bytes(8));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_reallocation_counts_once() {
     assert_eq!((of(&sites, 10).new_blocks, of(&sites, 10).reallocations), (1, 0));
     let site = of(&sites, 11);
     assert_eq!((site.new_blocks, site.reallocations, site.events), (0, 2, 2));
-    assert_eq!((site.bytes, site.live_bytes, site.frees, site.failed), (100, 0, 0, 0));
+    assert_eq!((site.bytes, site.live_bytes, site.frees, site.failed), (Bytes(100), Bytes(0), 0, 0));
     assert_eq!((of(&sites, 10).timed_calls, site.timed_calls), (1, 2), "the one to nothing is a call as well");
 }
 
@@ -91,13 +91,16 @@ fn a_window_knows_what_was_live_before() {
         event(FREE, 6, 1, 12, number(0), 0),
         event(FREE, 9, 1, 12, number(1), 0),
     ];
-    let sites = sum(&events, Selection { from: 5, to: 6, ..Selection::default() });
-    assert_eq!((of(&sites, 10).new_blocks, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
-    assert_eq!((of(&sites, 11).new_blocks, of(&sites, 11).live_bytes), (1, 16));
+    let sites = sum(&events, Selection { from: Units(5), to: Units(6), ..Selection::default() });
+    assert_eq!(
+        (of(&sites, 10).new_blocks, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes),
+        (0, Bytes(0), Bytes(8))
+    );
+    assert_eq!((of(&sites, 11).new_blocks, of(&sites, 11).live_bytes), (1, Bytes(16)));
     assert_eq!(of(&sites, 12).frees, 1);
     let lifetimes = [10, 11].map(|node| of(&sites, node).lifetime);
-    assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
-    let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
+    assert_eq!(lifetimes, [Units(5), Units(0)], "released in the span, whenever it was acquired, or not at all");
+    let large = sum(&events, Selection { min_size: Bytes(10), ..Selection::default() });
     assert_eq!(large.iter().map(|(_, m)| m.new_blocks).sum::<u64>(), 1);
     assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
 }
@@ -112,14 +115,14 @@ fn of_some_threads_and_sizes_the_peak_is_their_share() {
         event(MALLOC, 5, 1, 10, number(3), 16),
         event(FREE, 6, 1, 13, Block::Null, 0),
     ];
-    let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
-    assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (8, 24));
+    let small = sum(&events, Selection { max_size: Bytes(99), ..Selection::default() });
+    assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (Bytes(8), Bytes(24)));
     assert_eq!((of(&small, 13).frees, of(&small, 13).null_frees), (0, 1), "nothing was asked for: 0 bytes");
     let mut second = Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(2).unwrap()].into()));
     events.iter().for_each(|event| second.push(event));
     let second: Vec<_> = second.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
     assert_eq!(second.len(), 1, "{second:?}");
-    assert_eq!((of(&second, 11).peak_bytes, of(&second, 11).live_bytes), (100, 0));
+    assert_eq!((of(&second, 11).peak_bytes, of(&second, 11).live_bytes), (Bytes(100), Bytes(0)));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn pools_of_threads_that_do_not_count() {
         let mut aggregator =
             Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(threads).unwrap()].into()));
         events[..until].iter().for_each(|event| aggregator.push(event));
-        let sites = aggregator.sites(|_| false).map(|(node, _, of)| (NodeId::or_zero(node), of.live_bytes, of.frees));
+        let sites = aggregator.sites(|_| false).map(|(node, _, of)| (NodeId::or_zero(node), of.live_bytes.0, of.frees));
         assert_eq!(sites.collect::<Vec<_>>(), expected, "{until} events, thread {threads}");
     }
 }
@@ -163,25 +166,26 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
         hand_out(8, 32, 5, 50), // of memory that nobody lends
     ];
     let until = |count: usize| sum(&events[..count], Selection::default());
-    let bytes = |sites: &[(Option<NodeId>, Metrics)], node| (of(sites, node).peak_bytes, of(sites, node).live_bytes);
+    let bytes =
+        |sites: &[(Option<NodeId>, Metrics)], node| (of(sites, node).peak_bytes.0, of(sites, node).live_bytes.0);
     let sites = until(5);
     assert_eq!([10, 30, 31].map(|node| bytes(&sites, node)), [(200, 200), (300, 300), (500, 500)]);
     let sites = until(7);
     assert_eq!([10, 11, 30, 31].map(|node| bytes(&sites, node)), [(500, 500), (7, 7), (0, 0), (500, 500)]);
     let sites = until(12);
     assert_eq!([10, 11, 31, 32].map(|node| bytes(&sites, node)), [(400, 400), (0, 0), (600, 600), (50, 50)]);
-    let live: u64 = sites.iter().map(|(_, metrics)| metrics.live_bytes).sum();
-    assert_eq!(live, 1050);
-    let peak: u64 = sites.iter().map(|(_, metrics)| metrics.peak_bytes).sum();
-    assert_eq!(peak, 1050);
+    let live: Bytes = sites.iter().map(|(_, metrics)| metrics.live_bytes).sum();
+    assert_eq!(live, Bytes(1050));
+    let peak: Bytes = sites.iter().map(|(_, metrics)| metrics.peak_bytes).sum();
+    assert_eq!(peak, Bytes(1050));
     // What the calls took is not known: there is nothing that stamps could have added to.
     assert_eq!([30, 31, 40].map(|node| of(&sites, node).timed_calls), [0; 3]);
     let site = of(&sites, 31);
-    assert_eq!((site.new_blocks, site.reallocations, site.bytes, site.events), (1, 1, 1100, 2));
-    assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, 2));
+    assert_eq!((site.new_blocks, site.reallocations, site.bytes, site.events), (1, 1, Bytes(1100), 2));
+    assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, Units(2)));
     // Of large blocks only: the chunk lends nothing to what is left out.
-    let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
-    assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (400, 600));
+    let large = sum(&events, Selection { min_size: Bytes(400), ..Selection::default() });
+    assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (Bytes(400), Bytes(600)));
 }
 
 #[test]
@@ -196,13 +200,13 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
         Event { duration: Units(3), ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
     ];
     let cost = |kind, amount, inside| Cost {
-        time: 2,
+        time: Units(2),
         kind,
         inside,
         thread: Some(ThreadNo::FIRST),
         amount,
         node: NodeId::new(10),
-        size: 8,
+        size: Bytes(8),
         place: Place::call(NodeId::new(12)),
         holder: None,
     };
@@ -222,14 +226,17 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
     };
     let sites = charged(Charge::Allocation);
     let site = of(&sites, 10);
-    assert_eq!((site.allocator_time, site.timed_calls), (25, 3));
+    assert_eq!((site.allocator_time, site.timed_calls), (Units(25), 3));
     assert_eq!((site.small_faults, site.small_faults_inside, site.major_faults), (7, 3, 1));
-    assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (6, 6, 2));
-    assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (7, 1));
-    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (3, 1));
+    assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (Units(6), Units(6), Units(2)));
+    assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (Units(7), 1));
+    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (Units(3), 1));
     let sites = charged(Charge::Payment);
-    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).small_faults), (20, 0));
-    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).small_faults), (8, 2, 7));
+    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).small_faults), (Units(20), 0));
+    assert_eq!(
+        (of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).small_faults),
+        (Units(8), 2, 7)
+    );
 }
 
 proptest! {
@@ -257,7 +264,7 @@ proptest! {
             }
         }
         for (node, metrics) in sum(&events, Selection::default()) {
-            let bytes = |blocks: &[(u64, u32, u64)]| blocks.iter().filter(|b| NodeId::new(b.1) == node).map(|b| b.2).sum::<u64>();
+            let bytes = |blocks: &[(u64, u32, u64)]| Bytes(blocks.iter().filter(|b| NodeId::new(b.1) == node).map(|b| b.2).sum());
             prop_assert_eq!(metrics.live_bytes, bytes(&live));
             prop_assert_eq!(metrics.peak_bytes, bytes(&at_peak));
         }

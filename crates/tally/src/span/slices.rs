@@ -3,10 +3,10 @@
 //! To cut a chapter, its events are read once. Each slice says what a window over its events finds, so that slices add up
 //! as chapters do.
 
-use super::{Aggregator, Chapters, Part, Selection, Sums, unpack};
+use super::{Aggregator, Chapters, Live, Part, Selection, Sums, unpack};
 use memtoll_trace::chapter::CurvePart;
 use memtoll_trace::event::Event;
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{Bytes, NodeId};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use memtoll_trace::unreadable::Unreadable;
@@ -91,7 +91,7 @@ fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u
 struct Cutter<'a> {
     replay: Aggregator,
     /// Live bytes and blocks at the last cut, by site.
-    live: Vec<(u64, u64)>,
+    live: Vec<Live>,
     /// The live curve when the chapter began.
     curve: &'a LiveCurve,
     open: Option<Open>,
@@ -134,13 +134,13 @@ impl Cutter<'_> {
         let mut sites = Vec::new();
         for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
             if index == self.live.len() {
-                self.live.push((0, 0));
+                self.live.push(Live::default());
             }
             let now = (metrics.live_bytes, metrics.live_blocks);
             let was = std::mem::replace(&mut self.live[index], now);
             (metrics.live_bytes, metrics.live_blocks) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
             metrics.live_before = 0;
-            let happened = Metrics { peak_bytes: 0, peak_blocks: 0, ..metrics };
+            let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
                 sites.push((node, metrics));
             }

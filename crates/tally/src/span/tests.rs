@@ -246,7 +246,7 @@ fn released(events: &[Event], selection: Selection) -> BTreeMap<Option<NodeId>, 
             Effect::Acquire => drop(live.insert(number, *event)),
             Effect::Release => {
                 let Some(begin) = live.remove(&number) else { continue };
-                if (selection.from..=selection.to).contains(&event.time.0) {
+                if (selection.from..=selection.to).contains(&event.time) {
                     let (lifetimes, cells) = counted.entry(begin.node).or_default();
                     lifetimes.count((event.time - begin.time).0);
                     cells.count(begin.size.0, (event.time - begin.time).0);
@@ -268,7 +268,7 @@ fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
     let threads =
         prop_oneof![Just(Threads::All), proptest::collection::btree_set(thread, 1..4).prop_map(Threads::Only)];
     (sizes, threads).prop_map(move |((min_size, max_size), threads)| {
-        Part::of(Selection { min_size, max_size, ..selection }, threads)
+        Part::of(Selection { min_size: Bytes(min_size), max_size: Bytes(max_size), ..selection }, threads)
     })
 }
 
@@ -290,13 +290,13 @@ proptest! {
         let mut program = Program::default();
         steps.into_iter().for_each(|step| program.step(step));
         program.acquire(MALLOC, 1, 9, 1);
-        let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
+        let selection = Selection { from: Units(from), to: Units(from.saturating_add(length)), ..Selection::default() };
         let mut plain = Aggregator::new(selection);
         program.events.iter().for_each(|event| plain.push(event));
         let (mut recorded, whole) = record(&program.events, &ends);
         let span = add_up(&recorded, &Part::all(selection)).unwrap();
         if are_cuts {
-            cuts.extend([selection.from, selection.to]);
+            cuts.extend([selection.from.0, selection.to.0]);
         }
         cuts.sort_unstable();
         recorded.cut(&cuts);
@@ -353,14 +353,14 @@ proptest! {
         program.acquire(MALLOC, 1, 9, 1);
         let recorded = scan(&program.events, fewest);
         for split in [Split::None, Split::Thread, Split::Size] {
-            let selection = Selection { from, to: from.saturating_add(length), split, ..*part.get() };
+            let selection = Selection { from: Units(from), to: Units(from.saturating_add(length)), split, ..*part.get() };
             let asked = Part::of(selection, part.threads.clone());
             let (span, mut plain) = (add_up(&recorded, &asked).unwrap(), read(&program.events, &asked));
             prop_assert_eq!(told(span.sites), told(plain.sites(|_| false).collect()));
             prop_assert_eq!(span.curve, plain.curve());
             prop_assert_eq!(span.peak_time, plain.peak_time());
         }
-        let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
+        let selection = Selection { from: Units(from), to: Units(from.saturating_add(length)), ..Selection::default() };
         let mut by_node = BTreeMap::<Option<NodeId>, Pattern>::new();
         for number in 0..recorded.times.len() {
             for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
@@ -388,7 +388,7 @@ proptest! {
         program.acquire(MALLOC, 1, 9, 1);
         let (mut recorded, _) = record(&program.events, &ends);
         recorded.cut(&[from, from.saturating_add(length)]);
-        let of_time = |split| Selection { from, to: from.saturating_add(length), split, ..*part.get() };
+        let of_time = |split| Selection { from: Units(from), to: Units(from.saturating_add(length)), split, ..*part.get() };
         for split in [Split::None, Split::Thread, Split::Size] {
             let asked = Part::of(of_time(split), part.threads.clone());
             let (span, mut plain) = (add_up(&recorded, &asked).unwrap(), read(&program.events, &asked));
@@ -400,11 +400,11 @@ proptest! {
             let is_of_threads = part.get().is_of_all_sizes() && split == Split::Thread;
             let is_of_sizes = part.threads == Threads::All && split == Split::Size;
             if is_of_threads || is_of_sizes {
-                let all = Part::all(Selection { min_size: 0, max_size: u64::MAX, ..of_time(split) });
+                let all = Part::all(Selection { min_size: Bytes::ZERO, max_size: Bytes::MAX, ..of_time(split) });
                 let mut all: Vec<Row> = read(&program.events, &all).sites(|_| false).collect();
                 all.retain(|(_, extra, _)| match split {
-                    Split::Thread => part.admits_part(ThreadNo::new(*extra as u32), 0),
-                    _ => part.admits_part(None, *extra),
+                    Split::Thread => part.admits_part(ThreadNo::new(*extra as u32), Bytes::ZERO),
+                    _ => part.admits_part(None, Bytes(*extra)),
                 });
                 prop_assert_eq!(told(all), found);
             }

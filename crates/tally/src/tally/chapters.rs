@@ -193,7 +193,7 @@ impl Tally<Everything> {
             *activity = now;
             let costs = counted_from_1(&self.costs, origin.costs);
             let release_balance = site.release_balance;
-            let metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge, false) };
+            let metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge) };
             let (values, mut sums) = (metrics.values(), Counts::default());
             for ((sum, before), index) in sums.iter_mut().zip(&mut *counts).zip(OF_CHAPTER) {
                 let (now, adds) = (values[index], COUNTS[index].adds);
@@ -202,7 +202,7 @@ impl Tally<Everything> {
                     false => (now, adds.together(now, *before)),
                 };
             }
-            (site.largest, site.operations) = (0, 0);
+            (site.largest, site.operations) = (Bytes::ZERO, 0);
             added.sites.push(origin.node, &sums);
             added.usual.push((SiteIndex::at(index), std::mem::take(&mut site.usual)));
         }
@@ -217,7 +217,7 @@ impl<S: Select> Tally<S> {
         let LiveBlock { time, site, thread, .. } = *block;
         if let Some(writing) = &mut self.writing {
             let (size, steps) = (block.size(), block.steps());
-            let (number, size, time) = (BlockNo(number), Bytes(size), Units(time));
+            let number = BlockNo(number);
             writing.carried.push(Carried { number, size, time, node: site, thread, is_last, steps });
         }
     }
@@ -241,7 +241,7 @@ impl<S: Select> Tally<S> {
     pub(crate) fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
+        live: impl Iterator<Item = (Option<NodeId>, u64, (Bytes, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {
@@ -264,7 +264,7 @@ impl<S: Select> Tally<S> {
             self.thread(block.thread).block = block.number.0;
         }
         for &Replacement { thread, number, node, size } in &chapter.replacements {
-            if !self.selection.admits_part(thread, size.0) {
+            if !self.selection.admits_part(thread, size) {
                 continue;
             }
             let site = SiteIndex::at(self.site_of(node, Some(thread), size.0));
@@ -280,11 +280,11 @@ impl<S: Select> Tally<S> {
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
     pub(crate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let Carried { size, time, node, thread, steps, .. } = *block;
-        let site = match self.selection.admits_part(thread, size.0) {
+        let site = match self.selection.admits_part(thread, size) {
             true => SiteIndex::at(self.site_of(node, Some(thread), size.0)),
             false => OF_OTHERS,
         };
-        LiveBlock::new(size.min(Bytes(MAX_SIZE)).0, time.0, site, thread, steps)
+        LiveBlock::new(size.min(MAX_SIZE), time, site, thread, steps)
     }
 
     /// The highest number of live bytes since the span began.

@@ -181,10 +181,15 @@ impl OwnMappings {
         parts.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Pages are touched; `about`: as many, but others near them.
-    fn touch(&mut self, start: u64, end: u64, about: bool) {
-        let mut left = (end - start).saturating_sub(self.turn(Untouched, Touched, start, end));
-        while about && left > 0 {
+    /// Pages are touched. Returns how many bytes of them were already, or are of no kind here.
+    fn touch(&mut self, start: u64, end: u64) -> u64 {
+        (end - start).saturating_sub(self.turn(Untouched, Touched, start, end))
+    }
+
+    /// As many pages are touched, but perhaps others near these.
+    fn touch_about(&mut self, start: u64, end: u64) {
+        let mut left = self.touch(start, end);
+        while left > 0 {
             let free = &self.of(Untouched).ends;
             let above = free.range(end..end.saturating_add(NEAR)).next().map(|(from, to)| (*from, *to));
             let below = || free.range(..start).next_back().map(|(from, to)| (*from, *to));
@@ -201,7 +206,7 @@ impl OwnMappings {
 
     /// A block of a pool lies in usable memory, which counts as touched. Returns how much of it does.
     fn lends(&mut self, start: u64, end: u64) -> u64 {
-        self.touch(start, end, false);
+        self.touch(start, end);
         self.of(Touched).within(start, end)
     }
 
@@ -222,7 +227,8 @@ impl OwnMappings {
             return turns.into_iter().map(|kinds| turn(self, kinds)).sum();
         }
         match op.fills(detail) {
-            Some(true) => self.touch(address.0, end.0, op == Op::TOUCHED && detail != 0),
+            Some(true) if op == Op::TOUCHED && detail != 0 => self.touch_about(address.0, end.0),
+            Some(true) => drop(self.touch(address.0, end.0)),
             Some(false) => {
                 self.turn(Touched, Untouched, address.0, end.0);
                 self.turn(Closed, Reserved, address.0, end.0);
@@ -373,7 +379,7 @@ impl<S: Select> Tally<S> {
     pub fn peak_with_mappings(&self) -> PeakWithMappings {
         if !self.in_window() {
             // Nothing has happened since the window began.
-            return self.now_with_mappings(self.selection().from);
+            return self.now_with_mappings(self.selection().from.0);
         }
         let of_blocks =
             || PeakWithMappings { block_bytes: self.peak_bytes, time: self.peak_time, ..PeakWithMappings::default() };
@@ -425,7 +431,7 @@ mod tests {
     }
 
     fn whole_peak(events: &[Event], from: u64) -> PeakWithMappings {
-        sum(events, Selection { from, ..Selection::default() }).peak_with_mappings().unwrap()
+        sum(events, Selection { from: Units(from), ..Selection::default() }).peak_with_mappings().unwrap()
     }
 
     fn peak(events: &[Event], from: u64) -> (u64, u64, u64) {
@@ -487,7 +493,7 @@ mod tests {
 
     #[test]
     fn some_sizes_have_no_sum_with_mappings() {
-        assert!(sum(&[], Selection { min_size: 1, ..Selection::default() }).peak_with_mappings().is_none());
+        assert!(sum(&[], Selection { min_size: Bytes(1), ..Selection::default() }).peak_with_mappings().is_none());
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use crate::Select;
 use crate::usual_call::Usual;
 use crate::zeroed_memory::Zeroed;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use rustc_hash::FxHashMap;
@@ -57,9 +57,9 @@ impl Key {
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Counts {
-    allocator_time: u64,
-    release_balance: u64,
-    lifetime: u64,
+    allocator_time: Units,
+    release_balance: Units,
+    lifetime: Units,
     operations: u64,
     events: u32,
     new_blocks: u32,
@@ -193,16 +193,16 @@ impl Counts {
             reallocations: reallocations + rare.to_nothing,
             frees,
             null_frees: rare.null_frees,
-            bytes: acquired.wrapping_mul(size),
+            bytes: Bytes(acquired.wrapping_mul(size)),
             temporary: u64::from(self.temporary),
             lifetime: self.lifetime,
             allocator_time: self.allocator_time,
             release_balance: self.release_balance,
             timed_calls: timed_released.wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.null_frees),
             events: u64::from(self.events),
-            largest_bytes: if acquired > 0 { size } else { 0 },
+            largest_bytes: if acquired > 0 { Bytes(size) } else { Bytes::ZERO },
             operations: self.operations,
-            live_bytes: live_blocks.wrapping_mul(size),
+            live_bytes: Bytes(live_blocks.wrapping_mul(size)),
             live_blocks,
             ..rare.counts
         }
@@ -232,7 +232,7 @@ fn count<'c>(call: Call, size: u64, counts: impl FnOnce() -> Option<&'c mut Metr
         (Call::Other { mapped: mapped @ 1.. }, _) => add(
             |counts, by| {
                 counts.mappings += 1;
-                counts.mapped_bytes = counts.mapped_bytes.wrapping_add(by);
+                counts.mapped_bytes = counts.mapped_bytes.wrapping_add(Bytes(by));
             },
             mapped,
         ),
@@ -280,21 +280,21 @@ impl<S: Select> Tally<S> {
         counts.events += 1;
         match call {
             Call::Acquired { reallocates } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 counts.new_blocks += u32::from(!reallocates);
                 counts.reallocations += u32::from(reallocates);
             }
             Call::Released { is_charged: false } => {
                 counts.frees += 1;
-                counts.release_balance = counts.release_balance.wrapping_add(event.duration.0);
+                counts.release_balance = counts.release_balance.wrapping_add(event.duration);
             }
             Call::Released { is_charged: true } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 counts.frees += u32::from(event.block != Block::Null);
                 self.called_rarely(key, event.block, call);
             }
             Call::Nothing { .. } => {
-                counts.allocator_time += event.duration.0;
+                counts.allocator_time += event.duration;
                 self.called_rarely(key, event.block, call);
             }
             Call::Other { .. } => {}
@@ -317,17 +317,17 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn block_released_apart(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        let key = Key::new(block.site, block.thread, block.size());
+        let key = Key::new(block.site, block.thread, block.size().0);
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
-        counts.lifetime += event.time.saturating_sub(Units(block.time)).0;
+        counts.lifetime += event.time.saturating_sub(block.time);
         counts.temporary += u32::from(is_temporary);
         match is_half {
             true => counts.resized += 1,
             false => {
-                counts.allocator_time += event.duration.0;
-                counts.release_balance = counts.release_balance.wrapping_sub(event.duration.0);
+                counts.allocator_time += event.duration;
+                counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
             }
         }
     }

@@ -19,7 +19,7 @@ use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::histogram::{Histogram, bucket};
-use memtoll_trace::ids::{BlockNo, NodeId, ThreadNo, Units};
+use memtoll_trace::ids::{BlockNo, NodeId, ThreadNo};
 use memtoll_trace::pattern::{Growth, Packer, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 
@@ -269,8 +269,8 @@ impl Patterns {
         let site = &mut self.sites[index];
         site.releasing.insert(event.thread);
         site.released_elsewhere += u64::from(event.thread != block.thread);
-        let lifetime = event.time.saturating_sub(Units(block.time));
-        let size = power(block.size());
+        let lifetime = event.time.saturating_sub(block.time);
+        let size = power(block.size().0);
         if site.released != u32::from(size) + 1 {
             if site.released < FIRST_TABLE {
                 self.another_size(index, size);
@@ -317,7 +317,7 @@ impl Patterns {
     pub fn given_back(&mut self, thread: ThreadNo, block: Option<&LiveBlock>) {
         match block {
             Some(block) => {
-                let old = Old { site: block.site, size: block.size(), steps: block.steps() };
+                let old = Old { site: block.site, size: block.size().0, steps: block.steps() };
                 self.reallocating.insert(thread, old);
             }
             None => {
@@ -365,7 +365,7 @@ impl Patterns {
         self.counts.count(&mut grown.steps, u64::from(steps));
         self.counts.count(&mut grown.grown_to, size);
         if block.steps() > 0 {
-            self.counts.count(&mut grown.outgrown, block.size());
+            self.counts.count(&mut grown.outgrown, block.size().0);
         }
         steps
     }

@@ -85,7 +85,7 @@ impl<S: Select> Tally<S> {
     pub fn acquire_pooled(&mut self, event: &Event) -> Option<LiveBlock> {
         self.lending.keep_peak(self.peak);
         let lender = self.lending.next.remove(&event.thread);
-        let size = event.size.min(Bytes(MAX_SIZE));
+        let size = event.size.min(MAX_SIZE);
         let loan = match (lender, event.block) {
             (Some(site), Block::Number(number)) => Some((number, Loan { site, bytes: size.0 })),
             _ => None,
@@ -99,7 +99,7 @@ impl<S: Select> Tally<S> {
             self.handed_out(event);
         }
         let block = self.acquire(event);
-        if self.selection.admits_part(event.thread, size.0) {
+        if self.selection.admits_part(event.thread, size) {
             let site = block.map_or_else(|| self.site(event, size.0), |block| block.site.index());
             let rare = self.rare(site);
             rare.untimed_charged += 1;
@@ -131,8 +131,8 @@ impl<S: Select> Tally<S> {
         if event.op.is_release_half() || (block.is_none() && matches!(event.block, Block::Number(_))) {
             return;
         }
-        let size = block.map_or(0, |block| block.size());
-        if self.selection.admits_part(event.thread, size) {
+        let size = block.map_or(0, |block| block.size().0);
+        if self.selection.admits_part(event.thread, Bytes(size)) {
             let index = self.site(event, size);
             let rare = self.rare(index);
             rare.untimed_made += 1;

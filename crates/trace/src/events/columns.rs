@@ -4,7 +4,7 @@ use super::column::{BYTE_COLUMNS, COLUMNS, Column, EVENT_COLUMNS};
 use super::packer::Packer;
 use super::{EXCESS, MAX_EVENTS};
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint};
+use crate::bytes::{Unread, put_varint};
 
 /// No column needs more bytes than this (an address may take 11 for each event); a larger one is damage.
 const MAX_COLUMN_BYTES: usize = MAX_EVENTS * 11;
@@ -108,7 +108,7 @@ impl Unpacked {
     }
 
     /// Reads all columns of a payload.
-    pub fn unpack(&mut self, bytes: &mut Bytes) -> Result<(), Damage> {
+    pub fn unpack(&mut self, bytes: &mut Unread) -> Result<(), Damage> {
         for column in &mut self.columns {
             let plain = bytes.varint()? as usize;
             if plain > MAX_COLUMN_BYTES {
@@ -132,7 +132,7 @@ impl Unpacked {
     }
 
     /// The beginning of a column.
-    pub fn column(&self, column: Column) -> Bytes<'_> {
-        Bytes::new(&self.columns[column as usize])
+    pub fn column(&self, column: Column) -> Unread<'_> {
+        Unread::new(&self.columns[column as usize])
     }
 }

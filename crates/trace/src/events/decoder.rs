@@ -5,9 +5,9 @@ use super::columns::Unpacked;
 use super::guesses::{Guesses, Site, site_key};
 use super::{EXCESS, EventsHeader, flag, header, reference, thread};
 use crate::Damage;
-use crate::bytes::{Bytes, unzigzag};
+use crate::bytes::{Unread, unzigzag};
 use crate::event::{Block, Event};
-use crate::ids::{self, Address, BlockNo, NodeId, Units};
+use crate::ids::{Address, BlockNo, Bytes, NodeId, Units};
 use crate::op::{Effect, Op};
 
 /// Turns payloads back into events.
@@ -26,7 +26,7 @@ impl Decoder {
     /// Replaces the content of `events` with the events of `payload`. On an error, `events` holds those before it.
     pub fn decode(&mut self, payload: &[u8], events: &mut Vec<Event>) -> Result<EventsHeader, Damage> {
         events.clear();
-        let mut bytes = Bytes::new(payload);
+        let mut bytes = Unread::new(payload);
         let header = header(&mut bytes)?;
         self.columns.unpack(&mut bytes)?;
         self.guesses.restart(header.first_thread);
@@ -69,17 +69,17 @@ impl Default for Decoder {
 struct Replay<'a> {
     guesses: &'a mut Guesses,
     addresses: &'a mut Vec<Address>,
-    flags: Bytes<'a>,
-    times: Bytes<'a>,
-    durations: Bytes<'a>,
-    sites: Bytes<'a>,
-    sites_high: Bytes<'a>,
-    excess: Bytes<'a>,
-    new_sites: Bytes<'a>,
-    sizes: Bytes<'a>,
-    distances: Bytes<'a>,
-    references: Bytes<'a>,
-    threads: Bytes<'a>,
+    flags: Unread<'a>,
+    times: Unread<'a>,
+    durations: Unread<'a>,
+    sites: Unread<'a>,
+    sites_high: Unread<'a>,
+    excess: Unread<'a>,
+    new_sites: Unread<'a>,
+    sizes: Unread<'a>,
+    distances: Unread<'a>,
+    references: Unread<'a>,
+    threads: Unread<'a>,
     first_block: u64,
     time: u64,
     last_node: Option<NodeId>,
@@ -133,7 +133,7 @@ impl Replay<'_> {
                 }
             }
         }
-        Ok(self.make(&site, duration, ids::Bytes::ZERO, address, block))
+        Ok(self.make(&site, duration, Bytes::ZERO, address, block))
     }
 
     #[inline(always)]
@@ -146,7 +146,7 @@ impl Replay<'_> {
         }
         let mut size = site.size;
         if flags & flag::SIZE_GUESSED == 0 {
-            size = ids::Bytes(self.sizes.varint()?);
+            size = Bytes(self.sizes.varint()?);
             self.guesses.sites[number as usize].size = size;
         }
         if flags & flag::NO_ADDRESS != 0 {
@@ -170,7 +170,7 @@ impl Replay<'_> {
     }
 
     #[inline(always)]
-    fn make(&self, site: &Site, duration: Units, size: ids::Bytes, address: Address, block: Block) -> Event {
+    fn make(&self, site: &Site, duration: Units, size: Bytes, address: Address, block: Block) -> Event {
         Event {
             time: Units(self.time),
             duration,
@@ -221,7 +221,7 @@ impl Replay<'_> {
 }
 
 #[inline(always)]
-fn short(column: &mut Bytes, excess: &mut Bytes) -> Result<u64, Damage> {
+fn short(column: &mut Unread, excess: &mut Unread) -> Result<u64, Damage> {
     match column.byte()? {
         EXCESS => excess.varint()?.checked_add(u64::from(EXCESS)).ok_or(Damage::Value("a time beyond all times")),
         short => Ok(u64::from(short)),

@@ -25,7 +25,7 @@ pub use decoder::Decoder;
 pub use encoder::Encoder;
 
 use crate::Damage;
-use crate::bytes::Bytes;
+use crate::bytes::Unread;
 use crate::ids::{BlockNo, ThreadNo, Units};
 
 /// Events in a block at the most.
@@ -72,10 +72,10 @@ pub(crate) const MAX_HEADER_BYTES: usize = 50;
 
 /// Reads the front of an events payload.
 pub fn read_header(payload: &[u8]) -> Result<EventsHeader, Damage> {
-    header(&mut Bytes::new(payload))
+    header(&mut Unread::new(payload))
 }
 
-fn header(bytes: &mut Bytes) -> Result<EventsHeader, Damage> {
+fn header(bytes: &mut Unread) -> Result<EventsHeader, Damage> {
     let count = bytes.varint()? as usize;
     if count > MAX_EVENTS {
         return Err(Damage::Value("more events than a block may hold"));
@@ -93,7 +93,7 @@ fn header(bytes: &mut Bytes) -> Result<EventsHeader, Damage> {
 /// Numbers of threads are smaller: a process begins with 1 and counts on. Readers have tables of them.
 pub const MAX_THREADS: u32 = 1 << 24;
 
-fn thread(bytes: &mut Bytes) -> Result<ThreadNo, Damage> {
+fn thread(bytes: &mut Unread) -> Result<ThreadNo, Damage> {
     let thread = bytes.varint32()?;
     if thread < MAX_THREADS { ThreadNo::somebody(thread) } else { Err(Damage::Value("a thread beyond all numbers")) }
 }

@@ -97,7 +97,7 @@ fn compress(compressor: &mut zstd::bulk::Compressor, plain: &[u8], packed: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Bytes;
+    use crate::bytes::Unread;
     use crate::events::columns::Unpacked;
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
             let tried = block == FIRST_TRIAL;
             assert_eq!((packer.is_noise[high], packer.is_noise[duration]), (tried, !tried));
             let mut unpacked = Unpacked::new();
-            unpacked.unpack(&mut Bytes::new(&out)).unwrap();
+            unpacked.unpack(&mut Unread::new(&out)).unwrap();
             for (column, expected) in [(Column::SiteHigh, &noise), (Column::Duration, &repetitive)] {
                 assert_eq!(unpacked.column(column).take(20_000).unwrap(), expected);
                 assert_eq!(unpacked.column(column).remaining(), 20_000);

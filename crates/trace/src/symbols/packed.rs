@@ -15,7 +15,7 @@
 
 use super::{MAX_BYTES, ModuleSymbols, NameSource, PackedFrame, Symbols};
 use crate::Damage;
-use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::ImageNo;
 
 /// Entries of a list: unpacked, they take many times their bytes, and a damaged file may claim as many as it likes.
@@ -92,7 +92,7 @@ fn put_signed(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
 /// From a payload. Indices may lead nowhere.
 pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    let mut bytes = Bytes::new(&plain);
+    let mut bytes = Unread::new(&plain);
     let from = &mut bytes;
     let strings = strings(from)?;
     let frames = frames(from)?;
@@ -120,7 +120,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
 }
 
 /// A number of things that take at least `each` bytes.
-fn count(from: &mut Bytes, each: usize) -> Result<usize, Damage> {
+fn count(from: &mut Unread, each: usize) -> Result<usize, Damage> {
     let count = from.varint()?;
     match count {
         _ if count > (from.remaining() / each) as u64 => Err(Damage::Short),
@@ -133,15 +133,15 @@ fn to_u32(value: u64) -> Result<u32, Damage> {
     u32::try_from(value).map_err(|_| Damage::Value("an integer of more than 32 bits"))
 }
 
-fn column(from: &mut Bytes, count: usize) -> Result<Vec<u64>, Damage> {
+fn column(from: &mut Unread, count: usize) -> Result<Vec<u64>, Damage> {
     (0..count).map(|_| from.varint()).collect()
 }
 
-fn column32(from: &mut Bytes, count: usize) -> Result<Vec<u32>, Damage> {
+fn column32(from: &mut Unread, count: usize) -> Result<Vec<u32>, Damage> {
     (0..count).map(|_| from.varint32()).collect()
 }
 
-fn increasing(from: &mut Bytes, count: usize) -> Result<Vec<u64>, Damage> {
+fn increasing(from: &mut Unread, count: usize) -> Result<Vec<u64>, Damage> {
     let mut value = 0u64;
     let mut next = || {
         value = value.wrapping_add(from.varint()?);
@@ -150,7 +150,7 @@ fn increasing(from: &mut Bytes, count: usize) -> Result<Vec<u64>, Damage> {
     (0..count).map(|_| next()).collect()
 }
 
-fn signed<T>(from: &mut Bytes, count: usize, convert: impl Fn(u64) -> Result<T, Damage>) -> Result<Vec<T>, Damage> {
+fn signed<T>(from: &mut Unread, count: usize, convert: impl Fn(u64) -> Result<T, Damage>) -> Result<Vec<T>, Damage> {
     let mut value = 0u64;
     let mut next = || {
         value = value.wrapping_add(unzigzag(from.varint()?) as u64);
@@ -163,18 +163,18 @@ fn utf8(bytes: &[u8]) -> Result<&str, Damage> {
     std::str::from_utf8(bytes).map_err(|_| Damage::Value("a text that is none"))
 }
 
-fn text(from: &mut Bytes) -> Result<String, Damage> {
+fn text(from: &mut Unread) -> Result<String, Damage> {
     let length = count(from, 1)?;
     Ok(utf8(from.take(length)?)?.to_owned())
 }
 
-fn strings(from: &mut Bytes) -> Result<Vec<String>, Damage> {
+fn strings(from: &mut Unread) -> Result<Vec<String>, Damage> {
     let number = count(from, 1)?;
     let lengths = column32(from, number)?;
     lengths.into_iter().map(|length| Ok(utf8(from.take(length as usize)?)?.to_owned())).collect()
 }
 
-fn frames(from: &mut Bytes) -> Result<Vec<PackedFrame>, Damage> {
+fn frames(from: &mut Unread) -> Result<Vec<PackedFrame>, Damage> {
     let number = count(from, 3)?;
     let or_none = |value: u64| value.checked_sub(1).map(to_u32).transpose();
     let functions = signed(from, number, to_u32)?;
@@ -182,7 +182,7 @@ fn frames(from: &mut Bytes) -> Result<Vec<PackedFrame>, Damage> {
     Ok(functions.into_iter().zip(files).zip(lines).map(|((function, file), line)| (function, file, line)).collect())
 }
 
-fn module(from: &mut Bytes) -> Result<ModuleSymbols, Damage> {
+fn module(from: &mut Unread) -> Result<ModuleSymbols, Damage> {
     let (path, build_id) = (text(from)?, text(from)?);
     let source = SOURCES.get(usize::from(from.byte()?)).copied().ok_or(Damage::Value("names from nowhere known"))?;
     let problem = match from.varint()?.checked_sub(1) {

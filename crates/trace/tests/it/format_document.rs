@@ -47,23 +47,23 @@ fn two_nodes() {
 #[test]
 fn two_costs() {
     let fault = Cost {
-        time: 1000,
+        time: Units(1000),
         kind: CostKind::Fault,
         inside: false,
         thread: ThreadNo::new(1),
         amount: 17,
         node: NodeId::new(8),
-        size: 262_144,
+        size: Bytes(262_144),
         place: Place::Code(3),
         holder: None,
     };
     let waiting = Cost {
-        time: 900,
+        time: Units(900),
         kind: CostKind::Waiting,
         inside: true,
         thread: ThreadNo::new(2),
         amount: 300,
-        size: 32,
+        size: Bytes(32),
         place: Place::call(NodeId::new(9)),
         holder: ThreadNo::new(1),
         ..fault

@@ -86,7 +86,7 @@ fn json_type(rust: &str) -> String {
         return format!("[{}]", inner.split(", ").map(json_type).collect::<Vec<_>>().join(", "));
     }
     match rust {
-        "u16" | "u32" | "u64" | "i32" | "NodeId" | "ThreadNo" | "ImageNo" => "integer".into(),
+        "u16" | "u32" | "u64" | "i32" | "NodeId" | "ThreadNo" | "ImageNo" | "Units" | "Bytes" => "integer".into(),
         "f64" => "number".into(),
         "String" => "string".into(),
         "bool" => "`true` or `false`".into(),

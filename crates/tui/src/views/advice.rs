@@ -3,20 +3,13 @@
 use crate::colors::{BOLD, SOFT};
 use crate::draw::paragraph;
 use crate::fitted_text::fit;
-use memtoll_advise::{Advice, Finding, Range, Saves, verified};
-use memtoll_text::format::{self, Unit};
+use memtoll_advise::{Advice, Finding, Saving, verified};
+use memtoll_text::Quantity;
 use memtoll_text::visible;
 use ratatui::text::{Line, Span};
 
-type Kind = (&'static str, Unit, fn(&Saves) -> Range);
-
 /// The savings that are shown.
-const KINDS: [Kind; 4] = [
-    ("CPU time", Unit::Time, |saves| saves.cpu_ns),
-    ("wall time", Unit::Time, |saves| saves.wall_ns),
-    ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
-    ("resident set", Unit::Bytes, |saves| saves.resident_peak_bytes),
-];
+const SHOWN: [Saving; 4] = [Saving::Cpu, Saving::Wall, Saving::Peak, Saving::ResidentPeak];
 
 /// All of it.
 pub fn lines(advice: &Advice, width: usize) -> Vec<Line<'static>> {
@@ -41,17 +34,14 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(head.len());
     let name = fit(&visible(&format!("{}{place}", finding.function)), room);
     let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
-    let saves: Vec<String> = KINDS.iter().filter_map(|kind| saving(kind, &finding.saves)).collect();
+    let saves: Vec<String> = SHOWN
+        .into_iter()
+        .filter_map(|saving| Some(format!("{} {}", finding.saves.amount(saving)?, saving.title())))
+        .collect();
     text.extend(paragraph("   saves ", &saves.join(", "), width));
     if let Some(found) = &finding.verified {
         text.extend(paragraph("   verified ", &verified(found), width));
     }
     text.extend(paragraph("   ", &finding.change, width));
     text
-}
-
-/// `1.9 s (1.7 s to 2.0 s) CPU time`; nothing for what is neither saved nor lost.
-fn saving((name, unit, of): &Kind, saves: &Saves) -> Option<String> {
-    let range = of(saves);
-    (!range.is_nothing()).then(|| format!("{} {name}", format::ranged(*unit, range.likely, range.low, range.high)))
 }

@@ -6,7 +6,7 @@ use super::tree::place;
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::{Pane, columns_of};
 use crate::fitted_text::fit;
-use crate::keys::Action;
+use crate::keys::{Action, Step};
 use memtoll_query::Shown as Found;
 use memtoll_query::tree::Node;
 use memtoll_text::format;
@@ -127,11 +127,11 @@ impl FlameView {
     pub fn act(&mut self, action: Action) -> bool {
         let Some(at) = self.cells.iter().position(|cell| self.at.as_deref() == Some(&cell.key)) else { return false };
         let cell = &self.cells[at];
-        let beside = |right: bool| {
+        let beside = |step: Step| {
             let row = self.cells.iter().enumerate().filter(|(_, other)| other.depth == cell.depth);
-            match right {
-                true => row.filter(|(_, other)| other.x > cell.x).min_by_key(|(_, other)| other.x),
-                false => row.filter(|(_, other)| other.x < cell.x).max_by_key(|(_, other)| other.x),
+            match step {
+                Step::Next => row.filter(|(_, other)| other.x > cell.x).min_by_key(|(_, other)| other.x),
+                Step::Previous => row.filter(|(_, other)| other.x < cell.x).max_by_key(|(_, other)| other.x),
             }
             .map(|(index, _)| index)
         };
@@ -142,8 +142,8 @@ impl FlameView {
         let next = match action {
             Action::Up => cell.outer,
             Action::Down => widest(at),
-            Action::Left => beside(false),
-            Action::Right => beside(true),
+            Action::Left => beside(Step::Previous),
+            Action::Right => beside(Step::Next),
             Action::First => Some(0),
             Action::Heaviest => {
                 let mut last = at;

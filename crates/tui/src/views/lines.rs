@@ -50,7 +50,7 @@ impl LinesView {
         self.function = rows.get(self.cursor.at).filter(|row| row.row.frame.is_some()).map(|row| row.function.clone());
         let height = pane.height().saturating_sub(2);
         for (y, row) in rows.iter().enumerate().skip(top).take(height) {
-            let line = line(row, answer, shown, columns, true);
+            let line = line(row, answer, shown, columns, &further(shown, columns));
             pane.put_line(0, 1 + y - top, &line);
             if y == self.cursor.at {
                 pane.restyle(0, 1 + y - top, columns, CURSOR);
@@ -111,12 +111,11 @@ pub fn share(figures: &Figures, total: &Figures, metric: Metric) -> Option<f64> 
     (metric.adds_up() && whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// A row as a line: the number, its share, a bar, the name.
-pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, with_further: bool) -> Line<'static> {
+/// A row as a line: the number, its share, a bar, the name, and `further` numbers.
+pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, further: &[Metric]) -> Line<'static> {
     let metric = shown.state.metric;
     let share = answer.totals.as_ref().and_then(|totals| share(&row.figures, &totals.figures, metric));
     let bar = (share.unwrap_or(0.0).clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
-    let further = if with_further { further(shown, columns) } else { Vec::new() };
     let room = columns.saturating_sub(NUMBER + SHARE + BAR_COLUMNS + 2 + further.len() * (NUMBER + 1));
     let full = name(row, answer, shown);
     let name = fit(&full, room);

@@ -106,7 +106,7 @@ fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Found::Table(table) = &answer.shown else { return Vec::new() };
     let title = shown.state.metric.about().title;
     let mut text = vec![Line::styled(format!("Worst lines by {title}"), BOLD)];
-    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, false));
+    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, &[]));
     text.extend(rows);
     if table.sites.is_empty() {
         text.push(Line::styled("No line allocates anything here.", SOFT));

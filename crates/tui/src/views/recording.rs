@@ -22,7 +22,7 @@ impl RecordingView {
         let threads: usize = recording.images.iter().map(|image| image.threads.len()).sum();
         let facts = [
             ("file      ", shown.file.to_owned()),
-            ("command   ", shell::line(&about.command)),
+            ("command   ", shell::line(about.command)),
             ("started   ", format!("{} UTC", about.started)),
             ("ran for   ", about.seconds.map_or("not known".into(), format::seconds)),
             ("machine   ", format!("{}, {} processors", about.machine.processor, about.machine.processors)),

@@ -5,7 +5,7 @@ use super::lines::{NUMBER, SHARE, share, value};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::fitted_text::fit;
-use crate::keys::Action;
+use crate::keys::{Action, Step};
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::names;
 use memtoll_analysis::tree::By;
@@ -45,7 +45,7 @@ pub struct TreeView {
 #[derive(Clone, Copy)]
 enum Wish {
     Heaviest,
-    Match { forwards: bool },
+    Match(Step),
 }
 
 /// What is drawn in a row.
@@ -74,15 +74,15 @@ impl TreeView {
         if self.seen.as_ref() != Some(&seen) {
             // The first sight is not a list of threads' entries.
             self.seen = Some(seen);
-            self.open_heaviest(root, true);
+            self.open_heaviest(root, |at| at.children.len() > 1);
             self.cursor.at = 0;
         }
         match self.wish.take() {
             Some(Wish::Heaviest) => {
-                let last = self.open_heaviest(root, false);
+                let last = self.open_heaviest(root, |_| false);
                 self.go_to(root, last);
             }
-            Some(Wish::Match { forwards }) => self.go_to_match(root, shown, forwards),
+            Some(Wish::Match(step)) => self.go_to_match(root, shown, step),
             None => {}
         }
         let mut drawn = Vec::new();
@@ -171,13 +171,10 @@ impl TreeView {
         }
     }
 
-    /// Opens the heaviest path, or only as much of it as nothing else is as heavy as half of; gives its end.
-    fn open_heaviest(&mut self, root: &Node, only_begin: bool) -> String {
+    /// Opens the heaviest path, up to where it ends or `stops`; gives its end.
+    fn open_heaviest(&mut self, root: &Node, stops: impl Fn(&Node) -> bool) -> String {
         let mut at = root;
-        while let Some(child) = at.children.first() {
-            if only_begin && at.children.len() > 1 {
-                break;
-            }
+        while let Some(child) = at.children.first().filter(|_| !stops(at)) {
             self.open.insert(child.key.clone());
             at = child;
         }
@@ -192,7 +189,7 @@ impl TreeView {
     }
 
     /// Goes to the next branch that has what is searched, in the order of the whole tree, and opens what is around it.
-    fn go_to_match(&mut self, root: &Node, shown: &Shown, forwards: bool) {
+    fn go_to_match(&mut self, root: &Node, shown: &Shown, step: Step) {
         // Each with the place of the branch around it: paths can be long.
         let mut all: Vec<(&Node, usize)> = Vec::new();
         let mut open: Vec<(&Node, usize)> = vec![(root, 0)];
@@ -210,8 +207,11 @@ impl TreeView {
         };
         let at = all.iter().position(|(node, _)| node.key == here).unwrap_or(0);
         let count = all.len();
-        let order: Vec<usize> =
-            (1..=count).map(|step| if forwards { (at + step) % count } else { (at + count - step) % count }).collect();
+        let order = (1..=count).map(|away| match step {
+            Step::Previous => (at + count - away) % count,
+            Step::Next => (at + away) % count,
+        });
+        let order: Vec<usize> = order.collect();
         let is_match = |index: &&usize| shown.finds(&name(all[**index].0));
         if let Some(&index) = order.iter().find(is_match) {
             let (node, mut around) = all[index];
@@ -240,8 +240,8 @@ impl TreeView {
                 }
             }
             Action::Heaviest => self.wish = Some(Wish::Heaviest),
-            Action::NextMatch => self.wish = Some(Wish::Match { forwards: true }),
-            Action::PreviousMatch => self.wish = Some(Wish::Match { forwards: false }),
+            Action::NextMatch => self.wish = Some(Wish::Match(Step::Next)),
+            Action::PreviousMatch => self.wish = Some(Wish::Match(Step::Previous)),
             _ => return self.cursor.act(action),
         }
         true

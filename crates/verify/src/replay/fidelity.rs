@@ -9,6 +9,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
+use memtoll_text::amounts::Nanoseconds;
 
 /// What the recording says of the process's blocks.
 pub struct Recorded {
@@ -33,13 +34,14 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     }
     let faults = tariff.faults_of(&blocks);
     // Mappings inside the allocator's calls.
-    let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
+    let inside =
+        tariff.mapping(&Priced { mapping_ns: Nanoseconds(tariff.ns(blocks.mapping_inside.0 as f64) as u64), ..blocks });
     let all = &sums.total;
     Recorded {
         calls: all.new_blocks + all.reallocations + all.frees + all.null_frees + all.failed,
         faults: tariff.sees().faults.then_some(blocks.small_faults + blocks.huge_faults),
         time: tariff.allocator(&blocks).plus(faults).plus(inside),
-        peak_bytes: sums.total.peak_bytes,
+        peak_bytes: sums.total.peak_bytes.0,
     }
 }
 

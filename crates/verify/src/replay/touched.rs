@@ -68,8 +68,8 @@ impl Touched {
                 _ => return,
             };
             any = true;
-            if self.is_large(cost.size) {
-                *faulted.entry(group(cost.node, cost.size)).or_default() += pages;
+            if self.is_large(cost.size.0) {
+                *faulted.entry(group(cost.node, cost.size.0)).or_default() += pages;
             }
         });
         if any {

@@ -99,36 +99,33 @@ sent! {
 
     /// All sums together, by metric.
     Totals {
-        values: BTreeMap<String, u64>,
+        values: BTreeMap<String, f64>,
         /// Where the true values are in 95 of 100 recordings.
         intervals: BTreeMap<String, [f64; 2]>,
         processes: usize,
     }
 
-    /// Where the program's CPU time went; null: not known.
+    /// Where the program's CPU time went, ns; null: not known.
     Balance {
         processor_ns: Option<f64>,
-        plain: Option<Part>,
-        allocator: Part,
-        faults: Part,
-        zeroing: Part,
-        mapping: Part,
-        other_faults: Part,
-        recorder: Option<Part>,
-        rest: Option<Part>,
+        plain: Option<Estimated>,
+        allocator: Estimated,
+        faults: Estimated,
+        zeroing: Estimated,
+        mapping: Estimated,
+        other_faults: Estimated,
+        recorder: Option<Estimated>,
+        rest: Option<Estimated>,
         waiting_ns: Option<f64>,
         reading_ns: Option<f64>,
         sees_faults: bool,
     }
 
-    /// A time, and where the true one is in 95 of 100 recordings, ns.
-    Part { ns: f64, low: f64, high: f64, }
+    /// A number, and where the true one is in 95 of 100 recordings.
+    Estimated { value: f64, low: f64, high: f64, }
 
-    /// What is in memory, and what is only mapped; null: not known, as of a part of the time.
-    Memory { resident: Option<GiveOrTake>, at_end: Option<GiveOrTake>, reserved: Option<GiveOrTake>, }
-
-    /// Bytes, as far as they are known.
-    GiveOrTake { bytes: u64, error: u64, }
+    /// What is in memory, and what is only mapped, bytes; null: not known, as of a part of the time.
+    Memory { resident: Option<Estimated>, at_end: Option<Estimated>, reserved: Option<Estimated>, }
 
     /// Functions that allocate on behalf of others.
     Wrappers {

@@ -2,7 +2,7 @@
 
 use super::{Detail, PARTS, write_part};
 use crate::bounded_tree::Tree;
-use crate::metrics::{COUNT, Values, values};
+use crate::metrics::{NOTHING, Values, add, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::Slice;
@@ -71,7 +71,7 @@ impl Parts {
         detail: Detail,
         mut tell: impl FnMut(usize),
     ) -> Result<Parts, NoAnswer> {
-        let mut tree = Tree::of(&whole.tree, detail.nodes);
+        let mut tree = Tree::of(&whole.tree, detail.nodes, &open.tariff);
         let sites = whole.sites(open, detail);
         let rows = &whole.selected.rows;
         let shown: FxHashMap<SiteKey, usize> =
@@ -87,9 +87,11 @@ impl Parts {
             let to_ns = (number + 1 < PARTS).then(|| open.last_before(to) as u64);
             let query = Query { when: When::Span { from_ns, to_ns }, ..Query::default() };
             let part = Whole::of_part(open, &query)?;
-            let nodes = tree.part(&part.tree);
+            let nodes = tree.part(&part.tree, &open.tariff);
             let place = |row: &Row| shown.get(&key(row)).copied().or(others);
-            let sites = added_up(part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics)))));
+            let sites = added_up(
+                part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics, &open.tariff)))),
+            );
             let head = open.slice(&part.selected, Slice { from_ns: from, to_ns: to });
             all.push(Part { head, nodes, sites });
             tell(number + 1);
@@ -116,10 +118,9 @@ impl Parts {
 fn added_up(rows: impl Iterator<Item = (usize, Values)>) -> Vec<(usize, Values)> {
     let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
     for (number, values) in rows {
-        let sums = sums.entry(number).or_insert([0; COUNT]);
-        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        add(sums.entry(number).or_insert(NOTHING), &values);
     }
-    let mut sums: Vec<_> = sums.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0)).collect();
+    let mut sums: Vec<_> = sums.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0.0)).collect();
     sums.sort_unstable_by_key(|(number, _)| *number);
     sums
 }

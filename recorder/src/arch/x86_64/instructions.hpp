@@ -13,6 +13,9 @@ struct Instruction {
     enum Effect : uint8_t {
         kUnknown,   // not understood, or it changes the stack pointer in a way that the code does not tell
         kNone,      // on the stack pointer
+        kCall,      // comes back with the stack pointer as it was, if at all
+        kNop,
+        kEntry,     // a function's first instruction
         kMove,      // stack pointer += amount
         kPop,       // a register from the stack
         kLoad,      // a register from stack pointer + amount
@@ -28,6 +31,9 @@ struct Instruction {
     int32_t amount = 0;
     intptr_t distance = 0; // of the target from the instruction
 };
+
+// Whether calls preserve a register (DWARF's number): rbx, rbp and r12 to r15.
+constexpr bool is_preserved(unsigned reg) { return 0xf048u >> reg & 1; }
 
 namespace instructions {
 
@@ -128,12 +134,13 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
     case 0x58 ... 0x5f: return with(I::kPop, 0, (opcode & 7) | extension);
     case 0x68: word(); return with(I::kMove, -8);
     case 0x6a: in.take<int8_t>(); return with(I::kMove, -8);
+    case 0x90: return with(I::kNop);
     case 0x9c: return with(I::kMove, -8);
     case 0x9d: return with(I::kMove, 8);
     case 0xc9: return with(I::kLeave);
     case 0xc2: in.take<int16_t>(); return with(I::kReturn);
     case 0xc3: return with(I::kReturn);
-    case 0xe8: in.take<int32_t>(); return with(I::kNone); // it comes back with the stack pointer as it was
+    case 0xe8: in.take<int32_t>(); return with(I::kCall);
     case 0xe9: {
         const auto offset = in.take<int32_t>();
         out.distance = static_cast<intptr_t>(in.at) + offset;
@@ -173,6 +180,7 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
         (opcode == 0xf6 && selector < 2))
         value = in.take<int8_t>();
     if (opcode == 0xff && selector == 6) return with(I::kMove, -8);
+    if (opcode == 0xff && selector == 2) return with(I::kCall);
     if (opcode == 0xff && (selector == 4 || selector == 5)) return out; // where to is not in the code
     if (opcode == 0x8f) return modrm.is_register() ? with(I::kPop, 0, modrm.rm) : with(I::kMove, 8);
     const bool into_rm = modrm.is_register() && modrm.rm == kRsp;
@@ -246,7 +254,8 @@ inline Instruction read_instruction(const uint8_t* bytes, size_t count) {
     } else if (map == 1 && !is_vector && (byte == 0x0b || byte == 0xff || byte == 0xb9)) {
         return out; // undefined on purpose: the code does not come here
     } else {
-        out.effect = Instruction::kNone;
+        const bool is_entry = map == 1 && byte == 0x1e && !is_vector && in.at < count && bytes[in.at] == 0xfa; // endbr64
+        out.effect = is_entry ? Instruction::kEntry : map == 1 && byte == 0x1f ? Instruction::kNop : Instruction::kNone;
         if (map != 1 || has_modrm_0f(byte)) read_modrm(in, is_vector ? 0 : rex);
         if (map == 3 || (map == 1 && has_byte_0f(byte))) in.take<int8_t>();
         if (map == 1 && !is_vector && (byte == 0xa0 || byte == 0xa8)) out.effect = Instruction::kMove, out.amount = -8;

@@ -23,4 +23,11 @@ struct CallingCode {
     uint8_t bytes[21] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
 };
 
+struct RestoringCode {
+    static constexpr uintptr_t kLastByteOfCall = 15;
+    explicit RestoringCode(uintptr_t callee) { memcpy(bytes + 6, &callee, sizeof callee); }
+    // push rbx; mov rbx, rsp; movabs rax, callee; call rax; mov rsp, rbx; pop rbx; ret
+    uint8_t bytes[21] = {0x53, 0x48, 0x89, 0xe3, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x89, 0xdc, 0x5b, 0xc3};
+};
+
 } // namespace memtoll::arch

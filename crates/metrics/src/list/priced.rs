@@ -4,6 +4,7 @@
 //! types of their own, so that no code can store a price, or show a count without one.
 
 use crate::list::Metrics;
+use memtoll_text::amounts::{Bytes, Nanoseconds};
 use std::ops::Deref;
 
 /// Counts and their costs. Prices are settled for each call site; those of several are sums of both.
@@ -12,24 +13,24 @@ pub struct Priced {
     /// What was counted, as it is stored.
     pub counts: Metrics,
     /// The allocator's own work, ns.
-    pub allocator_ns: u64,
+    pub allocator_ns: Nanoseconds,
     /// By how much the faults and mappings inside calls come out at more than the calls took, ns: these are as much too dear
     /// here. No part of the cost.
-    pub overdrawn_ns: u64,
+    pub overdrawn_ns: Nanoseconds,
     /// Page faults, zeroing included, ns.
-    pub fault_time_ns: u64,
+    pub fault_time_ns: Nanoseconds,
     /// The part of it that zeroed pages, ns.
-    pub zeroing_ns: u64,
+    pub zeroing_ns: Nanoseconds,
     /// Making, changing and removing mappings, ns.
-    pub mapping_ns: u64,
+    pub mapping_ns: Nanoseconds,
     /// Waiting inside the allocator, ns.
-    pub waiting_ns: u64,
+    pub waiting_ns: Nanoseconds,
     /// Waiting for the disk in major faults, ns.
-    pub reading_ns: u64,
+    pub reading_ns: Nanoseconds,
     /// Sum of the lifetimes of freed blocks, ns.
-    pub lifetime_ns: u64,
+    pub lifetime_ns: Nanoseconds,
     /// Bytes of the pages that were touched for the first time, each counted once.
-    pub touched_bytes: u64,
+    pub touched_bytes: Bytes,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -66,21 +67,21 @@ impl Priced {
 
     /// All costs.
     pub const COSTS: [fn(&mut Priced) -> &mut u64; 9] = [
-        |priced| &mut priced.allocator_ns,
-        |priced| &mut priced.overdrawn_ns,
-        |priced| &mut priced.fault_time_ns,
-        |priced| &mut priced.zeroing_ns,
-        |priced| &mut priced.mapping_ns,
-        |priced| &mut priced.waiting_ns,
-        |priced| &mut priced.reading_ns,
-        |priced| &mut priced.lifetime_ns,
-        |priced| &mut priced.touched_bytes,
+        |priced| &mut priced.allocator_ns.0,
+        |priced| &mut priced.overdrawn_ns.0,
+        |priced| &mut priced.fault_time_ns.0,
+        |priced| &mut priced.zeroing_ns.0,
+        |priced| &mut priced.mapping_ns.0,
+        |priced| &mut priced.waiting_ns.0,
+        |priced| &mut priced.reading_ns.0,
+        |priced| &mut priced.lifetime_ns.0,
+        |priced| &mut priced.touched_bytes.0,
     ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
-    pub fn cost_ns(&self) -> u64 {
+    pub fn cost_ns(&self) -> Nanoseconds {
         let parts = [self.allocator_ns, self.fault_time_ns, self.mapping_ns, self.waiting_ns, self.reading_ns];
-        parts.into_iter().fold(0, u64::wrapping_add)
+        parts.into_iter().fold(Nanoseconds::ZERO, Nanoseconds::wrapping_add)
     }
 
     /// Allocations and reallocations: how many blocks the site got.
@@ -95,7 +96,7 @@ impl Priced {
 
     /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
     pub fn mean_lifetime_ns(&self) -> u64 {
-        self.lifetime_ns.checked_div(self.freed()).unwrap_or(0)
+        self.lifetime_ns.0.checked_div(self.freed()).unwrap_or(0)
     }
 
     /// Page faults of all kinds; a huge page is one.
@@ -107,12 +108,12 @@ impl Priced {
     /// The costs as parts of a time.
     pub fn costs(&self) -> Costs {
         Costs {
-            allocator: self.allocator_ns as f64,
-            faults: self.fault_time_ns as f64,
-            zeroing: self.zeroing_ns as f64,
-            mapping: self.mapping_ns as f64,
-            waiting: self.waiting_ns as f64,
-            reading: self.reading_ns as f64,
+            allocator: self.allocator_ns.0 as f64,
+            faults: self.fault_time_ns.0 as f64,
+            zeroing: self.zeroing_ns.0 as f64,
+            mapping: self.mapping_ns.0 as f64,
+            waiting: self.waiting_ns.0 as f64,
+            reading: self.reading_ns.0 as f64,
         }
     }
 }

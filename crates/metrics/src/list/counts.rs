@@ -84,13 +84,13 @@ impl Count {
 }
 
 macro_rules! counts {
-    ($($(#[doc = $about:literal])* $tag:literal $field:ident: $adds:ident { $($mark:ident)* };)*) => {
+    ($($(#[doc = $about:literal])* $tag:literal $field:ident: $amount:ident $adds:ident { $($mark:ident)* };)*) => {
         /// What is counted for a call site, a process, or a whole recording.
         ///
-        /// Bytes are those asked for; times are in units of the recording's clock.
+        /// Bytes are those asked for.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
         pub struct Metrics {
-            $($(#[doc = $about])* pub $field: u64,)*
+            $($(#[doc = $about])* pub $field: $amount,)*
         }
 
         /// All counts, in the order of [`Metrics::values`].
@@ -100,24 +100,24 @@ macro_rules! counts {
             about: concat!($($about),*),
             adds: Adds::$adds,
             marks: 0 $(| $mark)*,
-            of: |metrics| &mut metrics.$field,
+            of: |metrics| metrics.$field.number_mut(),
         }),*];
 
         impl Metrics {
             /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
             pub fn add(&mut self, other: &Metrics) {
-                $(self.$field = Adds::$adds.together(self.$field, other.$field);)*
+                $(*self.$field.number_mut() = Adds::$adds.together(self.$field.number(), other.$field.number());)*
             }
 
             /// Takes away what a part counted.
             pub fn subtract(&mut self, part: &Metrics) {
-                $(self.$field = Adds::$adds.without(self.$field, part.$field);)*
+                $(*self.$field.number_mut() = Adds::$adds.without(self.$field.number(), part.$field.number());)*
             }
 
             /// All counts, in the order of [`COUNTS`].
             #[inline]
             pub fn values(&self) -> [u64; COUNTS.len()] {
-                [$(self.$field),*]
+                [$(self.$field.number()),*]
             }
         }
     };

@@ -1,8 +1,8 @@
 //! What is known of a metric, and where it is shown.
 
 use crate::estimate::Estimate;
+use crate::list::priced::Priced;
 use crate::list::{Metric, TABLE};
-use crate::priced::Priced;
 use memtoll_text::format::Unit;
 use serde::{Deserialize, Serialize};
 
@@ -95,10 +95,10 @@ impl About {
     /// Where its numbers come from, and how those of several rows make one: sentences.
     pub fn origin(&self) -> String {
         let seen = match self.seen {
-            Seen::Calls => "The recorder sees each call, so it is exact.",
+            Seen::Calls if matches!(self.price, Price::None) => "The recorder sees each call, so it is exact.",
+            Seen::Calls => "The recorder sees each call.",
             Seen::Frees => {
-                "The recorder sees each allocation and free, so it is exact; where an allocator inside the program hides \
-                 frees, it is not known."
+                "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
             }
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
