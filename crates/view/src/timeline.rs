@@ -25,7 +25,7 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
         end_ns: tariff.ns(ended as f64),
         interval_ns: tariff.ns(width),
         sum_of_peaks: known > 1,
-        known: known == recording.images.len(),
+        known: known == recording.images.len() && recording.sees_frees(),
     };
     (intervals, TimelineColumns { live })
 }
