@@ -94,7 +94,9 @@ impl Arguments {
         let answer = ask(&recording, &Query::of(view)).map_err(|why| Code::of(&why).because(why))?;
         let mut shown = TypeLayout::new(found);
         if let Shown::Table(table) = &answer.shown {
-            shown.count(table.sites.iter().map(|site| &site.row));
+            if recording.sees_frees() {
+                shown.count(table.sites.iter().map(|site| &site.row));
+            }
         }
         Ok((shown, answer.is_damaged()))
     }

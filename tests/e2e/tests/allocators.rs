@@ -101,6 +101,17 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(json["totals"]["lifetime_ns"].is_null() && json["totals"]["peak_with_mappings"].is_null());
     let found: Vec<&str> = json["findings"].as_array().unwrap().iter().filter_map(|of| of["id"].as_str()).collect();
     assert!(!found.contains(&"never-freed") && !found.contains(&"holds-peak"), "{found:?}");
+    assert!(json["sites"][0]["pattern"]["lifetimes_ns"].is_null(), "{}", json["sites"][0]);
+    for options in [&["--tree", "--metric", "live"][..], &["--metric", "peak"]] {
+        let text = recording.text(options);
+        assert!(text.contains("is not known: an allocator inside the program hides frees"), "{options:?}: {text}");
+    }
+    let exported = memtoll_e2e::run({
+        let mut command = std::process::Command::new(memtoll_e2e::memtoll());
+        command.arg("export").args(["--format", "dhat", "-o", "-"]).arg(&recording.file);
+        command
+    });
+    assert!(!exported.status.success() && exported.stdout.is_empty(), "{exported:?}");
     let advice = memtoll_e2e::run({
         let mut command = std::process::Command::new(memtoll_e2e::memtoll());
         command.arg("advise").arg(&recording.file).args(["--threshold", "0", "--format", "json"]);
