@@ -204,7 +204,7 @@ impl<'data> Functions<'data> {
         };
         // jemalloc without a prefix.
         let plain = family == Family::Jemalloc && self.all.contains_key("mallocx") && self.all.contains_key("sdallocx");
-        if !plain && !(has(about.acquires) && has(about.releases)) {
+        if !(plain || has(about.acquires) && has(about.releases)) {
             return None;
         }
         let has_prefix = |name: &str| {

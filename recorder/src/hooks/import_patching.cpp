@@ -17,6 +17,7 @@
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlopen[] asm("memtoll_stubs_dlopen");
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlmopen[] asm("memtoll_stubs_dlmopen");
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlclose[] asm("memtoll_stubs_dlclose");
+extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlsym[] asm("memtoll_stubs_dlsym");
 
 namespace memtoll {
 
@@ -104,6 +105,7 @@ void know_hooked() {
         has("dlopen", memtoll_row_dlopen);
         has("dlmopen", memtoll_row_dlmopen);
         has("dlclose", memtoll_row_dlclose);
+        has("dlsym", memtoll_row_dlsym);
     }
     hooked_is_known.store(true, std::memory_order_release);
 }

@@ -89,7 +89,25 @@ fn in_cxx() {
             let of = report.function(kind);
             assert_eq!((of.new_blocks, of.frees, of.live_blocks), (60, 50, 10), "{how}: {kind}\n{}", report.listing());
         }
+        let thrown = report.function("by_exception");
+        // Operator new has made the exceptions, so that only their frees are calls of their own.
+        assert_eq!((thrown.new_blocks, thrown.frees, thrown.live_blocks), (5, 5 + 5, 0), "{how}\n{}", report.listing());
         let said = outcome.stderr_lines_with(&["what constructors of ", "space_plugin"]);
         assert_eq!(said.len(), 1, "{how}: {outcome:?}");
+    }
+}
+
+/// By its own C library's dlopen, which comes through the recorder as well.
+#[test]
+fn plugins_of_plugins() {
+    let (inner, outer) = (library("space_plugin.c", &[]), library("opening_plugin.c", &[]));
+    for how in ["local", "deep", "space"] {
+        let target = Target::new(program("own_space.c")).arg(how).arg(&outer).env("OPENS", &inner);
+        let recording = target.record();
+        assert_eq!(recording.outcome.stdout, "fine\n", "{how}: {:?}", recording.outcome);
+        let report = recording.report();
+        expect_work(how, &report, 1);
+        let own = report.sites.iter().find(|site| site.is_in("plugin_work") && site.line == Some(8)).unwrap();
+        assert_eq!((own.metrics.new_blocks, own.metrics.frees), (1, 1), "{how}\n{}", report.listing());
     }
 }
