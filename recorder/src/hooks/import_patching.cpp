@@ -400,10 +400,18 @@ bool may_bind_elsewhere(int mode, bool in_namespace) {
 
 Load begin_load(int mode) { return {last_loaded_file(), mode}; }
 
-void end_load(const Load& load) {
+void end_load(const Load& load, const void* library) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return;
     Late late;
     patch_new(load.last, load.mode, late);
+    if (library) {
+        // glibc's handle is what the loader knows the library by.
+        bool is_known = false;
+        with_loaded_files([&](const LoadedFiles& all) {
+            for (const LoadedFile& file : all) is_known |= file.map == library;
+        });
+        if (!is_known) session.arena->namespaces_unknown.fetch_add(1, std::memory_order_relaxed);
+    }
     tell_late(MEMTOLL_FRAME(), late);
 }
 

@@ -29,8 +29,8 @@ struct Load {
     int mode;
 };
 Load begin_load(int mode);
-// They are loaded: the loader has returned.
-void end_load(const Load& load);
+// They are loaded: the loader has returned `library`, which is in a namespace of its own, or null.
+void end_load(const Load& load, const void* library);
 // They will be, by a function that the recorder jumps to: they are patched with the thread's next hook.
 void expect_new_imports(ThreadState* state, const Load& load);
 

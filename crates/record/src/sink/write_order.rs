@@ -230,6 +230,14 @@ impl Sink {
                 counted(imports.into(), "import")
             )),
         }
+        match arena.header().namespaces_unknown.load(Relaxed) {
+            0 => {}
+            libraries => missing(format!(
+                "{process}: calls of {} in a namespace of its own (dlmopen) bypass memtoll: the C library does not tell which files \
+                 are there; glibc 2.35 and later do",
+                counted(libraries.into(), "library")
+            )),
+        }
         match end.recorder.lost_forks {
             0 => {}
             1 => told(format!(
