@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// An `EVENT` or a `TOLD` of the list.
+/// An `EVENT`, a `TOLD` or an `OWN` of the list.
 struct Entry<'a> {
     number: u8,
     name: &'a str,
@@ -14,7 +14,7 @@ struct Entry<'a> {
 }
 
 fn entry(line: &str) -> Option<Entry<'_>> {
-    let arguments = line.strip_prefix("EVENT(").or_else(|| line.strip_prefix("TOLD("))?.strip_suffix(')')?;
+    let arguments = ["EVENT(", "TOLD(", "OWN("].iter().find_map(|start| line.strip_prefix(start))?.strip_suffix(')')?;
     let mut fields = arguments.split(", ");
     let mut field = || fields.next().unwrap_or_else(|| panic!("hooks.def: expected five fields and a type: {line}"));
     let number = field().parse().unwrap_or_else(|_| panic!("hooks.def: expected a number: {line}"));

@@ -74,8 +74,8 @@ struct WithDescriptor {
     WithDescriptor(const WithDescriptor&) = delete;
 };
 
-// Receives the welcome and the arena's descriptor with it. -1 when there is none.
-long receive_arena(long socket, wire::Welcome& welcome) {
+// Receives the welcome and the descriptor that comes with it. -1 when there is none.
+long receive_welcome(long socket, wire::Welcome& welcome) {
     WithDescriptor with(&welcome, sizeof welcome);
     msghdr& message = with.message;
     const long bytes = kernel::call(SYS_recvmsg, socket, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
@@ -239,6 +239,36 @@ void Session::show_file(const char* path) {
     kernel::call(SYS_close, file);
 }
 
+Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
+    // The symbols of a large program take the supervisor a while.
+    constexpr timeval kPatience{20, 0};
+    Plan plan;
+    plan.socket = connect_socket(directory_);
+    if (plan.socket < 0) return plan;
+    kernel::call(SYS_setsockopt, plan.socket, SOL_SOCKET, SO_RCVTIMEO, reinterpret_cast<long>(&kPatience), sizeof kPatience);
+    wire::Hello hello = introduction();
+    hello.purpose = wire::kPlan;
+    hello.parent_image = arena->image;
+    memcpy(hello.own_hooks, hooks, sizeof hello.own_hooks);
+    wire::Welcome welcome{};
+    if (kernel::call(SYS_sendto, plan.socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
+        plan.file = receive_welcome(plan.socket, welcome);
+    if (plan.file < 0) return plan;
+    const long content = kernel::call(SYS_mmap, 0, static_cast<long>(welcome.arena_bytes), PROT_READ, MAP_PRIVATE, plan.file, 0);
+    if (kernel::failed(content)) return plan;
+    plan.content = reinterpret_cast<const char*>(content);
+    plan.bytes = welcome.arena_bytes;
+    return plan;
+}
+
+void Session::end_plan(const Plan& plan, const wire::Placed* placed, size_t regions) {
+    if (plan.content) kernel::unmap(const_cast<char*>(plan.content), plan.bytes);
+    if (plan.socket >= 0 && regions > 0)
+        kernel::call(SYS_sendto, plan.socket, reinterpret_cast<long>(placed), static_cast<long>(regions), MSG_NOSIGNAL);
+    for (const long fd : {plan.file, plan.socket})
+        if (fd >= 0) kernel::call(SYS_close, fd);
+}
+
 bool Session::connect(bool forked) {
     if (directory_[0] == 0) return false;
     wire::Hello hello = introduction();
@@ -255,7 +285,7 @@ bool Session::connect(bool forked) {
     wire::Welcome welcome{};
     long fd = -1;
     if (kernel::call(SYS_sendto, socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
-        fd = receive_arena(socket, welcome);
+        fd = receive_welcome(socket, welcome);
     kernel::call(SYS_close, socket);
     if (fd < 0) return false;
     // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena

@@ -57,6 +57,16 @@ struct Session {
     // Hands the supervisor a file that is about to be loaded: the program may delete or replace it at once.
     void show_file(const char* path);
 
+    // How the allocators that are mapped now can be redirected (wire::PlanHeader). Answered by end_plan().
+    struct Plan {
+        const char* content = nullptr; // null: there is nothing to be done
+        size_t bytes = 0;
+        long file = -1; // with the same content
+        long socket = -1;
+    };
+    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks]);
+    void end_plan(const Plan& plan, const wire::Placed* placed, size_t regions);
+
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
 

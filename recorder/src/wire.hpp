@@ -21,7 +21,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 7;
+inline constexpr uint32_t kVersion = 8;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -280,6 +280,19 @@ enum Purpose : uint32_t {
     kProgram = 0, // a new process image
     kFork = 1,    // the same, by a fork without exec of image `parent_image`
     kFile = 2,    // it is about to load a file, of which a descriptor is attached; it waits until the supervisor hangs up
+    kPlan = 3,    // it asks how to redirect the allocators that it has mapped (hooks/own_allocators.hpp)
+};
+
+// Hooks for functions of any allocator: what is called there, and which arguments say what, a Redirected tells. They differ in
+// how many arguments they pass on, and in where the block is found.
+enum OwnHook : uint32_t {
+    kOwnAcquire = 0,       // three arguments, returns a block
+    kOwnAcquireWide = 1,   // five
+    kOwnReallocate = 2,    // five; the block that is given back is one of them
+    kOwnRelease = 3,       // three
+    kOwnPosixMemalign = 4, // the block is where the first argument points
+    kOwnXallocx = 5,       // jemalloc's: the block stays where it is, its new size is returned
+    kOwnHooks = 6,
 };
 
 // What a process says to the supervisor, and what it hears back (with the arena's descriptor attached).
@@ -292,6 +305,7 @@ struct Hello {
     uint64_t address_space_limit; // bytes: RLIMIT_AS, or less under Valgrind
     uint64_t stamp_ticks;
     uint64_t token[2]; // proves that the sender was loaded from this run's private directory
+    uint64_t own_hooks[kOwnHooks]; // where the hooks lie, for a plan
 };
 
 struct Welcome {
@@ -300,5 +314,65 @@ struct Welcome {
     uint32_t accepted; // 0: run unrecorded
     uint64_t arena_bytes;
 };
+
+// -- plans -----------------------------------------------------------------------------------------------------------
+// How to redirect functions that no import table leads to, such as those of an allocator inside an executable. The supervisor
+// makes the code for that; the recorder puts it where the plan says, if what is there is what the plan expects. A Welcome comes
+// first, with the plan's bytes as `arena_bytes` (0: nothing is to be done) and its descriptor; the answer is a byte for each
+// region, a Placed. The plan: PlanHeader, PlanRegion[regions], PlanFunction[functions]; code from a page's begin on.
+
+struct PlanHeader {
+    uint64_t magic;
+    uint32_t regions;
+    uint32_t functions;
+};
+
+// Memory near a module, whose content stands in the plan: its code is executed there as it is.
+struct PlanRegion {
+    uint64_t address;
+    uint64_t offset; // of the content in the plan, bytes
+    uint64_t bytes;
+    uint32_t first_function; // of those that are redirected through it
+    uint32_t functions;
+};
+
+inline constexpr uint32_t kMostPatched = 16;
+
+struct PlanFunction {
+    uint64_t entry;    // address of the function
+    uint64_t original; // what does as it did before
+    uint64_t at;       // the bytes that change
+    uint32_t bytes;
+    uint32_t pushes_return; // 1: the original makes calls that no shadow stack knows
+    uint8_t before[kMostPatched];
+    uint8_t after[kMostPatched];
+};
+
+// What a hook is told of the function that was called.
+struct Redirected {
+    uint64_t original;
+    uint8_t kind;      // of the event: a hooked function (hooks.def)
+    uint8_t allocator; // its number in this run, from 1 on
+    uint8_t size;      // which argument is the size; kNoArgument: none
+    uint8_t count;     // which is multiplied with it
+    uint8_t alignment; // which is the alignment, bytes
+    uint8_t flags;     // which are jemalloc's flags: the logarithm of the alignment in bits 5..0
+    uint8_t block;     // which is the block that is given back
+    uint8_t unused;
+};
+inline constexpr uint8_t kNoArgument = 255;
+
+enum Placed : uint8_t {
+    kPlaced = 0,
+    kPlacedBefore = 1, // by an earlier plan
+    kOtherCode = 2,    // what is there was not expected: another tool has been at work
+    kNoMemory = 3,     // the system allows no code there
+    kNotWritable = 4,  // the system allows no change of the program's code
+    kShadowStack = 5,  // the processor watches calls
+};
+
+// Of an event of the heap, bits 7..0 of the detail are the alignment's logarithm, and bits 15..8 the allocator's number; 0 is
+// the one that calls through import tables reach.
+inline constexpr unsigned kAllocatorShift = kDetailShift + 8;
 
 } // namespace memtoll::wire

@@ -8,8 +8,8 @@
 //! let command = std::process::Command::new("ls");
 //! let (mut child, collector) = spawn_held(command, |pid| Collector::start(pid, Clock::Monotonic, &Options::default()))?;
 //! let mut collector = collector?;
-//! let mut doorbell = collector.doorbell()?;
-//! while doorbell.wait(std::time::Duration::from_millis(20))? {
+//! let mut wakeup = collector.wakeup()?;
+//! while wakeup.wait(std::time::Duration::from_millis(20))? {
 //!     collector.drain(&mut |event| println!("{event:?}"));
 //! }
 //! child.wait()?;

@@ -84,6 +84,7 @@ mod tests {
             is_exported: recorded == RecordedCalls::OfOtherFiles,
             recorded,
             why: None,
+            answered: Default::default(),
         };
         let of_libraries = own(RecordedCalls::OfOtherFiles);
         assert!(of_libraries.hides_frees());

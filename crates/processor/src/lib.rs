@@ -1,14 +1,16 @@
 //! What depends on the processor, for all crates. Its counterpart in C++ is `recorder/src/arch`.
 //!
-//! A port is one more file beside `x86_64.rs`, with a `PROCESSOR` and, for programs on that processor, the functions
+//! A port is one more file beside `x86_64.rs` (and a folder of its name), with a `PROCESSOR` and, for programs on that processor, the functions
 //! `counter` and `prefetch`; and its lines here: the module, `ALL` and what is used on that processor.
 //!
 //! Sizes of pages are asked of the kernel.
 
+mod redirect;
 mod x86_64;
 
 pub use object::Architecture;
 use object::elf::Machine;
+pub use redirect::{Function, Redirection, Refusal};
 
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::{PROCESSOR as HERE, counter, prefetch};
@@ -43,6 +45,8 @@ pub struct Processor {
     pub call_before: fn(&Code<'_>, u64) -> Option<Called>,
     /// Reads a stub of the procedure linkage table: the slot through which it jumps.
     pub stub_at: fn(&Code<'_>, u64) -> Option<u64>,
+    /// Makes the code that leads calls of a function to a hook.
+    pub redirect: fn(&Function<'_>) -> Result<Redirection, Refusal>,
 }
 
 /// The processor's part of `/proc/cpuinfo`.

@@ -1,5 +1,7 @@
 //! x86-64, System V psABI.
 
+mod redirect;
+
 use crate::{Called, Code, Description, Entry, Processor, Samples};
 use object::Architecture;
 use object::elf::EM_X86_64;
@@ -21,6 +23,7 @@ pub const PROCESSOR: Processor = Processor {
     samples: Samples { returns_to_top: true, entry: Some(Entry { address: IP, in_call: (AX, NO_RESULT_YET) }) },
     call_before,
     stub_at,
+    redirect: redirect::redirect,
 };
 
 /// The kernel's numbers of registers.

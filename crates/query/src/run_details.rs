@@ -29,7 +29,7 @@ pub struct Details<'r> {
     pub threads: Vec<Thread>,
     pub modules: Vec<Module<'r>>,
     pub pools: Vec<Pool<'r>>,
-    pub own_allocators: Vec<OwnAllocator<'r>>,
+    pub own_allocators: Vec<OwnAllocator>,
     pub calibration: Option<Calibration>,
     pub recorder: Recorder,
 }
@@ -117,22 +117,28 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
 
 /// An allocator inside a program or a library.
 #[derive(Serialize)]
-pub struct OwnAllocator<'a> {
+pub struct OwnAllocator {
     #[serde(flatten)]
-    pub about: &'a memtoll_trace::meta::OwnAllocator,
+    pub about: memtoll_trace::meta::OwnAllocator,
     pub pids: Vec<u32>,
 }
 
-/// Each once, with the processes that have it.
-fn own_allocators(recording: &Recording) -> Vec<OwnAllocator<'_>> {
+/// Each once, with the processes that have it and what it was asked for in all of them.
+pub fn own_allocators(recording: &Recording) -> Vec<OwnAllocator> {
     let mut all: Vec<OwnAllocator> = Vec::new();
     for image in &recording.images {
         for about in &image.own_allocators.allocators {
             let pid = image.about.pid;
-            match all.iter_mut().find(|known| known.about == about) {
-                Some(known) if known.pids.last() == Some(&pid) => {}
-                Some(known) => known.pids.push(pid),
-                None => all.push(OwnAllocator { about, pids: vec![pid] }),
+            let is_it =
+                |known: &&mut OwnAllocator| known.about.is_the_same(about) && known.about.recorded == about.recorded;
+            match all.iter_mut().find(is_it) {
+                Some(known) => {
+                    known.about.answered.add(&about.answered);
+                    if known.pids.last() != Some(&pid) {
+                        known.pids.push(pid);
+                    }
+                }
+                None => all.push(OwnAllocator { about: about.clone(), pids: vec![pid] }),
             }
         }
     }

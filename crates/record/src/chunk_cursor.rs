@@ -48,9 +48,9 @@ pub const BY_END: [bool; 256] = by_end();
 const fn by_end() -> [bool; 256] {
     let mut table = [false; 256];
     let mut kind = 1;
-    // Calls of memtoll.h have no operation to wait for: they count from when they begin.
-    while kind < Op::POOL_ALLOC.0 {
-        table[kind as usize] = Op(kind).counts_at_end();
+    while kind < 128 {
+        // Calls of memtoll.h have no operation to wait for: they count from when they begin.
+        table[kind as usize] = Op(kind).counts_at_end() && !Op(kind).is_pooled();
         kind += 1;
     }
     table

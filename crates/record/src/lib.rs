@@ -16,6 +16,7 @@
 //! * `fork_family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
 //! * `own_allocators`: which allocators the program has inside its files
+//! * `redirection`: how functions of allocators inside programs are redirected to the recorder
 //! * `machine_facts`, `clock`: what all processes of a run have in common
 //! * `machine_prices`: what the machine's operations cost
 //! * `recordable_program`, `c_library`: whether a program can be recorded
@@ -57,6 +58,7 @@ mod progress;
 mod rank;
 mod recordable_program;
 mod recorded_images;
+mod redirection;
 mod run;
 mod sink;
 mod spare_memory;

@@ -141,6 +141,9 @@ impl Listener {
             file.into_iter().for_each(|file| self.run.files.shown(file));
             return Ok(());
         }
+        if hello.purpose == purpose::PLAN {
+            return self.plan(peer, &hello);
+        }
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = exit_descriptor::watch(pid)?;
         let image = self.run.roster.next_image();
@@ -159,7 +162,30 @@ impl Listener {
         let arena = Arc::new(arena);
         let pid = pid.as_raw_nonzero().get() as u32;
         self.begin(image, pid, &hello, arena.clone(), watched)?;
-        answer(peer, arena.bytes(), memory.as_fd())
+        send_welcome(peer, arena.bytes(), Some(memory.as_fd()))
+    }
+
+    /// Tells a process how to redirect its allocators. Meanwhile others may call: reading the symbols of a large program takes
+    /// a while.
+    fn plan(&self, peer: BorrowedFd<'_>, hello: &Hello) -> io::Result<()> {
+        let pid = sockopt::socket_peercred(peer)?.pid.as_raw_nonzero().get() as u32;
+        let (run, peer, hooks) = (self.run.clone(), peer.try_clone_to_owned()?, hello.own_hooks);
+        let Some(image) = ImageNo::new(hello.parent_image) else { return Ok(()) };
+        let make = move || {
+            let planned = run.redirections.plan(pid, image, &hooks);
+            let Some(planned) = planned else {
+                let _ = send_welcome(peer.as_fd(), 0, None);
+                return;
+            };
+            if send_welcome(peer.as_fd(), planned.plan.bytes, Some(planned.plan.memory.as_fd())).is_ok() {
+                let mut said = [0; 256];
+                let _ = poll(&mut [PollFd::new(&peer, PollFlags::IN)], Some(&PATIENCE));
+                let count = rustix::net::recv(&peer, &mut said[..], RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
+                run.redirections.placed(planned, said.get(..count).unwrap_or_default());
+            }
+        };
+        let thread = thread::Builder::new().name("memtoll-plan".to_owned()).spawn(make);
+        thread.map(drop).map_err(|error| io::Error::other(thread_spawning::refused(&error)))
     }
 
     /// The hello, if it comes from a recorder of this run, and what file comes with it.
@@ -208,6 +234,7 @@ impl Listener {
         }
         run.files.executable(pid);
         let forked_from = ImageNo::new(hello.parent_image).filter(|_| forked);
+        forked_from.iter().for_each(|parent| run.redirections.inherits(image, *parent));
         let identity = self.identity(image, pid, forked_from, &executable);
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
@@ -252,14 +279,17 @@ impl Listener {
     }
 }
 
-fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io::Result<()> {
-    let welcome = Welcome { magic: wire::MAGIC, version: wire::VERSION, accepted: 1, arena_bytes };
+/// Answers a hello: with so many bytes of memory, and its descriptor.
+fn send_welcome(peer: BorrowedFd<'_>, bytes: u64, memory: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let welcome = Welcome { magic: wire::MAGIC, version: wire::VERSION, accepted: 1, arena_bytes: bytes };
     // SAFETY: Welcome is made of integers without gaps.
     let bytes = unsafe { std::slice::from_raw_parts((&raw const welcome).cast::<u8>(), size_of::<Welcome>()) };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [memory];
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let descriptors: Vec<BorrowedFd<'_>> = memory.into_iter().collect();
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
     // It is the first message, for which there is room.
     sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
     Ok(())

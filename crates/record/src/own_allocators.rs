@@ -5,9 +5,10 @@
 //! under other names, or in a library, it gets nothing.
 
 use crate::private_directory;
+use crate::redirection;
 use memtoll_processor::HERE;
 use memtoll_symbols::{ModuleFile, Resolver};
-use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
+use memtoll_trace::meta::{AnsweredCalls, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 use std::fs;
@@ -39,24 +40,36 @@ impl OwnAllocators {
     }
 
     /// Those of an image. `libraries`: the files of its code. `forwards`: what the executable defines as malloc goes on to the
-    /// recorder's.
+    /// recorder's. `planned`: those that were to be redirected.
     pub fn of_image<'p>(
         &self,
         executable: &str,
         libraries: impl IntoIterator<Item = &'p str>,
         forwards: bool,
+        planned: Vec<OwnAllocator>,
         resolver: impl Fn() -> Resolver,
     ) -> Vec<OwnAllocator> {
-        let mut all = Vec::new();
+        let is_recorded = |own: &OwnAllocator| own.recorded == RecordedCalls::All;
+        let is_reached = |own: &OwnAllocator| own.is_exported && (own.file != executable || forwards);
+        let mut all = planned;
+        for own in all.iter_mut().filter(|own| !is_recorded(own)) {
+            own.recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
+        }
+        all.retain(|own| is_recorded(own) || !is_reached(own));
         for own in self.in_file(executable, &resolver).iter().filter(|own| !(own.is_exported && forwards)) {
             let recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
-            all.push(described(executable, own, own.is_exported, recorded));
+            let known = described(executable, own, own.is_exported, recorded);
+            if !all.iter().any(|own| own.is_the_same(&known)) {
+                all.push(known);
+            }
         }
         for library in libraries.into_iter().filter(|path| *path != executable && may_have_one(path)) {
             // What a library exports comes after the recorder's: others call it through the recorder.
             for own in self.in_file(library, &resolver).iter().filter(|own| !own.is_exported) {
-                let known = described(library, own, false, RecordedCalls::None);
-                if !all.contains(&known) {
+                let path = fs::canonicalize(library)
+                    .map_or_else(|_| library.into(), |path| path.to_string_lossy().into_owned());
+                let known = described(&path, own, false, RecordedCalls::None);
+                if !all.iter().any(|own| own.is_the_same(&known)) {
                     all.push(known);
                 }
             }
@@ -67,7 +80,13 @@ impl OwnAllocators {
 
 /// The allocators inside a program, as they will be in its recording.
 pub fn own_allocators(program: &Path) -> Vec<OwnAllocator> {
-    OwnAllocators::default().of_image(&program.to_string_lossy(), [], false, Resolver::new)
+    OwnAllocators::default().of_image(
+        &program.to_string_lossy(),
+        [],
+        false,
+        redirection::expected(program),
+        Resolver::new,
+    )
 }
 
 fn described(
@@ -76,7 +95,14 @@ fn described(
     is_exported: bool,
     recorded: RecordedCalls,
 ) -> OwnAllocator {
-    OwnAllocator { file: file.to_owned(), name: own.family.name().to_owned(), is_exported, recorded, why: None }
+    OwnAllocator {
+        file: file.to_owned(),
+        name: own.family.name().to_owned(),
+        is_exported,
+        recorded,
+        why: None,
+        answered: AnsweredCalls::default(),
+    }
 }
 
 /// The loader allocates before there is a C library, for itself alone.

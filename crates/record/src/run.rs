@@ -12,6 +12,8 @@ use crate::proc_files;
 use crate::process_polling::Looks;
 use crate::rank;
 use crate::recorded_images::Roster;
+use crate::redirection::Redirections;
+
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
@@ -54,6 +56,7 @@ pub struct Run {
     pub addresses: Mutex<AddressBook>,
     pub files: LoadedFiles,
     pub own_allocators: OwnAllocators,
+    pub redirections: Redirections,
     /// Of all images that are over.
     timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
@@ -99,6 +102,7 @@ impl Run {
             addresses: Mutex::new(AddressBook::default()),
             files: LoadedFiles::default(),
             own_allocators: OwnAllocators::default(),
+            redirections: Redirections::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: proc_files::usage_of_children(),

@@ -1,5 +1,6 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
+mod answered_calls;
 mod block_writer;
 mod chapters;
 mod children_without_calls;
@@ -27,6 +28,7 @@ use crate::proc_files;
 use crate::process_polling::{Happened, Recent};
 use crate::run::Run;
 use crate::wire::{self, Record};
+use answered_calls::Answered;
 use block_writer::{BlockWriter, NodesWritten};
 use early_releases::Early;
 use fork_inheritance::{BlockFrom, InheritableBlocks};
@@ -65,6 +67,8 @@ pub struct Sink {
     touches: Vec<touched_pages::Touch>,
     /// Allocators of the image, as they are written; not before it is looked for them.
     own_allocators: Option<OwnAllocators>,
+    /// What allocators were asked for.
+    answered: Answered,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -106,6 +110,7 @@ impl Sink {
             recent: Recent::new(run.around.ticks_per_microsecond),
             touches: Vec::new(),
             own_allocators: None,
+            answered: Answered::default(),
             untimed: false,
             run,
         }
@@ -160,9 +165,12 @@ impl Sink {
             block: Block::None,
             node: record.node(),
             thread,
-            detail: record.detail(),
+            detail: if op.is_heap() { record.heap_detail() } else { record.detail() },
             op,
         };
+        if op.is_heap() {
+            self.answered.count(record.allocator(), &event);
+        }
         let (begin, end) = (Ticks(record.ticks()), Ticks(record.ticks() + duration));
         // Each kind has its own way to the end of the encoder, so that what is known of it is not asked again.
         match op.effect() {

@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 7;
+    VERSION: u32 = 8;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
@@ -76,6 +76,9 @@ constants! {
     DETAIL_SHIFT: u32 = 48;
     DURATION_SHIFT: u32 = 32;
     MODULE_SHIFT: u32 = 48;
+    NO_ARGUMENT: u8 = 255;
+    MOST_PATCHED: usize = 16;
+    ALLOCATOR_SHIFT: u32 = DETAIL_SHIFT + 8;
     ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
 }
 
@@ -117,6 +120,28 @@ numbers! {
         PROGRAM = 0,
         FORK = 1,
         FILE = 2,
+        PLAN = 3,
+    }
+
+    /// Hooks for functions of any allocator.
+    mod own_hook: u32 as "OwnHook" {
+        OWN_ACQUIRE = 0,
+        OWN_ACQUIRE_WIDE = 1,
+        OWN_REALLOCATE = 2,
+        OWN_RELEASE = 3,
+        OWN_POSIX_MEMALIGN = 4,
+        OWN_XALLOCX = 5,
+        OWN_HOOKS = 6,
+    }
+
+    /// What became of a region of a plan.
+    mod placed: u8 as "Placed" {
+        PLACED = 0,
+        PLACED_BEFORE = 1,
+        OTHER_CODE = 2,
+        NO_MEMORY = 3,
+        NOT_WRITABLE = 4,
+        SHADOW_STACK = 5,
     }
 
     /// Bits of a slot's guard.
@@ -279,6 +304,7 @@ structs! {
         address_space_limit: u64,
         stamp_ticks: u64,
         token: [u64; 2],
+        own_hooks: [u64; own_hook::OWN_HOOKS as usize],
     }
 
     #[align = 8]
@@ -288,6 +314,50 @@ structs! {
         version: u32,
         accepted: u32,
         arena_bytes: u64,
+    }
+
+    #[align = 8]
+    #[derive(Clone, Copy)]
+    struct PlanHeader {
+        magic: u64,
+        regions: u32,
+        functions: u32,
+    }
+
+    #[align = 8]
+    #[derive(Clone, Copy)]
+    struct PlanRegion {
+        address: u64,
+        offset: u64,
+        bytes: u64,
+        first_function: u32,
+        functions: u32,
+    }
+
+    #[align = 8]
+    #[derive(Clone, Copy)]
+    struct PlanFunction {
+        entry: u64,
+        original: u64,
+        at: u64,
+        bytes: u32,
+        pushes_return: u32,
+        before: [u8; MOST_PATCHED],
+        after: [u8; MOST_PATCHED],
+    }
+
+    #[align = 8]
+    #[derive(Clone, Copy)]
+    struct Redirected {
+        original: u64,
+        kind: u8,
+        allocator: u8,
+        size: u8,
+        count: u8,
+        alignment: u8,
+        flags: u8,
+        block: u8,
+        _unused: u8,
     }
 
     #[align = 8]
@@ -393,6 +463,16 @@ impl Record {
     #[inline]
     pub fn detail(&self) -> u16 {
         (self.size >> DETAIL_SHIFT) as u16
+    }
+    /// Of an event of the heap: without the allocator's number.
+    #[inline]
+    pub fn heap_detail(&self) -> u16 {
+        self.detail() & 0xff
+    }
+    /// Of an event of the heap: the number of the allocator that was called.
+    #[inline]
+    pub fn allocator(&self) -> u8 {
+        (self.size >> ALLOCATOR_SHIFT) as u8
     }
     #[inline]
     pub fn duration(&self) -> u64 {

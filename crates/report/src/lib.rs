@@ -6,6 +6,7 @@
 use memtoll_query::processor;
 use memtoll_query::unnamed_functions;
 
+mod allocators;
 mod balance;
 mod call_paths;
 pub mod caveats;

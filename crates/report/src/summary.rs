@@ -4,7 +4,7 @@ use crate::head::{self, first_capital, stays};
 use crate::numbers::Numbers;
 use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, title, title_within};
-use crate::{balance, call_paths, caveats, costs, findings, plain_run, pools, processes};
+use crate::{allocators, balance, call_paths, caveats, costs, findings, plain_run, pools, processes};
 use memtoll_analysis::detectors::are_rarely_temporary;
 use memtoll_analysis::findings::What;
 use memtoll_analysis::metric::Metric;
@@ -63,6 +63,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     if found.iter().any(|finding| matches!(finding.what, What::NullFrees(_))) {
         text += &null_frees(recording, sums, &sites, limits);
     }
+    text += &allocators::section(recording, sums, limits);
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
     let mut hints = findings::notes(found);

@@ -8,6 +8,7 @@
 
 mod address_book;
 mod allocator_code;
+mod allocator_functions;
 mod build_id;
 mod builtin_type;
 mod callee;
@@ -45,6 +46,7 @@ mod wanted_types;
 
 pub use address_book::AddressBook;
 pub use allocator_code::AllocatorCode;
+pub use allocator_functions::{Form, Signature};
 pub use callee::{Callee, calls_allocator};
 pub use debug_files::{DebugFolders, is_debug_file};
 pub use demangle::demangle;

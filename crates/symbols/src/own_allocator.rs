@@ -5,12 +5,11 @@
 //! debug file; `.gnu_debugdata`. Where all of these are stripped, messages of the allocator in the file still tell that it is
 //! there.
 
-use memtoll_trace::op::{Effect, Op};
-use object::elf::{STV_HIDDEN, STV_INTERNAL};
+use object::elf::{STT_GNU_IFUNC, STV_HIDDEN, STV_INTERNAL};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::LazyLock;
+use rustc_hash::FxHashMap;
 
+use crate::allocator_functions::{self, Signature};
 use crate::symbol_table::{code_sections, without_version};
 
 /// Whose functions they are.
@@ -43,7 +42,7 @@ const FAMILIES: [About; 4] = [
     About {
         family: Family::Jemalloc,
         name: "jemalloc",
-        prefixes: &["je_", "_rjem_", "_rjem_je_", "rjem_"],
+        prefixes: &["je_", "_rjem_", "rjem_"],
         acquires: &["malloc", "mallocx"],
         releases: &["free", "sdallocx", "dallocx"],
         message: Some(b"<jemalloc>: "),
@@ -67,12 +66,18 @@ const FAMILIES: [About; 4] = [
     About {
         family: Family::Snmalloc,
         name: "snmalloc",
-        prefixes: &["sn_", "sn_rust_"],
-        acquires: &["malloc", "alloc"],
-        releases: &["free", "dealloc"],
+        prefixes: &["sn_"],
+        acquires: &["malloc", "rust_alloc"],
+        releases: &["free", "rust_dealloc"],
         message: None,
     },
 ];
+
+/// What tells jemalloc from all others, behind its prefix.
+const JEMALLOC_ONLY: &str = "sdallocx";
+/// How names of its functions end.
+const JEMALLOC_ENDS: &[&str] =
+    &["allocx", "malloc", "calloc", "realloc", "posix_memalign", "memalign", "aligned_alloc", "valloc", "free"];
 
 impl Family {
     /// What people call it.
@@ -99,6 +104,8 @@ pub struct AllocatorFunction {
     pub address: u64,
     /// Bytes; 0 if the symbol does not say.
     pub size: u64,
+    /// What it does.
+    pub signature: Signature,
 }
 
 /// An allocator inside a file.
@@ -131,7 +138,7 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
         functions.add(file, file.symbols(), false);
     }
     let mut found: Vec<OwnAllocator> =
-        FAMILIES.iter().filter_map(|about| functions.of_prefixes(about.family, about)).collect();
+        FAMILIES.iter().filter_map(|about| functions.of_prefixes(about, &functions.prefixes(about))).collect();
     if let Some(own) = functions.of_c() {
         // The names of C are other names for the allocator that the file has.
         match found.first_mut() {
@@ -140,18 +147,24 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
                 first.functions.extend(own.functions);
                 first.functions.sort_by_key(|function| function.address);
             }
-            None => found.push(own),
+            // Its other names may have been stripped.
+            None => found.push(OwnAllocator { family: told(file).first().copied().unwrap_or(Family::Own), ..own }),
         }
     }
     if found.is_empty() && !functions.has_table {
-        let told = FAMILIES.iter().filter(|about| about.message.is_some_and(|message| has_message(file, message)));
-        found.extend(told.map(|about| OwnAllocator {
-            family: about.family,
+        found.extend(told(file).into_iter().map(|family| OwnAllocator {
+            family,
             is_exported: false,
             functions: Vec::new(),
         }));
     }
     found
+}
+
+/// The families that messages in the file tell of.
+fn told(file: &object::File<'_>) -> Vec<Family> {
+    let is_there = |about: &&About| about.message.is_some_and(|message| has_message(file, message));
+    FAMILIES.iter().filter(is_there).map(|about| about.family).collect()
 }
 
 /// Whether constants of the file contain `message`.
@@ -186,6 +199,9 @@ impl<'data> Functions<'data> {
             let Ok(name) = symbol.name() else { continue };
             let name = without_version(name);
             self.has_table |= !exported;
+            if chooses_another(&symbol) {
+                continue;
+            }
             if !(is_of_interest(name) && symbol.section_index().is_some_and(|index| code.contains_key(&index))) {
                 continue;
             }
@@ -197,22 +213,23 @@ impl<'data> Functions<'data> {
         }
     }
 
-    fn of_prefixes(&self, family: Family, about: &About) -> Option<OwnAllocator> {
+    fn of_prefixes(&self, about: &About, prefixes: &[&str]) -> Option<OwnAllocator> {
         let has = |stems: &[&str]| {
             let named = |prefix: &&str| stems.iter().any(|stem| self.all.contains_key(&*format!("{prefix}{stem}")));
-            about.prefixes.iter().any(named)
+            prefixes.iter().any(named)
         };
-        // jemalloc without a prefix.
-        let plain = family == Family::Jemalloc && self.all.contains_key("mallocx") && self.all.contains_key("sdallocx");
-        if !(plain || has(about.acquires) && has(about.releases)) {
+        if !(has(about.acquires) && has(about.releases)) {
             return None;
         }
-        let has_prefix = |name: &str| {
-            let mut stems = about.prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix));
-            stems.any(is_function)
-        };
-        let is_its = |name: &&str| has_prefix(name) || plain && is_of_jemalloc(name);
-        Some(OwnAllocator { family, is_exported: false, functions: self.those(is_its) })
+        let its =
+            |name: &str| prefixes.iter().find_map(|prefix| allocator_functions::of_stem(name.strip_prefix(prefix)?));
+        Some(OwnAllocator { family: about.family, is_exported: false, functions: self.those(its) })
+    }
+
+    /// jemalloc's prefix is chosen when it is built, and there may be none.
+    fn prefixes(&self, about: &About) -> Vec<&'data str> {
+        let only = |name: &&'data str| name.strip_suffix(JEMALLOC_ONLY).filter(|_| about.family == Family::Jemalloc);
+        about.prefixes.iter().copied().chain(self.all.keys().filter_map(only)).collect()
     }
 
     fn of_c(&self) -> Option<OwnAllocator> {
@@ -221,21 +238,29 @@ impl<'data> Functions<'data> {
             return None;
         }
         let is_exported = self.exported.contains_key("malloc") && self.exported.contains_key("free");
-        Some(OwnAllocator { family: Family::Own, is_exported, functions: self.those(|name| is_of_c(name)) })
+        Some(OwnAllocator { family: Family::Own, is_exported, functions: self.those(allocator_functions::of_c) })
     }
 
-    fn those(&self, is_its: impl Fn(&&str) -> bool) -> Vec<AllocatorFunction> {
-        let its = self.all.iter().filter(|(name, _)| is_its(name));
-        let mut functions: Vec<AllocatorFunction> = its
-            .map(|(name, (address, size))| AllocatorFunction {
-                name: (*name).to_owned(),
+    /// The functions that are `its`, and what they do.
+    fn those(&self, its: impl Fn(&str) -> Option<Signature>) -> Vec<AllocatorFunction> {
+        let found = self.all.iter().filter_map(|(name, place)| Some((*name, place, its(name)?)));
+        let mut functions: Vec<AllocatorFunction> = found
+            .map(|(name, (address, size), signature)| AllocatorFunction {
+                name: name.to_owned(),
                 address: *address,
                 size: *size,
+                signature,
             })
             .collect();
         functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
         functions
     }
+}
+
+/// Whether there is no function at its address, but code that says which function is meant.
+fn chooses_another(symbol: &object::Symbol<'_, '_>) -> bool {
+    const TYPE: u8 = 15;
+    matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & TYPE == STT_GNU_IFUNC.0)
 }
 
 /// Whether other files may be bound to it.
@@ -248,49 +273,12 @@ fn is_visible(symbol: &object::Symbol<'_, '_>) -> bool {
     }
 }
 
-/// Names of functions that allocate and release.
-struct Names {
-    /// What C and C++ call them.
-    of_c: FxHashSet<&'static str>,
-    /// What else there is behind a prefix.
-    stems: FxHashSet<&'static str>,
-}
-
-static NAMES: LazyLock<Names> = LazyLock::new(|| {
-    let allocates = |op: &Op| !op.is_pooled() && matches!(op.effect(), Effect::Acquire | Effect::Release);
-    let of_c: FxHashSet<&str> = Op::all().filter(allocates).map(Op::symbol).collect();
-    let stems = of_c.iter().chain(OF_JEMALLOC).chain(STEMS).copied().collect();
-    Names { of_c, stems }
-});
-
-/// What jemalloc has beside the names of C.
-const OF_JEMALLOC: &[&str] = &["mallocx", "rallocx", "xallocx", "sdallocx", "dallocx"];
-
-/// What others have behind their prefixes.
-const STEMS: &[&str] = &[
-    "alloc", "alloc_zeroed", "calloc_aligned", "dealloc", "free_aligned", "free_size", "free_size_aligned",
-    "malloc_aligned", "malloc_small", "realloc_aligned", "rezalloc", "rezalloc_aligned", "zalloc", "zalloc_aligned",
-    "zalloc_small",
-];
-
-fn is_of_c(name: &str) -> bool {
-    NAMES.of_c.contains(name)
-}
-
-fn is_of_jemalloc(name: &str) -> bool {
-    OF_JEMALLOC.contains(&name)
-}
-
-/// Whether a function of this name, without its prefix, allocates or releases.
-fn is_function(stem: &str) -> bool {
-    NAMES.stems.contains(stem)
-}
-
-/// Whether a name decides something here. A file may have a million symbols.
+/// Whether a name may be that of a function which allocates or releases. A file may have a million symbols.
 fn is_of_interest(name: &str) -> bool {
-    let stem = || {
+    let prefixed = || {
         let all = FAMILIES.iter().flat_map(|about| about.prefixes);
-        all.filter_map(|prefix| name.strip_prefix(prefix)).any(is_function)
+        all.filter_map(|prefix| name.strip_prefix(prefix)).any(|stem| allocator_functions::of_stem(stem).is_some())
     };
-    name == "__libc_start_main" || is_of_c(name) || is_of_jemalloc(name) || stem()
+    let of_jemalloc = || JEMALLOC_ENDS.iter().any(|end| name.ends_with(end));
+    name == "__libc_start_main" || allocator_functions::of_c(name).is_some() || of_jemalloc() || prefixed()
 }

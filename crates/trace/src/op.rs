@@ -163,8 +163,20 @@ impl Op {
 
     /// Whether the program reported it with memtoll.h, of its own allocator: how long it took is not known.
     #[inline]
-    pub fn is_pooled(self) -> bool {
-        (Op::POOL_ALLOC.0..=Op::POOL_END.0).contains(&(self.0 & !RELEASE_HALF))
+    pub const fn is_pooled(self) -> bool {
+        let number = self.0 & !RELEASE_HALF;
+        Op::POOL_ALLOC.0 <= number && number <= Op::POOL_END.0
+    }
+
+    /// Whether the function is an allocator's.
+    #[inline]
+    pub fn is_heap(self) -> bool {
+        matches!(self.does(), Does::Acquire | Does::Release | Does::Reallocate) && !self.is_pooled()
+    }
+
+    /// Whether the block that the function returns reads as zeroes.
+    pub fn zeroes(self) -> bool {
+        [Op::CALLOC, Op::ZALLOC, Op::ZALLOC_ALIGNED].contains(&self)
     }
 
     /// Whether the function works on mappings or on the end of the heap.

@@ -3,6 +3,7 @@
 #include "../dynamic_section.hpp"
 #include "../kernel.hpp"
 #include "../namespaces.hpp"
+#include "own_allocators.hpp"
 #include "scope.hpp"
 
 #include <cstring>
@@ -51,6 +52,7 @@ constexpr unsigned kHooked = 0
 constinit Hooked hooked[kHooked] = {};
 constinit std::atomic<bool> hooked_is_known{false};
 constinit FileRange loader_file, own_file;
+constinit FileRange dlopen_file; // the C library, or the one beside it that has dlopen
 constinit bool executable_overrides = false;
 
 FileRange range_of(const dl_phdr_info& info) {
@@ -88,6 +90,9 @@ void know_hooked() {
     RangeSearch loader{reinterpret_cast<uintptr_t>(find_symbol("__tls_get_addr", Where::kAnywhere)), {}, {}};
     dl_iterate_phdr(search_range, &loader);
     loader_file = loader.found;
+    RangeSearch with_dlopen{reinterpret_cast<uintptr_t>(next.dlopen), {}, {}};
+    if (next.dlopen) dl_iterate_phdr(search_range, &with_dlopen);
+    dlopen_file = with_dlopen.found;
     unsigned index = 0;
     const auto add = [&](const char* name, size_t place, const char* stubs, unsigned with_stubs) {
         Hooked& of = hooked[index++];
@@ -259,6 +264,7 @@ struct Patching {
         const bool is_open = is_jump_slot && range.contains(bound) && bound != own;
         const uintptr_t target = is_open ? will_be_bound(of) : bound;
         if (target == 0 || own_file.contains(target)) return;
+        if (original_of(reinterpret_cast<void*>(target))) return; // all its calls come through its own hook
         // A library may call itself through its table. In a namespace of its own, that is also the C library.
         if (target == own && file.space == 0) return;
         const uintptr_t hook = hook_for(of, target, file.space);
@@ -356,7 +362,12 @@ void* first_malloc_after_executables(size_t size) {
 // With the next event of a thread that loads. Not while the loader is at work: it binds a file after it has counted it.
 bool patch_after_load(ThreadState* state, const arch::CallerFrame& caller) {
     if (loader_file.contains(caller.return_address)) return false;
-    if (files_loaded() == state->loaded_before) return true; // it was there already, or is nowhere
+    if (files_loaded() == state->loaded_before) {
+        // It was there already, or is nowhere; or dlopen has not come that far, and lets go of an earlier error's message.
+        return !dlopen_file.contains(caller.return_address);
+    }
+    redirect_own_allocators();
+    if (!state->load_binds_elsewhere) return true;
     Late late;
     patch_new(state->last_loaded, state->load_mode, late);
     return true;
@@ -378,14 +389,16 @@ void patch_imports_if_overridden() {
     find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
     const auto note = [](const Wanted& wanted, void* entry) {
         if (!wanted.found) return;
-        memcpy(entry, &wanted.found, sizeof wanted.found);
-        executable_overrides = true;
+        // All calls of a redirected function come through its hook.
+        void* const original = original_of(wanted.found);
+        memcpy(entry, original ? &original : &wanted.found, sizeof original);
+        executable_overrides |= !original;
     };
     const Wanted* one = all;
 #define EVENT(number, name, symbol, function, effect, type) note(*one++, &overridden.name);
 #include "hooks.def"
     if (!executable_overrides) return;
-    if (overridden.malloc != next.malloc) {
+    if (overridden.malloc != next.malloc && !original_of(all[0].found)) {
         session.arena->own_allocator.store(1, std::memory_order_relaxed);
         malloc_after_executables = next.malloc;
         next.malloc = first_malloc_after_executables;
@@ -402,6 +415,7 @@ Load begin_load(int mode) { return {last_loaded_file(), mode}; }
 
 void end_load(const Load& load, const void* library) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return;
+    redirect_own_allocators();
     Late late;
     patch_new(load.last, load.mode, late);
     if (library) {
@@ -415,9 +429,10 @@ void end_load(const Load& load, const void* library) {
     tell_late(MEMTOLL_FRAME(), late);
 }
 
-void expect_new_imports(ThreadState* state, const Load& load) {
+void expect_new_files(ThreadState* state, const Load& load, bool binds_elsewhere) {
     know_hooked();
     on_load = patch_after_load;
+    state->load_binds_elsewhere = binds_elsewhere || (state->loads && state->load_binds_elsewhere);
     state->last_loaded = load.last;
     state->load_mode = load.mode;
     expect_load(state, files_loaded());

@@ -9,8 +9,8 @@
 // `tables` (next.hpp) has them. What those call may be the recorder's exported hooks, through dlsym(RTLD_NEXT): each hook exists
 // twice, because who called it could not be told from a return address, since any library's function may end with a jump.
 //
-// Calls inside a file to its own functions pass through no table and stay unseen; the supervisor says so. So do calls of a file's
-// constructors, which run before its tables are looked at.
+// Calls inside a file to its own functions pass through no table: own_allocators.hpp is for those, and where it cannot help, the
+// supervisor says so. Calls of a file's constructors, which run before its tables are looked at, stay unseen.
 #pragma once
 
 namespace memtoll {
@@ -31,7 +31,8 @@ struct Load {
 Load begin_load(int mode);
 // They are loaded: the loader has returned `library`, which is in a namespace of its own, or null.
 void end_load(const Load& load, const void* library);
-// They will be, by a function that the recorder jumps to: they are patched with the thread's next hook.
-void expect_new_imports(ThreadState* state, const Load& load);
+// They will be, by a function that the recorder jumps to: with the thread's next hook, allocators in them are redirected and,
+// where `binds_elsewhere` says that it may be due, their import tables are patched.
+void expect_new_files(ThreadState* state, const Load& load, bool binds_elsewhere);
 
 } // namespace memtoll

@@ -1,6 +1,7 @@
 // Where the recorder starts, and the marks that it writes down for memtoll.h.
 #include "process_exit.hpp"
 #include "import_patching.hpp"
+#include "own_allocators.hpp"
 #include "../recording.hpp"
 #include "scope.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 [[gnu::constructor]] void start() {
     need_next();
     if (!recording()) return;
+    redirect_own_allocators();
     patch_imports_if_overridden();
     expect_end();
 }

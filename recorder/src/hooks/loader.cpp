@@ -53,7 +53,7 @@ void* before_load(arch::HookFrame frame, const char* name, int mode, bool in_nam
         scope.no_call();
         // Without a slash, it is looked for where libraries are installed.
         if (name && strchr(name, '/')) session.show_file(name);
-        if (looks && !(patching && is_path(name))) expect_new_imports(scope.state(), begin_load(mode));
+        if (name && !(looks && patching && is_path(name))) expect_new_files(scope.state(), begin_load(mode), looks);
     }
     return looks && patching && is_path(name) ? reinterpret_cast<void*>(patching) : function;
 }

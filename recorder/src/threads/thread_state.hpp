@@ -34,6 +34,7 @@ struct ThreadState {
     uint64_t loaded_before = 0; // files, when that began
     const void* last_loaded = nullptr; // the last of them
     int load_mode = 0;
+    bool load_binds_elsewhere = false;
     OwnCost cost;
     Overlap overlap;
     uint64_t cost_at_begin = 0;   // what `cost` was when the present thread took over

@@ -22,7 +22,9 @@ pub use build::{demo_program, library, memtoll, program, program_with, source, t
 pub use costs::{CostReport, Costs, printed, without_perf};
 pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;
-pub use report::{Frame, Metrics, NOT_KNOWN, Process, Recorder, Report, Site, Totals, matches, plain_name};
+pub use report::{
+    Answered, Frame, Metrics, NOT_KNOWN, OwnAllocator, Process, Recorder, Report, Site, Totals, matches, plain_name,
+};
 pub use run::{Outcome, Recording, Target, install, is_root, read_report, run, scratch, wait_until};
 pub use skipped::{announced, skipped};
 pub use terminal::Terminal;

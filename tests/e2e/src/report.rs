@@ -53,6 +53,29 @@ pub struct Recorder {
     pub late_events: u64,
 }
 
+/// An allocator inside a program or a library.
+#[derive(Deserialize, Clone, Debug)]
+pub struct OwnAllocator {
+    /// The file.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// Whose calls of it are recorded.
+    pub recorded: String,
+    /// What it was asked for.
+    pub answered: Answered,
+}
+
+/// What an allocator was asked for.
+#[derive(Deserialize, Clone, Debug)]
+#[allow(missing_docs, reason = "the names are those of the JSON, which documents them")]
+pub struct Answered {
+    pub calls: u64,
+    pub allocations: u64,
+    pub bytes: u64,
+    pub releases: u64,
+}
+
 /// One process of the run.
 #[derive(Deserialize, Clone, Debug)]
 pub struct Process {
@@ -146,6 +169,9 @@ pub struct Report {
     pub processes: Vec<Process>,
     /// Each call site.
     pub sites: Vec<Site>,
+    /// Allocators inside programs and libraries.
+    #[serde(default)]
+    pub own_allocators: Vec<OwnAllocator>,
 }
 
 impl Report {

@@ -11,7 +11,8 @@ fn every_hooked_function_is_called_by_a_program() {
     nm.args(["--dynamic", "--undefined-only", "--without-symbol-versions", "--format=posix"]);
     for name in [
         "c_functions.c", "realloc_cases.c", "mappings.c", "operators.cpp", "handover.c", "thread_names.cpp",
-        "starts.c", "loads_cxx.c", "other_namespace.c", "seccomp.c", "address_space.c", "limits.c", "last_state.c",
+        "starts.c", "loads_cxx.c", "other_namespace.c", "loads_own.c", "seccomp.c", "address_space.c", "limits.c",
+        "last_state.c",
     ] {
         nm.arg(program(name));
     }

@@ -39,6 +39,7 @@ mod plain_names;
 mod pools;
 mod processes;
 mod recorded_and_shown;
+mod redirected;
 mod replays;
 mod report_formats;
 mod resident;

@@ -88,9 +88,9 @@ fn functions_that_nobody_wrote_give_way() {
         ("coroutine", 50),
     ]);
     let source = std::fs::read_to_string(memtoll_e2e::source("implicit.cpp")).unwrap();
-    let told = 1 + source.lines().position(|line| line.contains("its frame is told here")).unwrap() as u64;
+    let belongs = 1 + source.lines().position(|line| line.contains("its frame belongs to this line")).unwrap() as u64;
     let frame = report.sites.iter().find(|site| site.is_in("coroutine")).unwrap();
-    assert_eq!(frame.line, Some(told), "{frame:?}");
+    assert_eq!(frame.line, Some(belongs), "{frame:?}");
 }
 
 #[test]

@@ -97,6 +97,10 @@ impl About {
         let seen = match self.seen {
             Seen::Calls if matches!(self.price, Price::None) => "The recorder sees each call, so it is exact.",
             Seen::Calls => "The recorder sees each call.",
+            Seen::Frees if matches!(self.price, Price::None) => {
+                "The recorder sees each allocation and free, so it is exact; where an allocator inside the program hides \
+                 frees, it is not known."
+            }
             Seen::Frees => {
                 "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
             }

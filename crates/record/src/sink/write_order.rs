@@ -49,7 +49,9 @@ impl Sink {
     fn write_own_allocators(&mut self, forwards: bool) {
         let Facts { executable, modules, .. } = &self.facts;
         let libraries = modules.iter().map(|module| module.path.as_str());
-        let allocators = self.run.own_allocators.of_image(executable, libraries, forwards, || self.run.resolver());
+        let planned = self.run.redirections.of_image(self.facts.image, |number| self.answered.by(number));
+        let allocators =
+            self.run.own_allocators.of_image(executable, libraries, forwards, planned, || self.run.resolver());
         let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
@@ -232,10 +234,10 @@ impl Sink {
         }
         match arena.header().namespaces_unknown.load(Relaxed) {
             0 => {}
-            libraries => missing(format!(
-                "{process}: calls of {} in a namespace of its own (dlmopen) bypass memtoll: the C library does not tell which files \
-                 are there; glibc 2.35 and later do",
-                counted(libraries.into(), "library")
+            plugins => missing(format!(
+                "{process}: calls of {} opened by dlmopen bypass memtoll: this C library does not tell which files are in a \
+                 namespace of its own, as glibc 2.35 and later do",
+                counted(plugins.into(), "plugin")
             )),
         }
         match end.recorder.lost_forks {

@@ -36,6 +36,21 @@ pub struct OwnAllocator {
     pub recorded: RecordedCalls,
     /// Why not all of them, where there is more to say than that they do not pass the recorder; null: there is not.
     pub why: Option<String>,
+    /// What it was asked for, as far as that was recorded as its own.
+    pub answered: AnsweredCalls,
+}
+
+/// What an allocator was asked for.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct AnsweredCalls {
+    /// Calls of its functions.
+    pub calls: u64,
+    /// Blocks that it gave; a reallocation gives one.
+    pub allocations: u64,
+    /// Bytes that were asked for in these.
+    pub bytes: u64,
+    /// Blocks that it was given back.
+    pub releases: u64,
 }
 
 /// Whose calls of an allocator are in a recording.
@@ -50,7 +65,22 @@ pub enum RecordedCalls {
     None,
 }
 
+impl AnsweredCalls {
+    /// Adds those of another process. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &AnsweredCalls) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(calls, allocations, bytes, releases);
+    }
+}
+
 impl OwnAllocator {
+    /// Whether the other one describes the same allocator.
+    pub fn is_the_same(&self, other: &OwnAllocator) -> bool {
+        (&self.file, &self.name) == (&other.file, &other.name)
+    }
+
     /// Whether it may free blocks whose allocation was recorded, without the recorder.
     pub fn hides_frees(&self) -> bool {
         self.is_exported && self.recorded != RecordedCalls::All

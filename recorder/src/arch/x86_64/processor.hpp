@@ -59,6 +59,13 @@ inline bool is_pointer(uint64_t relocation) {
     return result;
 }
 
+// Whether returns must go where calls came from. Kernels before 6.6 know no such thing.
+inline bool has_shadow_stack() {
+    constexpr long kStatus = 0x5005, kShadowStack = 1; // ARCH_SHSTK_STATUS, ARCH_SHSTK_SHSTK
+    uint64_t features = 0;
+    return syscall(SYS_arch_prctl, kStatus, reinterpret_cast<long>(&features)) == 0 && (features & kShadowStack);
+}
+
 // -- registers -------------------------------------------------------------------------------------------------------
 // DWARF numbers (System V psABI for AMD64, figure 3.36). Only these take part in unwinding.
 inline constexpr unsigned kRegisterCount = 17;

@@ -1,0 +1,292 @@
+//! Allocators that no import table leads to: inside the program, or in a library that binds its own functions. Their functions
+//! are redirected to the recorder's hooks (`recorder/src/hooks/own_allocators.hpp`).
+//!
+//! * `mapped`: the files of code that a process has mapped, and where there is room beside them
+//! * `plan`: what is to be changed there, as the recorder reads it
+//!
+//! Here: which allocators the files have, which the recorder has redirected, and their numbers, which stand in events.
+
+mod mapped;
+mod plan;
+
+use crate::proc_files;
+use crate::wire::placed;
+use mapped::Mapped;
+use memtoll_symbols::{ModuleFile, OwnAllocator, Resolver};
+use memtoll_trace::ids::ImageNo;
+use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
+use plan::{Plan, Wanted};
+use rustc_hash::FxHashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What tells a file from all others, also from one that was written anew.
+type OnDisk = (u64, u64, i64, i64);
+
+/// Numbers stand in a byte of each event; 0 is what import tables lead to.
+const MOST: usize = 255;
+
+/// Why an allocator is not seen, or that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// All its calls come through hooks.
+    Redirected,
+    /// Stripped: its functions have no names.
+    NoNames,
+    /// Some of its functions cannot be redirected.
+    Immovable,
+    /// What is in memory is not what the file says.
+    OtherCode,
+    /// The system allows no new code in the process.
+    NoMemory,
+    /// The system allows no change of its code.
+    NotWritable,
+    /// The processor watches calls, which some of its functions would make in another way.
+    ShadowStack,
+    /// Other threads were at work.
+    Threads,
+}
+
+impl Seen {
+    /// What stands in the way.
+    fn why(self) -> Option<&'static str> {
+        Some(match self {
+            Seen::Redirected => return None,
+            Seen::NoNames => "it was stripped of the names of its functions",
+            Seen::Immovable => "its functions cannot be redirected",
+            Seen::OtherCode => "another tool has changed its code, or its file",
+            Seen::NoMemory => "the system gives no memory for code near it",
+            Seen::NotWritable => "the system lets nobody change its code",
+            Seen::ShadowStack => "the processor watches where its functions return to",
+            Seen::Threads => "threads were at work when it was found",
+        })
+    }
+}
+
+/// An allocator of a process image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OfImage {
+    /// Its number in events.
+    number: u8,
+    /// Its name.
+    name: &'static str,
+    /// The file that it is in.
+    path: String,
+    /// Whether other files call it for `malloc`.
+    is_exported: bool,
+    /// Whether its calls are seen.
+    seen: Seen,
+}
+
+impl OfImage {
+    fn described(self, answered: AnsweredCalls) -> meta::OwnAllocator {
+        meta::OwnAllocator {
+            file: self.path,
+            name: self.name.to_owned(),
+            is_exported: self.is_exported,
+            recorded: if self.seen == Seen::Redirected { RecordedCalls::All } else { RecordedCalls::None },
+            why: self.seen.why().map(str::to_owned),
+            answered,
+        }
+    }
+}
+
+/// The allocators inside a program, as far as its file tells what will become of them.
+pub fn expected(program: &Path) -> Vec<meta::OwnAllocator> {
+    let found = Resolver::new().own_allocators(&ModuleFile { path: program, build_id: &[] }).unwrap_or_default();
+    let described = |allocator: &OwnAllocator| {
+        let seen = match plan::rehearse(program, allocator) {
+            _ if !allocator.is_named() => Seen::NoNames,
+            Ok(_) => Seen::Redirected,
+            Err(why) => why,
+        };
+        let (name, path) = (allocator.family.name(), program.to_string_lossy().into_owned());
+        OfImage { number: 0, name, path, is_exported: allocator.is_exported, seen }.described(AnsweredCalls::default())
+    };
+    found.iter().map(described).collect()
+}
+
+#[derive(Default)]
+struct Known {
+    files: FxHashMap<OnDisk, Arc<Vec<OwnAllocator>>>,
+    /// By file and name; the first has number 1.
+    numbers: Vec<(String, &'static str)>,
+    images: FxHashMap<ImageNo, Vec<OfImage>>,
+}
+
+/// The redirected allocators of a run.
+#[derive(Default)]
+pub struct Redirections {
+    known: Mutex<Known>,
+}
+
+/// A plan for a process, and what it is about: a region each.
+pub struct Planned {
+    pub plan: Plan,
+    about: Vec<OfImage>,
+    image: ImageNo,
+}
+
+impl Redirections {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How to redirect what the process has mapped. `hooks` are the addresses of the recorder's.
+    pub fn plan(&self, pid: u32, image: ImageNo, hooks: &[u64]) -> Option<Planned> {
+        let maps = proc_files::maps(pid);
+        let mut wanted = Vec::new();
+        let mut about = Vec::new();
+        for mapped in mapped::files(&maps) {
+            let is_loader = Path::new(&mapped.path).file_name() == Some(memtoll_processor::HERE.loader_name().as_ref());
+            let is_recorder = hooks.iter().any(|hook| (mapped.start..mapped.end).contains(hook));
+            if is_loader || is_recorder {
+                continue;
+            }
+            let Some(place) = place_of(pid, &mapped) else { continue };
+            for allocator in self.of_file(&place).iter() {
+                let Some(number) = self.number(&mapped.path, allocator.family.name()) else { continue };
+                let mut of_image = OfImage {
+                    number,
+                    name: allocator.family.name(),
+                    path: mapped.path.clone(),
+                    is_exported: allocator.is_exported,
+                    seen: Seen::Redirected,
+                };
+                match Wanted::new(&place, &mapped, allocator, number, &maps) {
+                    _ if !allocator.is_named() => of_image.seen = Seen::NoNames,
+                    Ok(one) => {
+                        wanted.push(one);
+                        about.push(of_image);
+                        continue;
+                    }
+                    Err(why) => of_image.seen = why,
+                }
+                self.remember(image, of_image);
+            }
+        }
+        if wanted.is_empty() {
+            return None;
+        }
+        if !others_wait(pid) {
+            about.into_iter().for_each(|one| self.remember(image, OfImage { seen: Seen::Threads, ..one }));
+            return None;
+        }
+        // Not all that was wanted may have room.
+        let (plan, planned) = Plan::new(wanted, hooks, &maps)?;
+        let mut regions = Vec::new();
+        for (one, is_planned) in about.into_iter().zip(planned) {
+            match is_planned {
+                Ok(()) => {
+                    // Until the process says otherwise: it may be over before that is heard.
+                    self.remember(image, one.clone());
+                    regions.push(one);
+                }
+                Err(seen) => self.remember(image, OfImage { seen, ..one }),
+            }
+        }
+        Some(Planned { plan, about: regions, image })
+    }
+
+    /// What the recorder says of the regions of a plan.
+    pub fn placed(&self, planned: Planned, said: &[u8]) {
+        for (index, of_image) in planned.about.into_iter().enumerate() {
+            let seen = match said.get(index).copied() {
+                Some(placed::PLACED) => Seen::Redirected,
+                Some(placed::PLACED_BEFORE) => continue,
+                Some(placed::OTHER_CODE) => Seen::OtherCode,
+                Some(placed::NOT_WRITABLE) => Seen::NotWritable,
+                Some(placed::SHADOW_STACK) => Seen::ShadowStack,
+                _ => Seen::NoMemory,
+            };
+            self.remember(planned.image, OfImage { seen, ..of_image });
+        }
+    }
+
+    /// A forked child has what its parent had.
+    pub fn inherits(&self, child: ImageNo, parent: ImageNo) {
+        let mut known = self.known();
+        if let Some(parents) = known.images.get(&parent).cloned() {
+            known.images.insert(child, parents);
+        }
+    }
+
+    /// The allocators of an image, with what each was asked for, by its number. Those whose calls are not seen say why.
+    pub fn of_image(&self, image: ImageNo, answered: impl Fn(u8) -> AnsweredCalls) -> Vec<meta::OwnAllocator> {
+        let all = self.known().images.get(&image).cloned().unwrap_or_default();
+        all.into_iter()
+            .map(|one| {
+                let answered = answered(one.number);
+                one.described(answered)
+            })
+            .collect()
+    }
+
+    fn remember(&self, image: ImageNo, of_image: OfImage) {
+        let mut known = self.known();
+        let all = known.images.entry(image).or_default();
+        match all.iter_mut().find(|known| known.number == of_image.number) {
+            // A file that was unloaded and loaded again.
+            Some(known) => *known = of_image,
+            None => all.push(of_image),
+        }
+    }
+
+    fn number(&self, path: &str, name: &'static str) -> Option<u8> {
+        let numbers = &mut self.known().numbers;
+        let is_it = |known: &(String, &str)| known.0 == path && known.1 == name;
+        let index = numbers.iter().position(is_it).unwrap_or_else(|| {
+            numbers.push((path.to_owned(), name));
+            numbers.len() - 1
+        });
+        u8::try_from(index + 1).ok().filter(|number| usize::from(*number) <= MOST)
+    }
+
+    fn of_file(&self, place: &Path) -> Arc<Vec<OwnAllocator>> {
+        let Ok(about) = fs::metadata(place) else { return Arc::default() };
+        let identity = (about.dev(), about.ino(), about.mtime(), about.mtime_nsec());
+        if let Some(known) = self.known().files.get(&identity) {
+            return known.clone();
+        }
+        // Another process that asks for the same file at the same time reads it, too.
+        let found = Resolver::new().own_allocators(&ModuleFile { path: place, build_id: &[] });
+        let found = Arc::new(found.unwrap_or_default());
+        self.known().files.insert(identity, found.clone());
+        found
+    }
+}
+
+/// Where this process finds the file.
+fn place_of(pid: u32, mapped: &Mapped) -> Option<PathBuf> {
+    let in_process = PathBuf::from(format!("/proc/{pid}/root{}", mapped.path));
+    let exe = PathBuf::from(format!("/proc/{pid}/exe"));
+    let is_exe = fs::read_link(&exe).is_ok_and(|path| path == Path::new(&mapped.path));
+    [is_exe.then_some(exe), Some(in_process), Some(PathBuf::from(&mapped.path))]
+        .into_iter()
+        .flatten()
+        .find(|place| fs::metadata(place).is_ok_and(|about| about.is_file()))
+}
+
+/// Whether all threads but one wait in the kernel, so that none is in the middle of what changes. A thread that is not is given
+/// some time.
+fn others_wait(pid: u32) -> bool {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let begin = Instant::now();
+    loop {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let at_work = tasks.filter(|task| {
+            // The one that asks waits for the answer.
+            fs::read_to_string(task.path().join("syscall")).is_ok_and(|call| call.starts_with("running"))
+        });
+        if at_work.count() == 0 {
+            return true;
+        }
+        if begin.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,103 @@
+//! The files of code that a process has mapped, and where there is room beside them.
+
+use crate::proc_files::{self, MapLine};
+use std::ops::Range;
+
+/// A loaded file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// As the kernel has it.
+    pub path: String,
+    /// Its first address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+}
+
+/// The files that are loaded as programs and libraries are: from their first byte on, with code.
+pub fn files(maps: &[MapLine]) -> Vec<Mapped> {
+    let mut found: Vec<(Mapped, bool)> = Vec::new();
+    for line in maps.iter().filter(|line| line.path.starts_with('/')) {
+        match found.last_mut() {
+            Some((last, has_code)) if line.offset > 0 && last.path == line.path => {
+                last.end = line.end;
+                *has_code |= line.executable;
+            }
+            _ if line.offset == 0 => {
+                let file = Mapped { path: line.path.clone(), start: line.start, end: line.end };
+                found.push((file, line.executable));
+            }
+            _ => {}
+        }
+    }
+    found.into_iter().filter(|(_, has_code)| *has_code).map(|(file, _)| file).collect()
+}
+
+/// A place of so many bytes that a jump from all of `code` reaches, below it: what lies above a program or a heap grows.
+pub fn room_below(maps: &[MapLine], taken: &[Range<u64>], code: &Range<u64>, bytes: u64) -> Option<u64> {
+    /// Nobody may map what lies below (`vm.mmap_min_addr`).
+    const LOWEST: u64 = 64 << 10;
+    /// What stays free on both sides, so that a write out of bounds is still noticed.
+    const APART: u64 = 64 << 10;
+    const REACH: u64 = (1 << 31) - (1 << 20);
+    let page = proc_files::page();
+    let mut used: Vec<Range<u64>> = maps.iter().map(|line| line.start..line.end).chain(taken.iter().cloned()).collect();
+    used.sort_by_key(|range| range.start);
+    let below = used.partition_point(|range| range.start < code.start);
+    // From the nearest gap on.
+    (0..=below).rev().find_map(|index| {
+        let end = used.get(index).map_or(code.start, |range| range.start).min(code.start);
+        let start = index.checked_sub(1).map_or(LOWEST, |before| used[before].end).max(LOWEST);
+        let place = end.checked_sub(bytes + APART)? / page * page;
+        let reaches = code.end - place < REACH;
+        (place >= start + if index == 0 { 0 } else { APART } && reaches).then_some(place)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(start: u64, end: u64, offset: u64, executable: bool, path: &str) -> MapLine {
+        MapLine { start, end, executable, writable: false, shared: false, offset, path: path.into() }
+    }
+
+    #[test]
+    fn files_with_code_are_found() {
+        let maps = [
+            line(0x40_0000, 0x40_1000, 0, false, "/a"),
+            line(0x40_1000, 0x40_9000, 0x1000, true, "/a"),
+            line(0x60_0000, 0x70_0000, 0, false, "[heap]"),
+            line(0x7f00_0000_0000, 0x7f00_0010_0000, 0, false, "/data"),
+            line(0x7f00_0020_0000, 0x7f00_0021_0000, 0, true, "/b.so"),
+            line(0x7f00_0030_0000, 0x7f00_0031_0000, 0, true, "/b.so"),
+        ];
+        let found: Vec<(String, u64, u64)> =
+            files(&maps).into_iter().map(|file| (file.path, file.start, file.end)).collect();
+        assert_eq!(
+            found,
+            [
+                ("/a".to_owned(), 0x40_0000, 0x40_9000),
+                ("/b.so".to_owned(), 0x7f00_0020_0000, 0x7f00_0021_0000),
+                ("/b.so".to_owned(), 0x7f00_0030_0000, 0x7f00_0031_0000),
+            ],
+            "twice, where it is in two namespaces"
+        );
+    }
+
+    #[test]
+    fn room_lies_below_and_near() {
+        let maps = [line(0x40_0000, 0x50_0000, 0, true, "/a"), line(0x50_0000, 0x70_0000, 0, false, "[heap]")];
+        assert_eq!(room_below(&maps, &[], &(0x40_0000..0x50_0000), 4096), Some(0x3e_f000));
+        let taken = 0x3e_f000..0x3f_0000;
+        assert_eq!(room_below(&maps, std::slice::from_ref(&taken), &(0x40_0000..0x50_0000), 4096), Some(0x3d_e000));
+        // No gap until far below.
+        let full = [line(0x1_0000, 0x1_0000_0000, 0, false, ""), line(0x1_0000_0000, 0x1_0001_0000, 0, true, "/a")];
+        assert_eq!(room_below(&full, &[], &(0x1_0000_0000..0x1_0001_0000), 4096), None);
+        let far = [
+            line(0x7f00_0000_0000, 0x7f00_8000_0000, 0, false, ""),
+            line(0x7f00_8000_0000, 0x7f00_8001_0000, 0, true, "/a"),
+        ];
+        assert_eq!(room_below(&far, &[], &(0x7f00_8000_0000..0x7f00_8001_0000), 4096), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Which allocator answered which calls, where there are several.
+
+use crate::section::{Limits, title};
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_query::run_details::own_allocators;
+use memtoll_text::amounts::Bytes;
+use memtoll_text::format;
+use memtoll_text::table::Table;
+use memtoll_trace::meta::RecordedCalls;
+use memtoll_trace::path::last_part;
+
+/// The allocators inside programs and libraries, and what is left for the one that the loader found; nothing if there is none of
+/// the former, or if the report is about a part of the recording.
+pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
+    let mut all = own_allocators(recording);
+    all.retain(|own| own.about.recorded == RecordedCalls::All && own.about.answered.calls > 0);
+    if sums.is_part() || !sums.thread_filter.are_all() || all.is_empty() {
+        return String::new();
+    }
+    all.sort_by_key(|own| std::cmp::Reverse(own.about.answered.allocations));
+    let mut rows = Table::new(&["allocations", "bytes", "frees", "allocator"]);
+    let mut row = |allocations, bytes, frees, name| {
+        rows.add([format::count(allocations), format::bytes(bytes), format::count(frees), name]);
+    };
+    let total = &sums.total;
+    // A reallocation gives a block and takes one.
+    let mut left = (total.allocations(), total.bytes, total.frees + total.reallocations);
+    for own in &all {
+        let answered = own.about.answered;
+        row(
+            answered.allocations,
+            answered.bytes,
+            answered.releases,
+            format!("{} in {}", own.about.name, last_part(&own.about.file)),
+        );
+        left.0 = left.0.saturating_sub(answered.allocations);
+        left.1 = left.1.saturating_sub(Bytes(answered.bytes));
+        left.2 = left.2.saturating_sub(answered.releases);
+    }
+    if left.0 + left.2 > 0 {
+        row(left.0, left.1.0, left.2, "malloc as the loader found it".to_owned());
+    }
+    title("Which allocator answered; a reallocation is an allocation and a free") + &rows.render(limits.width)
+}

@@ -1,0 +1,244 @@
+#include "own_allocators.hpp"
+
+#include "../kernel.hpp"
+#include "scope.hpp"
+
+#include <cstring>
+#include <fcntl.h>
+
+namespace memtoll {
+namespace {
+
+using Word = uint64_t;
+using wire::Redirected;
+
+uint64_t allocator_bits(const Redirected& what) { return uint64_t{what.allocator} << wire::kAllocatorShift; }
+
+// What a hook's arguments say of an allocation, as the size field of a record has it.
+template <size_t kCount> [[gnu::always_inline]] inline uint64_t size_of_request(const Redirected& what, const Word (&arguments)[kCount]) {
+    const auto argument = [&](uint8_t index) { return arguments[index < kCount ? index : 0]; };
+    uint64_t size = argument(what.size);
+    if (what.count != wire::kNoArgument && __builtin_mul_overflow(size, argument(what.count), &size)) size = wire::kSizeMask;
+    uint64_t alignment = 0;
+    if (what.flags != wire::kNoArgument) alignment = argument(what.flags) & 63;
+    else if (what.alignment != wire::kNoArgument) alignment = log2_of(argument(what.alignment));
+    return (size & wire::kSizeMask) | alignment << wire::kDetailShift | allocator_bits(what);
+}
+
+template <size_t kCount> [[gnu::always_inline]] inline Word call_original(const Redirected& what, const Word (&a)[kCount]) {
+    if constexpr (kCount == 3) return reinterpret_cast<Word (*)(Word, Word, Word)>(what.original)(a[0], a[1], a[2]);
+    else return reinterpret_cast<Word (*)(Word, Word, Word, Word, Word)>(what.original)(a[0], a[1], a[2], a[3], a[4]);
+}
+
+template <size_t kCount> [[gnu::always_inline]] inline Word acquire_own(const Redirected& what, const Word (&arguments)[kCount]) {
+    HookScope scope(MEMTOLL_FRAME(), wire::kCountsAtEnd);
+    if (!scope) [[unlikely]]
+        return call_original(what, arguments);
+    scope.begin_call();
+    const Word block = call_original(what, arguments);
+    scope.end_call();
+    scope.append_call(static_cast<HookKind>(what.kind), block, size_of_request(what, arguments), scope.stack_node());
+    publish(scope.log());
+    return block;
+}
+
+// -- the hooks, whose last argument comes from the stub ---------------------------------------------------------------
+// Exceptions pass through them, as they do through operator new.
+
+Word own_acquire(Word a, Word b, Word c, Word, Word, const Redirected* what) { return acquire_own(*what, {a, b, c}); }
+
+Word own_acquire_wide(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
+    return acquire_own(*what, {a, b, c, d, e});
+}
+
+Word own_reallocate(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
+    const Word arguments[] = {a, b, c, d, e};
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) [[unlikely]]
+        return call_original(*what, arguments);
+    scope.begin_call();
+    const Word result = call_original(*what, arguments);
+    scope.end_call();
+    const uint32_t node = scope.stack_node();
+    const Word block = arguments[what->block < 5 ? what->block : 0];
+    const uint64_t size = size_of_request(*what, arguments);
+    // As for realloc (c_allocation.cpp).
+    if (block && (result || (size & wire::kSizeMask) == 0))
+        append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), block, allocator_bits(*what), node);
+    scope.append_call(static_cast<HookKind>(what->kind), result, size, node);
+    publish(scope.log());
+    return result;
+}
+
+Word own_release(Word a, Word b, Word c, Word, Word, const Redirected* what) {
+    const Word arguments[] = {a, b, c};
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) [[unlikely]]
+        return call_original(*what, arguments);
+    scope.begin_call();
+    // Most return nothing, some what they were told.
+    const Word result = call_original(*what, arguments);
+    scope.end_call();
+    scope.append_call(static_cast<HookKind>(what->kind), a, allocator_bits(*what), scope.stack_node());
+    publish(scope.log());
+    return result;
+}
+
+Word own_posix_memalign(Word a, Word b, Word c, Word, Word, const Redirected* what) {
+    const Word arguments[] = {a, b, c};
+    HookScope scope(MEMTOLL_FRAME(), wire::kCountsAtEnd);
+    if (!scope) [[unlikely]]
+        return call_original(*what, arguments);
+    scope.begin_call();
+    const Word result = call_original(*what, arguments);
+    scope.end_call();
+    const Word block = static_cast<int>(result) == 0 ? *reinterpret_cast<const Word*>(a) : 0;
+    scope.append_call(static_cast<HookKind>(what->kind), block, size_of_request(*what, arguments), scope.stack_node());
+    publish(scope.log());
+    return result;
+}
+
+// size_t xallocx(void* block, size_t size, size_t extra, int flags): to size + extra or, failing that, to at least size.
+Word own_xallocx(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
+    const Word arguments[] = {a, b, c, d, e};
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) [[unlikely]]
+        return call_original(*what, arguments);
+    scope.begin_call();
+    const Word now = call_original(*what, arguments);
+    scope.end_call();
+    if (now >= b) { // otherwise nothing has changed
+        const uint32_t node = scope.stack_node();
+        const Word most = b + c;
+        const Word size = most < now ? most : now;
+        append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), a, allocator_bits(*what), node);
+        const uint64_t detail = (d & 63) << wire::kDetailShift | allocator_bits(*what);
+        scope.append_call(static_cast<HookKind>(what->kind), a, (size & wire::kSizeMask) | detail, node);
+        publish(scope.log());
+    }
+    return now;
+}
+
+// -- placing ---------------------------------------------------------------------------------------------------------
+
+// What has been redirected, for original_of(). Beyond that, hooks of import tables come through the jump.
+struct Moved {
+    uint64_t entry = 0, original = 0;
+};
+constexpr unsigned kMaxMoved = 512;
+constinit Moved moved[kMaxMoved];
+constinit std::atomic<uint32_t> moved_count{0};
+constinit std::atomic<bool> placing{false};
+
+Moved* find_moved(uint64_t entry) {
+    const uint32_t count = moved_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i)
+        if (moved[i].entry == entry) return &moved[i];
+    return nullptr;
+}
+
+void note_moved(uint64_t entry, uint64_t original) {
+    // Of a library that was unloaded, and loaded again where it was.
+    if (Moved* known = find_moved(entry)) {
+        known->original = original;
+        return;
+    }
+    const uint32_t index = moved_count.load(std::memory_order_relaxed);
+    if (index == kMaxMoved) return;
+    moved[index] = {entry, original};
+    moved_count.store(index + 1, std::memory_order_release);
+}
+
+class OwnMemory {
+public:
+    OwnMemory() : file_(kernel::call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/mem"), O_WRONLY | O_CLOEXEC)) {}
+    ~OwnMemory() {
+        if (!kernel::failed(file_)) kernel::call(SYS_close, file_);
+    }
+    OwnMemory(const OwnMemory&) = delete;
+
+    // Code stays readable and executable meanwhile, and no more: no page is ever writable and executable.
+    bool write(uint64_t at, const uint8_t* bytes, uint32_t count) const {
+        if (kernel::failed(file_)) return false;
+        return kernel::call(SYS_pwrite64, file_, reinterpret_cast<long>(bytes), count, static_cast<long>(at)) == count;
+    }
+
+private:
+    long file_;
+};
+
+bool is_as_planned(const wire::PlanFunction& function) {
+    return function.bytes <= wire::kMostPatched && memcmp(reinterpret_cast<const void*>(function.at), function.before, function.bytes) == 0;
+}
+
+wire::Placed place(const OwnMemory& memory, const wire::PlanRegion& region, const wire::PlanFunction* functions, long file) {
+    for (uint32_t i = 0; i < region.functions; ++i) {
+        if (is_as_planned(functions[i])) continue;
+        return find_moved(functions[i].entry) ? wire::kPlacedBefore : wire::kOtherCode;
+    }
+    for (uint32_t i = 0; i < region.functions; ++i)
+        if (functions[i].pushes_return && arch::has_shadow_stack()) return wire::kShadowStack;
+    const auto address = static_cast<long>(region.address);
+    const long mapped = kernel::call(SYS_mmap, address, static_cast<long>(region.bytes), PROT_READ | PROT_EXEC,
+                                     MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, static_cast<long>(region.offset));
+    if (kernel::failed(mapped)) return wire::kNoMemory;
+    if (mapped != address) { // a kernel before 4.17
+        kernel::unmap(reinterpret_cast<void*>(mapped), region.bytes);
+        return wire::kNoMemory;
+    }
+    for (uint32_t i = 0; i < region.functions; ++i) {
+        if (memory.write(functions[i].at, functions[i].after, functions[i].bytes)) continue;
+        // All or nothing: where a block's release is seen, its allocation must be, too.
+        while (i-- > 0) memory.write(functions[i].at, functions[i].before, functions[i].bytes);
+        kernel::unmap(reinterpret_cast<void*>(region.address), region.bytes);
+        return wire::kNotWritable;
+    }
+    for (uint32_t i = 0; i < region.functions; ++i) note_moved(functions[i].entry, functions[i].original);
+    return wire::kPlaced;
+}
+
+// Hooks that import tables lead to go on behind the jump: they are hooks themselves.
+void go_on_behind_jumps(Next& table) {
+    const auto move = [](auto*& function) {
+        if (void* original = function ? original_of(reinterpret_cast<const void*>(function)) : nullptr)
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(original);
+    };
+#define EVENT(number, name, symbol, function, effect, type) move(table.name);
+#include "hooks.def"
+}
+
+} // namespace
+
+void* original_of(const void* function) {
+    const Moved* known = find_moved(reinterpret_cast<uint64_t>(function));
+    return known ? reinterpret_cast<void*>(known->original) : nullptr;
+}
+
+void redirect_own_allocators() {
+    if (placing.exchange(true, std::memory_order_acquire)) return;
+    uint64_t hooks[wire::kOwnHooks];
+    hooks[wire::kOwnAcquire] = reinterpret_cast<uint64_t>(own_acquire);
+    hooks[wire::kOwnAcquireWide] = reinterpret_cast<uint64_t>(own_acquire_wide);
+    hooks[wire::kOwnReallocate] = reinterpret_cast<uint64_t>(own_reallocate);
+    hooks[wire::kOwnRelease] = reinterpret_cast<uint64_t>(own_release);
+    hooks[wire::kOwnPosixMemalign] = reinterpret_cast<uint64_t>(own_posix_memalign);
+    hooks[wire::kOwnXallocx] = reinterpret_cast<uint64_t>(own_xallocx);
+    const Session::Plan plan = session.ask_for_plan(hooks);
+    constexpr uint32_t kMaxRegions = 256;
+    wire::Placed placed[kMaxRegions];
+    uint32_t regions = 0;
+    if (plan.content) {
+        const auto* header = reinterpret_cast<const wire::PlanHeader*>(plan.content);
+        const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
+        const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
+        const OwnMemory memory;
+        for (; regions < header->regions && regions < kMaxRegions; ++regions)
+            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
+        go_on_behind_jumps(next);
+        go_on_behind_jumps(overridden);
+    }
+    session.end_plan(plan, placed, regions);
+    placing.store(false, std::memory_order_release);
+}
+
+} // namespace memtoll

@@ -1,0 +1,19 @@
+// Allocators that no import table leads to: inside the executable, or in a library that binds its own functions.
+//
+// The supervisor finds their functions by name and makes a plan (wire::PlanHeader): for each function a stub near it, which
+// brings the address of a wire::Redirected along and jumps to one of the hooks here, and a copy of the function's first
+// instructions, which goes on behind them. The recorder maps the stubs and puts a jump to each over those instructions. So
+// whoever calls the function, through a table, a pointer or directly, comes through its hook.
+//
+// What was placed stays for as long as the process lives: the hooks only forward when recording is over.
+#pragma once
+
+namespace memtoll {
+
+// Redirects what is loaded now and is not redirected yet.
+void redirect_own_allocators();
+
+// What does as a redirected function did before; null: it is not redirected.
+void* original_of(const void* function);
+
+} // namespace memtoll

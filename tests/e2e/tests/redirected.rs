@@ -1,0 +1,135 @@
+//! Allocators inside programs and libraries, whose functions are redirected to the recorder.
+
+use memtoll_e2e::{Recording, Report, Target, library, program_with, run, scratch};
+use std::path::{Path, PathBuf};
+
+/// A library of the system, or a failure that says which package has it.
+fn installed(name: &str, package: &str) -> PathBuf {
+    let folders = memtoll_processor::HERE.library_folders();
+    let found = folders.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("{name} is not installed: `apt-get install {package}`"))
+}
+
+/// Compiles a program with a static library.
+fn with_archive(program: &str, options: &[&str], archive: &Path) -> PathBuf {
+    let needed = [installed("libstdc++.so.6", "libstdc++6"), installed("libm.so.6", "libc6")];
+    let files = std::iter::once(archive).chain(needed.iter().map(PathBuf::as_path));
+    let all: Vec<&str> = options.iter().copied().chain(files.map(|file| file.to_str().unwrap())).collect();
+    program_with(program, &all)
+}
+
+/// Expects that one allocator is redirected, of which nothing is missing, and returns what it was asked for: calls,
+/// allocations, bytes, releases.
+#[track_caller]
+fn answered(report: &Report, name: &str) -> [u64; 4] {
+    let own: Vec<_> = report.own_allocators.iter().filter(|own| own.name == name).collect();
+    assert!(own.iter().all(|own| own.recorded == "all"), "{:?}", report.own_allocators);
+    assert!(report.missing.is_empty(), "{:?}", report.missing);
+    let sum = |field: fn(&memtoll_e2e::Answered) -> u64| own.iter().map(|own| field(&own.answered)).sum();
+    [sum(|it| it.calls), sum(|it| it.allocations), sum(|it| it.bytes), sum(|it| it.releases)]
+}
+
+/// What a program says that it has counted.
+fn number(recording: &Recording, name: &str) -> u64 {
+    let line = recording.outcome.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("no {name}: {:?}", recording.outcome))
+}
+
+#[test]
+fn every_call_and_byte_of_one_and_many_threads_is_counted() {
+    for level in ["-O0", "-O2"] {
+        for threads in ["1", "4", "50"] {
+            let recording = Target::new(program_with("own_jemalloc.c", &[level])).arg(threads).record();
+            let report = recording.report();
+            let [calls, allocations, bytes, releases] = answered(&report, "jemalloc");
+            let counted = [number(&recording, "allocations"), number(&recording, "bytes"), number(&recording, "frees")];
+            assert_eq!([allocations, bytes, releases], counted, "{level}, {threads} threads");
+            let work = report.function("work");
+            // A reallocation is neither a new block nor a free here.
+            let moved = work.reallocations;
+            assert_eq!([work.new_blocks + moved, work.bytes, work.frees + moved], counted, "{}", report.listing());
+            assert_eq!(work.live_blocks, 0);
+            // A null pointer, an alignment that is refused; all others give or take a block.
+            let rounds = 300 * threads.parse::<u64>().unwrap();
+            assert_eq!((work.null_frees, work.failed), (rounds, rounds), "{calls} calls");
+        }
+    }
+}
+
+/// The same programs as with shared libraries (allocators.rs).
+#[test]
+fn allocators_of_static_libraries_are_recorded() {
+    for (name, file, package) in [
+        ("jemalloc", "libjemalloc.a", "libjemalloc-dev"),
+        ("tcmalloc", "libtcmalloc_minimal.a", "libgoogle-perftools-dev"),
+    ] {
+        let file = installed(file, package);
+        let built = |program, level| with_archive(program, &[level, "-DWITHOUT_PVALLOC"], &file);
+        for level in ["-O1", "-O2"] {
+            let report = Target::new(built("c_functions.c", level)).record().report();
+            report.expect_new_blocks(&[
+                ("use_malloc", 11),
+                ("use_calloc", 12),
+                ("use_realloc", 13),
+                ("use_posix_memalign", 15),
+                ("use_aligned_alloc", 16),
+                ("use_memalign", 17),
+            ]);
+            assert_eq!(report.function("release").frees, 135, "{name}; sites:\n{}", report.listing());
+            assert!(answered(&report, name)[0] > 200, "{:?}", report.own_allocators);
+        }
+        let report = Target::new(built("operators.cpp", "-O2")).record().report();
+        report.expect_new_blocks(&[("plain", 11), ("nothrow_array", 17), ("aligned_array", 21)]);
+        assert_eq!(report.function("main").frees, 144);
+        let report = Target::new(built("hammer.c", "-O2")).record().report();
+        let hammered = report.function("hammer_one");
+        assert_eq!((hammered.new_blocks, hammered.live_blocks), (400_000, 0), "{name}; {}", report.listing());
+        // Exceptions pass through the hooks of operator new.
+        let recording = Target::new(built("bad_alloc.cpp", "-O2")).record();
+        answered(&recording.report(), name);
+    }
+}
+
+/// The library is called right after dlsym, without a call of malloc before.
+#[test]
+fn an_allocator_inside_a_library_is_recorded_whenever_that_is_loaded() {
+    let library = library("lib_own_mimalloc.c", &[]);
+    let program = program_with("loads_own.c", &["-O2"]);
+    let recording = Target::new(&program).arg(&library).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    let report = recording.report();
+    // Of 10 three times, of 20 and of 40: with half as many that stay.
+    report.expect_new_blocks(&[("lib_own_work", 90 + 45)]);
+    assert_eq!(report.function("lib_own_work").frees, 90);
+    let [_, allocations, bytes, releases] = answered(&report, "mimalloc");
+    assert_eq!([allocations, bytes, releases], [135, 90 * 40 + 45 * 24, 90]);
+}
+
+fn stripped(folder: &Path, program: &Path) -> PathBuf {
+    let stripped = folder.join("stripped");
+    let mut strip = std::process::Command::new("strip");
+    strip.arg("-o").arg(&stripped).arg(program);
+    assert!(run(strip).status.success());
+    stripped
+}
+
+#[test]
+fn of_stripped_programs_it_is_said_what_is_not_seen() {
+    let folder = scratch();
+    let recording = Target::new(stripped(folder.path(), &program_with("own_jemalloc.c", &["-O2"]))).record();
+    let missing = recording.report().missing;
+    assert!(
+        missing[0].contains("stripped contains jemalloc, whose calls bypass memtoll (it was stripped of"),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn stripped_programs_keep_what_is_exported() {
+    let file = installed("libtcmalloc_minimal.a", "libgoogle-perftools-dev");
+    let program = with_archive("hammer.c", &["-O2"], &file);
+    let folder = scratch();
+    let stripped = stripped(folder.path(), &program);
+    let report = Target::new(&stripped).record().report();
+    assert!(answered(&report, "tcmalloc")[1] >= 400_000, "{:?}", report.own_allocators);
+}
