@@ -1,7 +1,9 @@
 //! Allocators other than libc's.
 
-use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program, program_with, run, scratch};
+use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program, program_with, run, scratch, wait_until};
+use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 /// A shared library of the system, or a failure that says which package has it.
 fn system_library(name: &str, package: &str) -> PathBuf {
@@ -140,6 +142,25 @@ fn what_a_malloc_of_the_program_itself_frees_is_seen() {
     assert_eq!(report.function("lib_make").live_blocks, 0);
     assert_eq!((report.function("lib_run").frees, report.function("main").frees), (1000, 1000));
     assert!(report.missing.is_empty(), "{:?}", report.missing);
+}
+
+/// Also of a recording that memtoll could not bring to its end.
+#[test]
+fn a_recording_that_is_cut_off_knows_that_frees_are_missing() {
+    let directory = scratch();
+    let file = directory.path().join("run.memtoll");
+    let target = Target::new(program("hidden_frees.c")).arg("1000");
+    let mut memtoll = target.record_command(&file);
+    let mut memtoll = memtoll.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // A block of events is 65,536: some dozens of rounds.
+    wait_until("events are written", || fs::metadata(&file).is_ok_and(|about| about.len() > 20_000));
+    memtoll.kill().unwrap();
+    memtoll.wait().unwrap();
+    let json = memtoll_e2e::read_report(&file, &["--format", "json"]).stdout;
+    let report = Report::parse_part(json.as_bytes());
+    assert!(report.missing.iter().any(|text| text.contains("freed blocks without memtoll")), "{:?}", report.missing);
+    assert!(report.new_blocks("hidden") > 10_000, "{}", report.listing());
+    assert_eq!(report.function("seen").live_blocks, NOT_KNOWN);
 }
 
 /// An allocator under names of its own, as Rust's crates have them.

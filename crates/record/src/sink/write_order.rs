@@ -80,8 +80,11 @@ impl Sink {
         if !modules.is_empty() {
             output.json(BlockKind::Modules, image, &modules);
         }
-        if self.own_allocators.is_none() {
-            self.write_own_allocators(false);
+        // A recording that is cut off is to know it, too.
+        let unfreed_reused = self.ledger.overtaken.unfreed();
+        let now = OwnAllocators { unfreed_reused, ..OwnAllocators::default() }.reuse_unfreed_blocks();
+        if self.own_allocators.as_ref().is_none_or(|written| written.reuse_unfreed_blocks() != now) {
+            self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0 && self.own_allocators.is_some());
         }
         let marks = self.facts.take_marks();
         if !marks.is_empty() {
