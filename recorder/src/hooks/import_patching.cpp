@@ -387,8 +387,12 @@ void patch_imports_if_overridden() {
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
-    const auto note = [](const Wanted& wanted, void* entry) {
-        if (!wanted.found) return;
+    // Operators alone call malloc, and may return a part of its block: what they get and give back is recorded there, whoever
+    // calls them. Only with malloc itself are they all that can be seen.
+    const bool has_malloc = all[k_malloc - 1].found;
+    const auto note = [&](const Wanted& wanted, void* entry) {
+        const bool is_operator = strncmp(wanted.name, "_Z", 2) == 0;
+        if (!wanted.found || (is_operator && !has_malloc)) return;
         // All calls of a redirected function come through its hook.
         void* const original = original_of(wanted.found);
         memcpy(entry, original ? &original : &wanted.found, sizeof original);
@@ -398,7 +402,7 @@ void patch_imports_if_overridden() {
 #define EVENT(number, name, symbol, function, effect, type) note(*one++, &overridden.name);
 #include "hooks.def"
     if (!executable_overrides) return;
-    if (overridden.malloc != next.malloc && !original_of(all[0].found)) {
+    if (overridden.malloc != next.malloc && !original_of(all[k_malloc - 1].found)) {
         session.arena->own_allocator.store(1, std::memory_order_relaxed);
         malloc_after_executables = next.malloc;
         next.malloc = first_malloc_after_executables;

@@ -123,6 +123,27 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
 }
 
+/// Operators that put a header before each object. The program deletes objects of a library, and the library those of the program:
+/// what is recorded is what all of these get from malloc.
+#[test]
+fn operators_may_return_a_part_of_a_block() {
+    let library = library("lib_for_headers.cpp", &[]);
+    for level in ["-O0", "-O2"] {
+        let program = program_with("header_operators.cpp", &[level, "-rdynamic", library.to_str().unwrap()]);
+        let recording = Target::new(program).record();
+        assert_eq!(recording.outcome.stdout, "live 0\n", "{:?}", recording.outcome);
+        let report = recording.report();
+        let made = [report.function("library_makes"), report.function("program_makes")];
+        assert_eq!(
+            made.map(|of| (of.new_blocks, of.bytes, of.live_blocks)),
+            [(200, 200 * (24 + 16), 0); 2],
+            "{}",
+            report.listing()
+        );
+        assert!(report.missing.is_empty(), "{:?}", report.missing);
+    }
+}
+
 /// Nothing in the file tells that frees are missing. That addresses are handed out again does.
 #[test]
 fn frees_that_are_missing_are_found_out() {
