@@ -58,6 +58,11 @@ bool read_segments(const link_map& map, dl_phdr_info& info) {
     return true;
 }
 
+int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
+    if (bytes >= offsetof(dl_phdr_info, dlpi_subs)) *static_cast<unsigned long long*>(counter) = info->dlpi_adds;
+    return 1;
+}
+
 void gather_other_spaces(Gathering& all) {
     const Spaces* space = all.spaces;
     for (unsigned number = 1; (space = space->files.r_version >= kHasNext ? space->next : nullptr); ++number) {
@@ -69,7 +74,7 @@ void gather_other_spaces(Gathering& all) {
 }
 
 // The loader tells of the files of the program's namespace one by one, and holds its lock until it has told of all.
-int gather(dl_phdr_info* info, size_t, void* argument) {
+int gather(dl_phdr_info* info, size_t bytes, void* argument) {
     auto& all = *static_cast<Gathering*>(argument);
     if (!all.spaces) {
         all.spaces = spaces(*info);
@@ -83,20 +88,9 @@ int gather(dl_phdr_info* info, size_t, void* argument) {
     all.next = map->l_next;
     if (all.next) return 0;
     gather_other_spaces(all);
-    all.use({files, all.count}, all.context);
-    return 1;
-}
-
-int note_last(dl_phdr_info* executable, size_t, void* last) {
-    const Spaces* space = spaces(*executable);
-    const link_map* map = space ? space->files.r_map : nullptr;
-    while (map && map->l_next) map = map->l_next;
-    *static_cast<const link_map**>(last) = map;
-    return 1;
-}
-
-int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
-    if (bytes >= offsetof(dl_phdr_info, dlpi_subs)) *static_cast<unsigned long long*>(counter) = info->dlpi_adds;
+    unsigned long long added = 0;
+    read_load_counter(info, bytes, &added);
+    all.use({files, all.count, added}, all.context);
     return 1;
 }
 
@@ -105,12 +99,6 @@ int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
 void with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
     Gathering all{use, context};
     dl_iterate_phdr(gather, &all);
-}
-
-const link_map* last_loaded_file() {
-    const link_map* last = nullptr;
-    dl_iterate_phdr(note_last, &last);
-    return last;
 }
 
 unsigned long long files_loaded() {

@@ -18,6 +18,7 @@ struct LoadedFile {
 struct LoadedFiles {
     const LoadedFile* files;
     unsigned count;
+    unsigned long long added; // as files_loaded() says
     const LoadedFile* begin() const { return files; }
     const LoadedFile* end() const { return files + count; }
 };
@@ -28,9 +29,6 @@ void with_loaded_files(void (*use)(const LoadedFiles& all, void* context), void*
 template <class Use> void with_loaded_files(Use use) {
     with_loaded_files([](const LoadedFiles& all, void* context) { (*static_cast<Use*>(context))(all); }, &use);
 }
-
-// The file in the program's namespace that was loaded last.
-const link_map* last_loaded_file();
 
 // How many files were ever loaded.
 unsigned long long files_loaded();

@@ -33,14 +33,14 @@ bool is_path(const char* name) { return name && strchr(name, '/') && !strchr(nam
 void* open_and_patch(const char* name, int mode) {
     const Load load = begin_load(mode);
     void* const handle = reinterpret_cast<void* (*)(const char*, int)>(next.dlopen)(name, mode);
-    if (handle) end_load(load, nullptr);
+    if (handle) end_load(load, handle, false);
     return handle;
 }
 
 void* open_in_namespace_and_patch(long space, const char* name, int mode) {
     const Load load = begin_load(mode);
     void* const handle = reinterpret_cast<void* (*)(long, const char*, int)>(next.dlmopen)(space, name, mode);
-    if (handle) end_load(load, space == LM_ID_BASE ? nullptr : handle);
+    if (handle) end_load(load, handle, space != LM_ID_BASE);
     return handle;
 }
 
