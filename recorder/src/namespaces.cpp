@@ -17,13 +17,14 @@ struct Spaces {
 };
 constexpr int kHasNext = 2;
 
-// Of a process with more, the last ones are missing. Used under the loader's lock.
+// Of a process with more, the last ones are missing. Room for them is taken for as long as it is used: programs have limits.
 constexpr unsigned kMost = 2048;
-constinit LoadedFile files[kMost] = {};
+constexpr size_t kRoom = kMost * sizeof(LoadedFile);
 
 struct Gathering {
     void (*use)(const LoadedFiles&, void*);
     void* context;
+    LoadedFile* files;
     const Spaces* spaces = nullptr;
     const link_map* next = nullptr; // in the program's namespace
     unsigned count = 0;
@@ -90,15 +91,19 @@ int gather(dl_phdr_info* info, size_t bytes, void* argument) {
     gather_other_spaces(all);
     unsigned long long added = 0;
     read_load_counter(info, bytes, &added);
-    all.use({files, all.count, added}, all.context);
+    all.use({all.files, all.count, added}, all.context);
     return 1;
 }
 
 } // namespace
 
-void with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
-    Gathering all{use, context};
+bool with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
+    void* const room = kernel::map_private(kRoom);
+    if (!room) return false;
+    Gathering all{use, context, static_cast<LoadedFile*>(room)};
     dl_iterate_phdr(gather, &all);
+    kernel::unmap(room, kRoom);
+    return true;
 }
 
 unsigned long long files_loaded() {

@@ -23,11 +23,11 @@ struct LoadedFiles {
     const LoadedFile* end() const { return files + count; }
 };
 
-// Calls `use` once. The loader's lock is held meanwhile: no file comes or goes.
-void with_loaded_files(void (*use)(const LoadedFiles& all, void* context), void* context);
+// Calls `use` once. The loader's lock is held meanwhile: no file comes or goes. False: there is no memory for that.
+bool with_loaded_files(void (*use)(const LoadedFiles& all, void* context), void* context);
 
-template <class Use> void with_loaded_files(Use use) {
-    with_loaded_files([](const LoadedFiles& all, void* context) { (*static_cast<Use*>(context))(all); }, &use);
+template <class Use> bool with_loaded_files(Use use) {
+    return with_loaded_files([](const LoadedFiles& all, void* context) { (*static_cast<Use*>(context))(all); }, &use);
 }
 
 // How many files were ever loaded.

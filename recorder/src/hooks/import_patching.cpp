@@ -357,7 +357,8 @@ void patch_loaded(const LoadedFiles& all, unsigned long long before, int mode, c
 
 void patch_new(unsigned long long before, int mode, const void* library, Late& late) {
     know_hooked();
-    with_loaded_files([&](const LoadedFiles& all) { patch_loaded(all, before, mode, library, late); });
+    const auto patch = [&](const LoadedFiles& all) { patch_loaded(all, before, mode, library, late); };
+    if (!with_loaded_files(patch)) session.arena->imports_not_patched.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Where the executable's malloc goes on to the next one for the first time: what it is asked for is seen, after all.

@@ -231,7 +231,7 @@ impl Sink {
         match arena.header().imports_not_patched.load(Relaxed) {
             0 => {}
             imports => missing(format!(
-                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
+                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own, or there was no memory",
                 counted(imports.into(), "import")
             )),
         }
