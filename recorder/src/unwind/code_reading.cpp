@@ -52,9 +52,16 @@ bool CodeReader::count_from_frame(int64_t offset) {
     return true;
 }
 
+// Whether the frame has been taken back: then a jump goes to another function, and else to another place in this one.
+bool CodeReader::is_at_return_address() const {
+    if (way_.from_frame) return way_.restored >> arch::kFramePointer & 1 && way_.offset == sizeof(uintptr_t);
+    return is_aligned_ && way_.offset > 0 && way_.offset % 16 == 8;
+}
+
 // The way ends at a return.
 void CodeReader::arrive() {
     if (is_aligned_ && !way_.from_frame && way_.offset % 16 != 8) return;
+    if (!is_aligned_ && !way_.restored) return; // nothing says that it is this function's end
     for (unsigned i = 0; i < found_count_; ++i) {
         const Way& known = found_[i].way;
         const auto is_same = [&](auto member) { return known.*member == way_.*member; };
@@ -112,7 +119,15 @@ void CodeReader::follow() {
                 branches_[branch_count_++].at = target;
             }
             break;
+        case Instruction::kLeap:
+            // An interpreter goes on to the next instruction like this, from anywhere.
+            if ((is_in_file_ || way_.from_frame) && is_at_return_address()) arrive();
+            return;
         case Instruction::kJump:
+            if (way_.from_frame && is_at_return_address()) {
+                arrive(); // to another function, which returns for this one
+                return;
+            }
             if (!is_new(target)) return;
             way_.at = target;
             break;
@@ -135,11 +150,17 @@ void CodeReader::make_row(const Way& way, Row& row) {
         if (way.restored >> reg & 1) at_cfa(reg, way.saved[reg]);
 }
 
-bool CodeReader::read(uintptr_t address, bool after_call, Row& row) {
-    begin_ = address;
-    is_aligned_ = after_call;
-    steps_ = branch_count_ = found_count_ = 0;
+bool CodeReader::read(Place place, Row& row) {
+    is_in_file_ = place.in_file;
     window_bytes_ = 0; // there may be other code now
+    // Assembly in files may not care for the ABI.
+    return (place.after_call && read_ways(place.address, true, row)) || (place.in_file && read_ways(place.address, false, row));
+}
+
+bool CodeReader::read_ways(uintptr_t address, bool is_aligned, Row& row) {
+    begin_ = address;
+    is_aligned_ = is_aligned;
+    steps_ = branch_count_ = found_count_ = 0;
     memset(seen_, 0, sizeof seen_);
     way_ = {};
     way_.at = address;

@@ -20,8 +20,13 @@ bool follows_call(uintptr_t address);
 
 class CodeReader {
 public:
-    // The row of the instruction at `address`: where a call returns to (`after_call`), or a signal struck. False if none is found.
-    bool read(uintptr_t address, bool after_call, Row& row);
+    struct Place {
+        uintptr_t address;
+        bool after_call; // a call returns there; else a signal struck
+        bool in_file;    // else the program has generated the code
+    };
+    // The row of the instruction there. False if none is found.
+    bool read(Place place, Row& row);
     // The row of code that keeps a frame pointer.
     static void follow_frame_pointer(Row& row);
 
@@ -40,9 +45,11 @@ private:
         unsigned ways = 0;
     };
 
+    bool read_ways(uintptr_t address, bool is_aligned, Row& row);
     static void make_row(const Way& way, Row& row);
     void follow();
     arch::Instruction instruction_at(uintptr_t address);
+    bool is_at_return_address() const;
     void arrive();
     bool is_new(uintptr_t target);
     bool count_from_frame(int64_t offset);
@@ -61,6 +68,7 @@ private:
     uint32_t seen_[kSeen]; // branches taken, by their distance from the first instruction
     uintptr_t begin_ = 0;
     bool is_aligned_ = false; // the stack pointer at begin_
+    bool is_in_file_ = false; // the code, which is not generated
     unsigned steps_ = 0;
     uint8_t window_[512]; // code, copied
     uintptr_t window_at_ = 0;

@@ -49,8 +49,9 @@ const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
     if (known.count != 0) return make_signal_row(known, *scratch_) ? &scratch_->row : nullptr;
     if (is_data(address)) return nullptr;
     const bool after_call = follows_call(address + 1);
-    if (reader_->read(after_call ? address + 1 : address, after_call, scratch_->row)) return &scratch_->row;
-    if (number != kNoModule) return nullptr;
+    const bool in_file = number != kNoModule;
+    if (reader_->read({after_call ? address + 1 : address, after_call, in_file}, scratch_->row)) return &scratch_->row;
+    if (in_file) return nullptr;
     CodeReader::follow_frame_pointer(scratch_->row); // an interpreter's code never returns, but it keeps one
     return &scratch_->row;
 }

@@ -23,6 +23,7 @@ struct Instruction {
         kLeave,     // stack pointer = frame pointer, and that from the stack
         kJump,      // to the target
         kBranch,    // to the target, or on
+        kLeap,      // to where a register or memory says
         kReturn,
     };
     Effect effect = kUnknown;
@@ -181,7 +182,8 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
         value = in.take<int8_t>();
     if (opcode == 0xff && selector == 6) return with(I::kMove, -8);
     if (opcode == 0xff && selector == 2) return with(I::kCall);
-    if (opcode == 0xff && (selector == 4 || selector == 5)) return out; // where to is not in the code
+    if (opcode == 0xff && selector == 4) return with(I::kLeap);
+    if (opcode == 0xff && selector == 5) return out;
     if (opcode == 0x8f) return modrm.is_register() ? with(I::kPop, 0, modrm.rm) : with(I::kMove, 8);
     const bool into_rm = modrm.is_register() && modrm.rm == kRsp;
     const bool into_reg = modrm.reg == kRsp;

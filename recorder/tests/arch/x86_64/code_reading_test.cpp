@@ -38,7 +38,7 @@ Counts compare(const test::LoadedFile& file) {
             ++counts.calls;
             EXPECT_TRUE(follows_call(at));
             Row row;
-            if (!reader->read(at, true, row)) continue;
+            if (!reader->read({.address = at, .after_call = true, .in_file = true}, row)) continue;
             ++counts.read;
             if (is_same(row, scratch->row)) continue;
             ++counts.wrong;
