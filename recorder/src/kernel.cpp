@@ -32,6 +32,12 @@ size_t copy(void* to, uintptr_t from, size_t bytes) {
     return failed(result) ? 0 : static_cast<size_t>(result);
 }
 
+bool write_if_allowed(uintptr_t address, uint64_t word) {
+    iovec here{&word, sizeof word}, there{reinterpret_cast<void*>(address), sizeof word};
+    return call(SYS_process_vm_writev, process_id(), reinterpret_cast<long>(&here), 1, reinterpret_cast<long>(&there), 1,
+                0) == sizeof word;
+}
+
 uint64_t word_at(uintptr_t address) {
     uint64_t word = 0;
     const long result = read_own_memory(&word, address, sizeof word);

@@ -96,6 +96,9 @@ bool readable(uintptr_t address);
 // be asked.
 size_t copy(void* to, uintptr_t from, size_t bytes);
 
+// Writes a word where the process may write at once. False where it may not, or the kernel may not be asked.
+bool write_if_allowed(uintptr_t address, uint64_t word);
+
 // The word at `address`, which another thread may be about to unmap; 0 if it cannot be read.
 uint64_t word_at(uintptr_t address);
 

@@ -17,13 +17,14 @@ struct Spaces {
 };
 constexpr int kHasNext = 2;
 
-// Of a process with more, the last ones are missing. Used under the loader's lock.
+// Of a process with more, the last ones are missing. Room for them is taken for as long as it is used: programs have limits.
 constexpr unsigned kMost = 2048;
-constinit LoadedFile files[kMost] = {};
+constexpr size_t kRoom = kMost * sizeof(LoadedFile);
 
 struct Gathering {
     void (*use)(const LoadedFiles&, void*);
     void* context;
+    LoadedFile* files;
     const Spaces* spaces = nullptr;
     const link_map* next = nullptr; // in the program's namespace
     unsigned count = 0;
@@ -58,6 +59,11 @@ bool read_segments(const link_map& map, dl_phdr_info& info) {
     return true;
 }
 
+int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
+    if (bytes >= offsetof(dl_phdr_info, dlpi_subs)) *static_cast<unsigned long long*>(counter) = info->dlpi_adds;
+    return 1;
+}
+
 void gather_other_spaces(Gathering& all) {
     const Spaces* space = all.spaces;
     for (unsigned number = 1; (space = space->files.r_version >= kHasNext ? space->next : nullptr); ++number) {
@@ -69,7 +75,7 @@ void gather_other_spaces(Gathering& all) {
 }
 
 // The loader tells of the files of the program's namespace one by one, and holds its lock until it has told of all.
-int gather(dl_phdr_info* info, size_t, void* argument) {
+int gather(dl_phdr_info* info, size_t bytes, void* argument) {
     auto& all = *static_cast<Gathering*>(argument);
     if (!all.spaces) {
         all.spaces = spaces(*info);
@@ -83,34 +89,21 @@ int gather(dl_phdr_info* info, size_t, void* argument) {
     all.next = map->l_next;
     if (all.next) return 0;
     gather_other_spaces(all);
-    all.use({files, all.count}, all.context);
-    return 1;
-}
-
-int note_last(dl_phdr_info* executable, size_t, void* last) {
-    const Spaces* space = spaces(*executable);
-    const link_map* map = space ? space->files.r_map : nullptr;
-    while (map && map->l_next) map = map->l_next;
-    *static_cast<const link_map**>(last) = map;
-    return 1;
-}
-
-int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
-    if (bytes >= offsetof(dl_phdr_info, dlpi_subs)) *static_cast<unsigned long long*>(counter) = info->dlpi_adds;
+    unsigned long long added = 0;
+    read_load_counter(info, bytes, &added);
+    all.use({all.files, all.count, added}, all.context);
     return 1;
 }
 
 } // namespace
 
-void with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
-    Gathering all{use, context};
+bool with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
+    void* const room = kernel::map_private(kRoom);
+    if (!room) return false;
+    Gathering all{use, context, static_cast<LoadedFile*>(room)};
     dl_iterate_phdr(gather, &all);
-}
-
-const link_map* last_loaded_file() {
-    const link_map* last = nullptr;
-    dl_iterate_phdr(note_last, &last);
-    return last;
+    kernel::unmap(room, kRoom);
+    return true;
 }
 
 unsigned long long files_loaded() {

@@ -18,19 +18,17 @@ struct LoadedFile {
 struct LoadedFiles {
     const LoadedFile* files;
     unsigned count;
+    unsigned long long added; // as files_loaded() says
     const LoadedFile* begin() const { return files; }
     const LoadedFile* end() const { return files + count; }
 };
 
-// Calls `use` once. The loader's lock is held meanwhile: no file comes or goes.
-void with_loaded_files(void (*use)(const LoadedFiles& all, void* context), void* context);
+// Calls `use` once. The loader's lock is held meanwhile: no file comes or goes. False: there is no memory for that.
+bool with_loaded_files(void (*use)(const LoadedFiles& all, void* context), void* context);
 
-template <class Use> void with_loaded_files(Use use) {
-    with_loaded_files([](const LoadedFiles& all, void* context) { (*static_cast<Use*>(context))(all); }, &use);
+template <class Use> bool with_loaded_files(Use use) {
+    return with_loaded_files([](const LoadedFiles& all, void* context) { (*static_cast<Use*>(context))(all); }, &use);
 }
-
-// The file in the program's namespace that was loaded last.
-const link_map* last_loaded_file();
 
 // How many files were ever loaded.
 unsigned long long files_loaded();

@@ -260,7 +260,7 @@ struct ArenaHeader {
     std::atomic<uint32_t> own_allocator;    // 1: the executable defines malloc itself; its own calls are not seen
     std::atomic<uint32_t> imports_patched;  // calls of other files to that allocator which now pass through the hooks
     std::atomic<uint32_t> imports_not_patched; // calls that stay unseen: there was no table for them
-    uint32_t unused;
+    std::atomic<uint32_t> namespaces_unknown;  // libraries opened by dlmopen of which the loader does not tell
     std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
     std::atomic<uint64_t> unwind_disagreed;
     std::atomic<uint64_t> burst_chunks; // free chunks beyond those that are kept: a stack like free_chunks

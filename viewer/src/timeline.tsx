@@ -319,6 +319,7 @@ export function TimelineBand() {
     const later = useRef({ ask: 0, tell: 0 });
     /** What was last written to the address: it may come back when something else is shown already. */
     const told = useRef({ left: state.left, right: state.right });
+    const seesLive = recording.metrics.find((one) => one.name === "live")?.known ?? false;
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
     const pixels = Math.max(1, width - GUTTER - 28);
 
@@ -479,7 +480,7 @@ export function TimelineBand() {
     return (
         <section class="time" aria-label="time line">
             <div class="caption">
-                <span class="legend"><span class="key curve" /> live bytes <Define name="live" /></span>
+                <span class="legend"><span class="key curve" /> live bytes{!seesLive && ", not known"} <Define name="live" /></span>
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}

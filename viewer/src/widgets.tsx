@@ -40,7 +40,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
 /** A number with a bar of its share in the largest of its column. */
 export function Cell({ metric, value, variance, most, total, isMain }: { metric: Metric; value: number | null; variance: number; most: number; total: number | null; isMain: boolean }) {
     if (value === null)
-        return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the kernel did not show it"}>–</div>;
+        return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the notes say why"}>–</div>;
     const share = total !== null && !metric.over ? shareOf(value, variance, total) : "";
     const title = `${spelledOut(value, variance, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
     return (

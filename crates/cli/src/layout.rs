@@ -93,7 +93,9 @@ impl Arguments {
         let view = View::Table { group: GroupBy::Site, limit: None };
         let answer = ask(&recording, &Query::of(view)).map_err(|why| Code::of(&why).because(why))?;
         let mut shown = TypeLayout::new(found);
-        if let Shown::Table(table) = &answer.shown {
+        if let Shown::Table(table) = &answer.shown
+            && recording.sees_frees()
+        {
             shown.count(table.sites.iter().map(|site| &site.row));
         }
         Ok((shown, answer.is_damaged()))

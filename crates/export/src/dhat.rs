@@ -1,6 +1,6 @@
 //! DHAT's format, version 2: a program point for each call path, as `dh_view.html` of Valgrind reads it.
 
-use crate::format::Format;
+use crate::format::{Format, needs_frees};
 use crate::metrics;
 use crate::samples::{Sample, Samples};
 use memtoll_analysis::library::qualified_name;
@@ -143,6 +143,10 @@ fn text(frames: &Frames, frame: FrameId) -> String {
 impl Format for Dhat {
     fn extension(&self) -> &'static str {
         "dhat.json"
+    }
+
+    fn refuses(&self, answer: &Answer) -> Option<String> {
+        needs_frees(answer)
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {

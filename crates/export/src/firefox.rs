@@ -6,7 +6,7 @@
 mod history;
 mod tables;
 
-use crate::format::Format;
+use crate::format::{Format, needs_frees};
 use crate::labels;
 use crate::metrics::Total;
 use crate::proportional_shares::divided;
@@ -61,6 +61,10 @@ impl Export for Firefox {
 impl Format for Firefox {
     fn extension(&self) -> &'static str {
         "firefox.json.gz"
+    }
+
+    fn refuses(&self, answer: &Answer) -> Option<String> {
+        needs_frees(answer)
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {

@@ -5,6 +5,12 @@ use memtoll_query::Answer;
 use memtoll_query::export::Export;
 use std::path::Path;
 
+/// Why a format that says what stays cannot carry an answer in which frees are hidden; nothing, if none are.
+pub(crate) fn needs_frees(answer: &Answer) -> Option<String> {
+    let why = "it says what is freed and what stays, and an allocator inside the program hides frees: choose pprof or parquet";
+    (!answer.basis.tariff.sees().frees).then(|| why.to_owned())
+}
+
 /// A format of files for other programs.
 pub trait Format: Export {
     /// What names of its files end with, without a dot before it.

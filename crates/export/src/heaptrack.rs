@@ -6,7 +6,7 @@
 //! `c` is the time in ms. Numbers of texts, places and stacks begin with 1, and 0 is none; those of `a` begin with 0.
 
 use crate::code_locations::{Location, Places};
-use crate::format::Format;
+use crate::format::{Format, needs_frees};
 use crate::metrics;
 use memtoll_analysis::resident;
 use memtoll_analysis::stacks::Stacks;
@@ -74,7 +74,7 @@ impl Format for Heaptrack {
             "it has room for one process, and {number} count: expected --process with one of those that memtoll report --list \
              processes shows"
         );
-        (number > 1).then_some(why)
+        (number > 1).then_some(why).or_else(|| needs_frees(answer))
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {

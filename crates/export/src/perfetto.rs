@@ -33,7 +33,8 @@ impl Export for Perfetto {
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> Result<()> {
         let mut packets = Packets::begin(answer, out)?;
         tracks::write(answer, &mut packets)?;
-        heap::write(answer, &mut packets)
+        // What stays is not known where frees are hidden.
+        if answer.basis.tariff.sees().frees { heap::write(answer, &mut packets) } else { Ok(()) }
     }
 }
 
@@ -47,6 +48,8 @@ impl Format for Perfetto {
         let short = waits::left_out(answer);
         let lacks = [
             Some("call stacks have allocations and frees only: costs are counters of whole processes".to_owned()),
+            (!answer.basis.tariff.sees().frees)
+                .then(|| "no heap profile, no live bytes: an allocator inside the program hides frees".to_owned()),
             has_filter.then(|| "counters and waits are those of all call stacks: they know no filter".to_owned()),
             (short > 0).then(|| {
                 let (short, most) =

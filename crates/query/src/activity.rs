@@ -14,7 +14,8 @@ pub struct Activity {
     /// Length of an interval, ns.
     pub interval_ns: f64,
     /// The highest number of live bytes in each interval. Of several processes: the sum of the highest of each.
-    pub live_bytes: Vec<u64>,
+    /// `None`: frees are hidden.
+    pub live_bytes: Option<Vec<u64>>,
     pub allocations: Vec<u64>,
     /// `None`: the kernel did not show them.
     pub faults: Option<Vec<u64>>,
@@ -26,7 +27,7 @@ impl Activity {
         Activity {
             start_ns: tariff.ns(found.start as f64) as u64,
             interval_ns: tariff.ns(found.width as f64),
-            live_bytes: column(|interval| interval.highest),
+            live_bytes: tariff.sees().frees.then(|| column(|interval| interval.highest)),
             allocations: column(|interval| interval.allocations),
             faults: tariff.sees().faults.then(|| column(|interval| interval.faults)),
         }

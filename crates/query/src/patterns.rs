@@ -79,12 +79,13 @@ pub struct Pattern {
     pub last_ns: Option<u64>,
     pub sizes: Histograms,
     pub elements: Option<Histograms>,
-    pub lifetimes_ns: Histograms,
+    /// `None`, and so on below: frees are hidden.
+    pub lifetimes_ns: Option<Histograms>,
     /// Lowest size, highest size, lowest lifetime, highest lifetime, how many blocks.
-    pub sizes_and_lifetimes_ns: Vec<[u64; 5]>,
+    pub sizes_and_lifetimes_ns: Option<Vec<[u64; 5]>>,
     pub allocating_threads: Threads,
-    pub freeing_threads: Threads,
-    pub freed_by_other_threads: u64,
+    pub freeing_threads: Option<Threads>,
+    pub freed_by_other_threads: Option<u64>,
     pub reallocated: Option<Growths>,
     pub replaced: Option<Growths>,
 }
@@ -92,16 +93,17 @@ pub struct Pattern {
 impl Pattern {
     pub(crate) fn new(pattern: &RowPattern, tariff: &Tariff) -> Self {
         let ns = |units: u64| tariff.ns(units as f64) as u64;
+        let sees_frees = tariff.sees().frees;
         Pattern {
             first_ns: pattern.first.map(ns),
             last_ns: pattern.first.map(|_| ns(pattern.last)),
             sizes: Histograms::plain(&pattern.sizes),
             elements: pattern.elements.as_ref().map(Histograms::plain),
-            lifetimes_ns: Histograms::new(&pattern.lifetimes, ns),
-            sizes_and_lifetimes_ns: cells(pattern, ns),
+            lifetimes_ns: sees_frees.then(|| Histograms::new(&pattern.lifetimes, ns)),
+            sizes_and_lifetimes_ns: sees_frees.then(|| cells(pattern, ns)),
             allocating_threads: pattern.acquiring.into(),
-            freeing_threads: pattern.releasing.into(),
-            freed_by_other_threads: pattern.released_elsewhere,
+            freeing_threads: sees_frees.then(|| pattern.releasing.into()),
+            freed_by_other_threads: sees_frees.then_some(pattern.released_elsewhere),
             reallocated: Growths::new(&pattern.reallocated),
             replaced: Growths::new(&pattern.replaced),
         }

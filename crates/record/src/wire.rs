@@ -281,7 +281,7 @@ structs! {
         own_allocator: AtomicU32,
         imports_patched: AtomicU32,
         imports_not_patched: AtomicU32,
-        unused: u32,
+        namespaces_unknown: AtomicU32,
         unwind_checked: AtomicU64,
         unwind_disagreed: AtomicU64,
         burst_chunks: AtomicU64,

@@ -22,7 +22,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     let (root, direction, min_percent) = (&tree.root, asked.direction, asked.min_percent);
     let total = sort.value(&root.metrics);
     let tariff = Tariff::of(recording);
-    if total == 0 {
+    if total == 0 || (Numbers { of: &root.metrics, tariff: &tariff }).hides(sort) {
         return empty_result::of(recording, sums, sort);
     }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);

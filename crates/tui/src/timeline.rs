@@ -97,7 +97,7 @@ fn selected(span: Option<Span>, ended: u64) -> String {
 fn curve(activity: &Activity, (start, end): (f64, f64), pane: &mut Pane) -> String {
     const HEIGHTS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     let columns = pane.width();
-    let live = &activity.live_bytes;
+    let Some(live) = &activity.live_bytes else { return "live bytes not known".to_owned() };
     let interval = |ns: f64| (ns - activity.start_ns as f64) / activity.interval_ns.max(1e-9);
     let highest = |column: usize| {
         let at = |column: usize| start + (end - start) * column as f64 / columns as f64;

@@ -41,7 +41,9 @@ impl Recordings<'_> {
             region_count: marked.region_count,
         });
         let column = |values: &[u64]| values.iter().map(|value| *value as f64).collect::<Vec<f64>>();
-        let (live, allocations) = (column(&activity.live_bytes), column(&activity.allocations));
+        let none = vec![0; activity.allocations.len()];
+        let (live, allocations) =
+            (column(activity.live_bytes.as_deref().unwrap_or(&none)), column(&activity.allocations));
         pack.columns("activity", &ActivityColumns { live, allocations });
         if let Some(faults) = &activity.faults {
             pack.columns("activity", &FaultColumns { faults: column(faults) });

@@ -45,7 +45,7 @@ impl<'a> Engine<'a> {
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),
             (Page::Source { file }, _) => open.source(selections.of(open, query)?, file),
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),
-            (Page::Generations { borders }, _) => Ok(open.generations(selections.of(open, query)?, *borders)),
+            (Page::Generations { borders }, _) => open.generations(selections.of(open, query)?, *borders),
             (Page::Layout { of }, _) => Ok(open.layout(selections.of(open, query)?, looked_up, of.as_deref())),
             (page, view) => Err(NoAnswer::NoPage { page: page.clone(), view: Box::new(view.clone()) }),
         }

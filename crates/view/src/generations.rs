@@ -2,6 +2,7 @@
 
 use crate::ask::Borders;
 use crate::frame_table::FrameTable;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::GenerationsPack;
 use crate::recordings::Recordings;
@@ -24,8 +25,14 @@ struct Border {
 }
 
 impl Recordings<'_> {
+    /// Fails where nothing is known of what is live.
+    pub(crate) fn needs_frees(&self) -> Result<(), NoAnswer> {
+        if self.recording().sees_frees() { Ok(()) } else { Err(NoAnswer::HiddenFrees) }
+    }
+
     /// The live blocks of each call site, by generation.
-    pub(crate) fn generations(&self, selected: &Selected, borders: Borders) -> Pack {
+    pub(crate) fn generations(&self, selected: &Selected, borders: Borders) -> Result<Pack, NoAnswer> {
+        self.needs_frees()?;
         let Selected { sums, rows: all, .. } = selected;
         let (selection, thread_filter) = (sums.selection, &sums.thread_filter);
         let at = selection.to.0.min(self.recording().ended());
@@ -64,7 +71,7 @@ impl Recordings<'_> {
             pack.member("bytes", &generation.to_string(), &bytes);
             pack.member("blocks", &generation.to_string(), &blocks);
         }
-        pack
+        Ok(pack)
     }
 
     /// Where generations begin after the first one, which began before all others: with the selection, and, if that is wanted,

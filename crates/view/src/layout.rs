@@ -26,7 +26,8 @@ impl Recordings<'_> {
     /// The types of the selected blocks, and the layout of the one that is asked for.
     pub(crate) fn layout(&self, selected: &Selected, last: &mut Option<LookedUp>, of: Option<&str>) -> Pack {
         let mut types: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
-        for row in &selected.rows {
+        // Types are listed by what was live of them.
+        for row in selected.rows.iter().filter(|_| self.recording().sees_frees()) {
             let Some(name) = row.type_name.as_deref() else { continue };
             let (peak, live) = types.entry(name).or_default();
             *peak = peak.saturating_add(row.metrics.peak_bytes.0);
@@ -48,7 +49,9 @@ impl Recordings<'_> {
         let none = LayoutPack { types, layout: Value::Null, newer: None, why: String::new() };
         Pack::new(&match known {
             Some(LookedUp { layout: Ok(layout), newer, .. }) => {
-                layout.count(&selected.rows);
+                if self.recording().sees_frees() {
+                    layout.count(&selected.rows);
+                }
                 LayoutPack { layout: json!(layout), newer: newer.clone(), ..none }
             }
             Some(LookedUp { layout: Err(Some(why)), .. }) => LayoutPack { why: why.to_string(), ..none },

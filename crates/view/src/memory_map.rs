@@ -59,6 +59,7 @@ impl Recordings<'_> {
         query: &Query,
         range: Option<(f64, f64)>,
     ) -> Result<Pack, NoAnswer> {
+        self.needs_frees()?;
         let selected = selections.of(self, query)?;
         let (at, thread_filter) =
             (selected.sums.selection.to.0.min(self.recording().ended()), &selected.sums.thread_filter);

@@ -25,6 +25,9 @@ pub enum NoAnswer {
     /// The level of a tree that is asked for is below no node.
     #[error("There is no such call path in this selection.")]
     NoCallPath,
+    /// An allocator of the program hides frees.
+    #[error("What is live is not known: an allocator inside the program hides frees from memtoll.")]
+    HiddenFrees,
     /// The source file is none of the recording's.
     #[error("The recording names no such file.")]
     NoFile,

@@ -12,7 +12,13 @@ impl Recordings<'_> {
     /// How the call sites of a profile use memory, in the order in which it shows them.
     pub(crate) fn patterns(&self, selected: &Selected, sites: &Sites) -> Pack {
         let patterns = patterns(&mut self.stacks(&selected.view), &selected.sums, &selected.rows);
-        let all = together(&patterns.rows, sites);
+        let mut all = together(&patterns.rows, sites);
+        if !self.recording().sees_frees() {
+            all.iter_mut().for_each(|row| {
+                *row = RowPattern { lifetimes: Histogram::default(), cells: Default::default(), ..std::mem::take(row) };
+                row.released_elsewhere = 0;
+            });
+        }
         let unit = self.tariff.ns(1.0);
         let mut pack = Pack::new(&PatternsPack { damage: patterns.damage, cell_unit: unit });
         pack.columns("sizes", &histograms(&all, |row| &row.sizes, 1.0));

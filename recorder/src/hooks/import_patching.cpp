@@ -18,6 +18,7 @@
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlopen[] asm("memtoll_stubs_dlopen");
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlmopen[] asm("memtoll_stubs_dlmopen");
 extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlclose[] asm("memtoll_stubs_dlclose");
+extern "C" __attribute__((visibility("hidden"))) const char memtoll_row_dlsym[] asm("memtoll_stubs_dlsym");
 
 namespace memtoll {
 
@@ -109,6 +110,7 @@ void know_hooked() {
         has("dlopen", memtoll_row_dlopen);
         has("dlmopen", memtoll_row_dlmopen);
         has("dlclose", memtoll_row_dlclose);
+        has("dlsym", memtoll_row_dlsym);
     }
     hooked_is_known.store(true, std::memory_order_release);
 }
@@ -145,18 +147,20 @@ uintptr_t hook_for(const Hooked& of, uintptr_t target, unsigned space) {
     return 0;
 }
 
+// Whether an address is in one of the files.
+bool is_loaded(const LoadedFiles& all, uintptr_t address) {
+    for (const LoadedFile& file : all)
+        if (is_in_file(file.info, address)) return true;
+    return false;
+}
+
 // Tables of files that are gone are free again.
 void drop_tables(const LoadedFiles& all) {
-    const auto is_loaded = [&](void* function) {
-        for (const LoadedFile& file : all)
-            if (is_in_file(file.info, reinterpret_cast<uintptr_t>(function))) return true;
-        return false;
-    };
     for (unsigned i = 1; i < tables_used; ++i) {
         bool is_used = false;
         for (const Hooked& of : hooked) {
             void*& entry = of.entry(tables[i]);
-            if (entry && !is_loaded(entry)) entry = nullptr;
+            if (entry && !is_loaded(all, reinterpret_cast<uintptr_t>(entry))) entry = nullptr;
             is_used |= entry != nullptr;
         }
         if (!is_used) space_of_table[i] = kNoSpace;
@@ -226,6 +230,7 @@ struct Late {
 };
 
 struct Patching {
+    const LoadedFiles& all;
     const LoadedFile& file;
     const Scope* scope; // of its names that are not bound yet; null: the program's
     Dynamic dynamic;
@@ -235,7 +240,9 @@ struct Patching {
 
     void write(uintptr_t slot, uintptr_t value) {
         const size_t bytes = kernel::page_bytes();
-        const bool read_only = slot >= dynamic.relro_begin && slot < dynamic.relro_end;
+        // What is read-only after relocation may not be so yet: another thread's loader may be at work on the page.
+        const bool may_be_read_only = slot >= dynamic.relro_begin && slot < dynamic.relro_end;
+        const bool read_only = may_be_read_only && !kernel::write_if_allowed(slot, value);
         const long page = static_cast<long>(slot & ~(bytes - 1));
         if (read_only &&
             kernel::failed(kernel::call(SYS_mprotect, page, static_cast<long>(bytes), PROT_READ | PROT_WRITE))) {
@@ -262,6 +269,8 @@ struct Patching {
         const bool is_open = is_jump_slot && range.contains(bound) && bound != own;
         const uintptr_t target = is_open ? will_be_bound(of) : bound;
         if (target == 0 || own_file.contains(target)) return;
+        // Not relocated yet: another thread's loader is at work on the file, and that thread looks at it afterwards.
+        if (!is_loaded(all, target)) return;
         if (original_of(reinterpret_cast<void*>(target))) return; // all its calls come through its own hook
         // A library may call itself through its table. In a namespace of its own, that is also the C library.
         if (target == own && file.space == 0) return;
@@ -288,13 +297,13 @@ bool is_named(const char* path, const char* name) {
     return slash && strcmp(slash + 1, name) == 0;
 }
 
-void patch_file(const LoadedFile& file, const Scope* scope, Late* late) {
+void patch_file(const LoadedFiles& all, const LoadedFile& file, const Scope* scope, Late* late) {
     const char* path = file.info.dlpi_name;
     if (is_in_file(file.info, reinterpret_cast<uintptr_t>(&patch_file))) return;
     // The loader calls the recorder's allocation functions through pointers of its own, which stay as they are.
     if (path && is_named(path, arch::kGlibcLoader)) return;
     if (path && strncmp(path, "linux-vdso", 10) == 0) return;
-    Patching patching{file, scope, {}, range_of(file.info)};
+    Patching patching{all, file, scope, {}, range_of(file.info)};
     if (!read_dynamic(file.info, patching.dynamic)) return;
     if (patching.dynamic.relocations) patching.patch(patching.dynamic.relocations, patching.dynamic.relocation_bytes);
     if (patching.dynamic.plt) patching.patch(patching.dynamic.plt, patching.dynamic.plt_bytes);
@@ -306,32 +315,34 @@ void patch_file(const LoadedFile& file, const Scope* scope, Late* late) {
     if (late && patching.patched > 0 && has_constructors && !definition(patching.dynamic, of_c_library)) late->add(path);
 }
 
-// Patches what was loaded after `last`, and all that is in other namespaces. `last` null: everything.
-void patch_loaded(const LoadedFiles& all, const void* last, int mode, Late& late) {
+// Patches what has been loaded since `before` files had been: `library` and what it needs; null: what came first. And all that is in
+// other namespaces.
+void patch_loaded(const LoadedFiles& all, unsigned long long before, int mode, const void* library, Late& late) {
     if (tables_used == MEMTOLL_TABLES) drop_tables(all);
-    // What is not there any more was the last: then all is new.
-    bool is_new = true;
-    for (const LoadedFile& file : all) is_new &= file.map != last;
-    const LoadedFile* first = nullptr;
     static constinit Scope scope; // of the loader's lock
     scope.count = 0;
-    for (const LoadedFile& file : all) {
-        if (file.space > 0) break;
-        if (is_new && !first) {
-            first = &file;
-            if (mode & RTLD_DEEPBIND) fill_own_scope(scope, all, file);
-        }
-        const bool is_deep = is_new && scope.has(&file);
-        if (is_deep || (is_new && executable_overrides))
-            patch_file(file, is_deep ? &scope : nullptr, is_deep ? &late : nullptr);
-        is_new |= file.map == last;
+    unsigned in_first = 0;
+    while (in_first < all.count && all.files[in_first].space == 0) ++in_first;
+    // The loader appends what it loads. Some of it may be gone again: then older files are among these, too.
+    const unsigned long long added = all.added - before;
+    const unsigned first_new = added < in_first ? in_first - static_cast<unsigned>(added) : 0;
+    if (mode & RTLD_DEEPBIND) {
+        unsigned root = first_new;
+        while (library && root < in_first && all.files[root].map != library) ++root;
+        if (root < in_first) fill_own_scope(scope, all, all.files[root]);
+    }
+    for (unsigned i = first_new; i < in_first; ++i) {
+        const LoadedFile& file = all.files[i];
+        const bool is_deep = scope.has(&file);
+        if (is_deep || executable_overrides)
+            patch_file(all, file, is_deep ? &scope : nullptr, is_deep ? &late : nullptr);
     }
     for (unsigned space = 1; all.count > 0 && space <= all.files[all.count - 1].space; ++space) {
         scope.count = 0;
         for (const LoadedFile& file : all)
             if (file.space == space) scope.add(&file);
         for (const LoadedFile& file : all)
-            if (file.space == space) patch_file(file, &scope, &late);
+            if (file.space == space) patch_file(all, file, &scope, &late);
     }
 }
 
@@ -344,9 +355,10 @@ void patch_loaded(const LoadedFiles& all, const void* last, int mode, Late& late
     }
 }
 
-void patch_new(const void* last, int mode, Late& late) {
+void patch_new(unsigned long long before, int mode, const void* library, Late& late) {
     know_hooked();
-    with_loaded_files([&](const LoadedFiles& all) { patch_loaded(all, last, mode, late); });
+    const auto patch = [&](const LoadedFiles& all) { patch_loaded(all, before, mode, library, late); };
+    if (!with_loaded_files(patch)) session.arena->imports_not_patched.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Where the executable's malloc goes on to the next one for the first time: what it is asked for is seen, after all.
@@ -367,7 +379,7 @@ bool patch_after_load(ThreadState* state, const arch::CallerFrame& caller) {
     redirect_own_allocators();
     if (!state->load_binds_elsewhere) return true;
     Late late;
-    patch_new(state->last_loaded, state->load_mode, late);
+    patch_new(state->loaded_before, state->load_mode, nullptr, late);
     return true;
 }
 
@@ -385,8 +397,12 @@ void patch_imports_if_overridden() {
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
-    const auto note = [](const Wanted& wanted, void* entry) {
-        if (!wanted.found) return;
+    // Operators alone call malloc, and may return a part of its block: what they get and give back is recorded there, whoever
+    // calls them. Only with malloc itself are they all that can be seen.
+    const bool has_malloc = all[k_malloc - 1].found;
+    const auto note = [&](const Wanted& wanted, void* entry) {
+        const bool is_operator = strncmp(wanted.name, "_Z", 2) == 0;
+        if (!wanted.found || (is_operator && !has_malloc)) return;
         // All calls of a redirected function come through its hook.
         void* const original = original_of(wanted.found);
         memcpy(entry, original ? &original : &wanted.found, sizeof original);
@@ -396,26 +412,34 @@ void patch_imports_if_overridden() {
 #define EVENT(number, name, symbol, function, effect, type) note(*one++, &overridden.name);
 #include "hooks.def"
     if (!executable_overrides) return;
-    if (overridden.malloc != next.malloc && !original_of(all[0].found)) {
+    if (overridden.malloc != next.malloc && !original_of(all[k_malloc - 1].found)) {
         session.arena->own_allocator.store(1, std::memory_order_relaxed);
         malloc_after_executables = next.malloc;
         next.malloc = first_malloc_after_executables;
     }
     Late late;
-    patch_new(nullptr, 0, late);
+    patch_new(0, 0, nullptr, late);
 }
 
 bool may_bind_elsewhere(int mode, bool in_namespace) {
     return executable_overrides || in_namespace || (mode & RTLD_DEEPBIND) || tables_used > 1;
 }
 
-Load begin_load(int mode) { return {last_loaded_file(), mode}; }
+Load begin_load(int mode) { return {files_loaded(), mode}; }
 
-void end_load(const Load& load) {
+void end_load(const Load& load, const void* library, bool in_namespace) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return;
     redirect_own_allocators();
     Late late;
-    patch_new(load.last, load.mode, late);
+    patch_new(load.before, load.mode, library, late);
+    if (in_namespace) {
+        // The handle is what the loader knows the library by.
+        bool is_known = false;
+        with_loaded_files([&](const LoadedFiles& all) {
+            for (const LoadedFile& file : all) is_known |= file.map == library;
+        });
+        if (!is_known) session.arena->namespaces_unknown.fetch_add(1, std::memory_order_relaxed);
+    }
     tell_late(MEMTOLL_FRAME(), late);
 }
 
@@ -423,9 +447,8 @@ void expect_new_files(ThreadState* state, const Load& load, bool binds_elsewhere
     know_hooked();
     on_load = patch_after_load;
     state->load_binds_elsewhere = binds_elsewhere || (state->loads && state->load_binds_elsewhere);
-    state->last_loaded = load.last;
     state->load_mode = load.mode;
-    expect_load(state, files_loaded());
+    expect_load(state, load.before);
 }
 
 } // namespace memtoll

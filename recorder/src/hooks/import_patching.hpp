@@ -25,12 +25,13 @@ bool may_bind_elsewhere(int mode, bool in_namespace);
 
 // The thread is about to load files. Behind each of these stands one of the next two.
 struct Load {
-    const void* last; // what the loader had loaded last
+    unsigned long long before; // how many files were ever loaded until then
     int mode;
 };
 Load begin_load(int mode);
-// They are loaded: the loader has returned.
-void end_load(const Load& load);
+// They are loaded: the loader has returned `library`, which for glibc and musl is its own link_map. Whether it is in a namespace of its
+// own.
+void end_load(const Load& load, const void* library, bool in_namespace);
 // They will be, by a function that the recorder jumps to: with the thread's next hook, allocators in them are redirected and,
 // where `binds_elsewhere` says that it may be due, their import tables are patched.
 void expect_new_files(ThreadState* state, const Load& load, bool binds_elsewhere);

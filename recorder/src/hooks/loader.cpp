@@ -33,14 +33,14 @@ bool is_path(const char* name) { return name && strchr(name, '/') && !strchr(nam
 void* open_and_patch(const char* name, int mode) {
     const Load load = begin_load(mode);
     void* const handle = reinterpret_cast<void* (*)(const char*, int)>(next.dlopen)(name, mode);
-    if (handle) end_load(load);
+    if (handle) end_load(load, handle, false);
     return handle;
 }
 
 void* open_in_namespace_and_patch(long space, const char* name, int mode) {
     const Load load = begin_load(mode);
     void* const handle = reinterpret_cast<void* (*)(long, const char*, int)>(next.dlmopen)(space, name, mode);
-    if (handle) end_load(load);
+    if (handle) end_load(load, handle, space != LM_ID_BASE);
     return handle;
 }
 
@@ -84,12 +84,19 @@ __attribute__((visibility("hidden"), used)) void* memtoll_before_dlmopen_elsewhe
     return before_load<void>(MEMTOLL_FRAME(), name, mode, true, tables[table].dlmopen, nullptr);
 }
 
-// Before a program uses what it has loaded.
+// Before a program uses what it has loaded: any hook patches what is expected.
 __attribute__((visibility("hidden"), used)) void* memtoll_before_dlsym() {
     need_next();
     HookScope scope(MEMTOLL_FRAME());
     if (scope) scope.no_call();
     return next_or(next.dlsym, "dlsym", finds_nothing);
+}
+
+__attribute__((visibility("hidden"), used)) void* memtoll_before_dlsym_elsewhere(void*, const char*, Word, Word, Word,
+                                                                                 Word table) {
+    HookScope scope(MEMTOLL_FRAME());
+    if (scope) scope.no_call();
+    return tables[table].dlsym;
 }
 }
 
@@ -98,6 +105,8 @@ MEMTOLL_JUMP_WHERE_TOLD(dlmopen, memtoll_before_dlmopen);
 MEMTOLL_JUMP_WHERE_TOLD(dlsym, memtoll_before_dlsym);
 MEMTOLL_JUMP_WHERE_TOLD(memtoll_open_elsewhere, memtoll_before_dlopen_elsewhere);
 MEMTOLL_JUMP_WHERE_TOLD(memtoll_open_in_namespace_elsewhere, memtoll_before_dlmopen_elsewhere);
+MEMTOLL_JUMP_WHERE_TOLD(memtoll_find_elsewhere, memtoll_before_dlsym_elsewhere);
+MEMTOLL_STUBS(dlsym, memtoll_find_elsewhere);
 MEMTOLL_STUBS(dlopen, memtoll_open_elsewhere);
 MEMTOLL_STUBS(dlmopen, memtoll_open_in_namespace_elsewhere);
 

@@ -32,7 +32,6 @@ struct ThreadState {
     bool borrowed = false;      // serves a single event (see gate.hpp)
     bool loads = false;         // on_load() is due
     uint64_t loaded_before = 0; // files, when that began
-    const void* last_loaded = nullptr; // the last of them
     int load_mode = 0;
     bool load_binds_elsewhere = false;
     OwnCost cost;

@@ -1,4 +1,5 @@
-/* hidden_frees: half of the blocks are freed by a function of the C library that is no free for the dynamic linker. */
+/* hidden_frees [ROUNDS]: half of the blocks are freed by a function of the C library that is no free for the dynamic linker. Rounds
+ * take 10 ms. */
 #include "e2e.h"
 
 void __libc_free(void *block);
@@ -13,8 +14,12 @@ SITE static void hidden(void) {
     STAY();
 }
 
-int main(void) {
-    seen();
-    hidden();
+int main(int count, char **arguments) {
+    const int rounds = count > 1 ? atoi(arguments[1]) : 1;
+    for (int i = 0; i < rounds; ++i) {
+        seen();
+        hidden();
+        if (rounds > 1) usleep(10000);
+    }
     return 0;
 }

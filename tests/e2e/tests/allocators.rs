@@ -1,7 +1,9 @@
 //! Allocators other than libc's.
 
-use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program, program_with, run, scratch};
+use memtoll_e2e::{NOT_KNOWN, Report, Target, library, program, program_with, run, scratch, wait_until};
+use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 /// A shared library of the system, or a failure that says which package has it.
 fn system_library(name: &str, package: &str) -> PathBuf {
@@ -100,6 +102,17 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(json["totals"]["lifetime_ns"].is_null() && json["totals"]["peak_with_mappings"].is_null());
     let found: Vec<&str> = json["findings"].as_array().unwrap().iter().filter_map(|of| of["id"].as_str()).collect();
     assert!(!found.contains(&"never-freed") && !found.contains(&"holds-peak"), "{found:?}");
+    assert!(json["sites"][0]["pattern"]["lifetimes_ns"].is_null(), "{}", json["sites"][0]);
+    for options in [&["--tree", "--metric", "live"][..], &["--metric", "peak"]] {
+        let text = recording.text(options);
+        assert!(text.contains("is not known: an allocator inside the program hides frees"), "{options:?}: {text}");
+    }
+    let exported = memtoll_e2e::run({
+        let mut command = std::process::Command::new(memtoll_e2e::memtoll());
+        command.arg("export").args(["--format", "dhat", "-o", "-"]).arg(&recording.file);
+        command
+    });
+    assert!(!exported.status.success() && exported.stdout.is_empty(), "{exported:?}");
     let advice = memtoll_e2e::run({
         let mut command = std::process::Command::new(memtoll_e2e::memtoll());
         command.arg("advise").arg(&recording.file).args(["--threshold", "0", "--format", "json"]);
@@ -108,6 +121,27 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     let advice: serde_json::Value = serde_json::from_str(&advice.stdout).unwrap();
     let rules: Vec<&str> = advice["findings"].as_array().unwrap().iter().filter_map(|of| of["rule"].as_str()).collect();
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
+}
+
+/// Operators that put a header before each object. The program deletes objects of a library, and the library those of the program:
+/// what is recorded is what all of these get from malloc.
+#[test]
+fn operators_may_return_a_part_of_a_block() {
+    let library = library("lib_for_headers.cpp", &[]);
+    for level in ["-O0", "-O2"] {
+        let program = program_with("header_operators.cpp", &[level, "-rdynamic", library.to_str().unwrap()]);
+        let recording = Target::new(program).record();
+        assert_eq!(recording.outcome.stdout, "live 0\n", "{:?}", recording.outcome);
+        let report = recording.report();
+        let made = [report.function("library_makes"), report.function("program_makes")];
+        assert_eq!(
+            made.map(|of| (of.new_blocks, of.bytes, of.live_blocks)),
+            [(200, 200 * (24 + 16), 0); 2],
+            "{}",
+            report.listing()
+        );
+        assert!(report.missing.is_empty(), "{:?}", report.missing);
+    }
 }
 
 /// Nothing in the file tells that frees are missing. That addresses are handed out again does.
@@ -129,6 +163,25 @@ fn what_a_malloc_of_the_program_itself_frees_is_seen() {
     assert_eq!(report.function("lib_make").live_blocks, 0);
     assert_eq!((report.function("lib_run").frees, report.function("main").frees), (1000, 1000));
     assert!(report.missing.is_empty(), "{:?}", report.missing);
+}
+
+/// Also of a recording that memtoll could not bring to its end.
+#[test]
+fn a_recording_that_is_cut_off_knows_that_frees_are_missing() {
+    let directory = scratch();
+    let file = directory.path().join("run.memtoll");
+    let target = Target::new(program("hidden_frees.c")).arg("1000");
+    let mut memtoll = target.record_command(&file);
+    let mut memtoll = memtoll.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // A block of events is 65,536: some dozens of rounds.
+    wait_until("events are written", || fs::metadata(&file).is_ok_and(|about| about.len() > 20_000));
+    memtoll.kill().unwrap();
+    memtoll.wait().unwrap();
+    let json = memtoll_e2e::read_report(&file, &["--format", "json"]).stdout;
+    let report = Report::parse_part(json.as_bytes());
+    assert!(report.missing.iter().any(|text| text.contains("freed blocks without memtoll")), "{:?}", report.missing);
+    assert!(report.new_blocks("hidden") > 10_000, "{}", report.listing());
+    assert_eq!(report.function("seen").live_blocks, NOT_KNOWN);
 }
 
 /// An allocator under names of its own, as Rust's crates have them.

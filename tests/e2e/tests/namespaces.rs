@@ -1,6 +1,6 @@
 //! Plugins whose calls the loader binds past the recorder: opened with RTLD_DEEPBIND, or in namespaces of their own.
 
-use memtoll_e2e::{Recording, Report, Target, library, program};
+use memtoll_e2e::{Recording, Report, Target, library, program, scratch};
 use std::path::Path;
 
 const KINDS: [&str; 5] = ["by_malloc", "by_calloc", "by_realloc", "by_alignment", "by_strdup"];
@@ -13,7 +13,7 @@ fn recorded(how: &str, plugin: &Path, times: u64) -> (Recording, Report) {
     assert_eq!(recording.outcome.stdout, "fine\n", "{how}: {:?}", recording.outcome);
     assert_eq!(recording.outcome.status.code(), Some(0), "{how}: {:?}", recording.outcome);
     // Destructors are called by code without unwinding information.
-    let report = recording.report_with(&[]);
+    let report = recording.report_with(&["--wrappers"]);
     (recording, report)
 }
 
@@ -89,7 +89,40 @@ fn in_cxx() {
             let of = report.function(kind);
             assert_eq!((of.new_blocks, of.frees, of.live_blocks), (60, 50, 10), "{how}: {kind}\n{}", report.listing());
         }
+        let thrown = report.function("by_exception");
+        // Operator new has made the exceptions, so that only their frees are calls of their own.
+        assert_eq!((thrown.new_blocks, thrown.frees, thrown.live_blocks), (5, 5 + 5, 0), "{how}\n{}", report.listing());
         let said = outcome.stderr_lines_with(&["what constructors of ", "space_plugin"]);
         assert_eq!(said.len(), 1, "{how}: {outcome:?}");
+    }
+}
+
+/// The loader appends to its lists, and takes from them, while others are looked through; what one thread loads is not relocated yet
+/// when another one looks.
+#[test]
+fn by_threads_at_the_same_time() {
+    let folder = scratch();
+    let plugin = library("space_plugin.c", &["-Wl,-z,relro"]);
+    let copies = folder.path().join("plugin");
+    for number in 0..8 {
+        std::fs::copy(&plugin, format!("{}{number}", copies.display())).unwrap();
+    }
+    let (_, report) = recorded("storm", &copies, 60);
+    // Each copy is a file of its own.
+    expect_work("storm", &report, 8 * 60);
+}
+
+/// By its own C library's dlopen, which comes through the recorder as well.
+#[test]
+fn plugins_of_plugins() {
+    let (inner, outer) = (library("space_plugin.c", &[]), library("opening_plugin.c", &[]));
+    for how in ["local", "deep", "space"] {
+        let target = Target::new(program("own_space.c")).arg(how).arg(&outer).env("OPENS", &inner);
+        let recording = target.record();
+        assert_eq!(recording.outcome.stdout, "fine\n", "{how}: {:?}", recording.outcome);
+        let report = recording.report();
+        expect_work(how, &report, 1);
+        let own = report.sites.iter().find(|site| site.is_in("plugin_work") && site.line == Some(8)).unwrap();
+        assert_eq!((own.metrics.new_blocks, own.metrics.frees), (1, 1), "{how}\n{}", report.listing());
     }
 }

@@ -86,7 +86,7 @@ const OTHERS: Record<string, Definition> = {
 export function definitionOf(name: string, metrics: Metric[]): Definition | null {
     const metric = metrics.find((one) => one.name === name);
     if (metric) {
-        const missing = metric.known ? [] : ["It is not known here: the kernel did not show it."];
+        const missing = metric.known ? [] : ["It is not known in this recording: the notes say why."];
         return { title: metric.title, text: [metric.help, metric.origin, ...missing], page: "metrics.md", heading: metric.name };
     }
     return Object.hasOwn(OTHERS, name) ? OTHERS[name]! : null;

@@ -30,8 +30,8 @@ struct Pattern {
     median_lifetime_ns: Option<u64>,
     p99_lifetime_ns: Option<u64>,
     allocating_threads: u64,
-    freeing_threads: u64,
-    freed_by_other_threads: u64,
+    freeing_threads: Option<u64>,
+    freed_by_other_threads: Option<u64>,
 }
 
 impl From<&Row<'_>> for Site {
@@ -51,10 +51,10 @@ impl From<&Row<'_>> for Site {
                 last_ns: pattern.last_ns,
                 median_size: pattern.sizes.median,
                 p99_size: pattern.sizes.p99,
-                median_lifetime_ns: pattern.lifetimes_ns.median,
-                p99_lifetime_ns: pattern.lifetimes_ns.p99,
+                median_lifetime_ns: pattern.lifetimes_ns.as_ref().and_then(|of| of.median),
+                p99_lifetime_ns: pattern.lifetimes_ns.as_ref().and_then(|of| of.p99),
                 allocating_threads: pattern.allocating_threads.count,
-                freeing_threads: pattern.freeing_threads.count,
+                freeing_threads: pattern.freeing_threads.as_ref().map(|of| of.count),
                 freed_by_other_threads: pattern.freed_by_other_threads,
             }),
             figures: row.figures.clone(),
@@ -99,12 +99,12 @@ pub fn site_columns(id: &ByteArray, wide: &[Metric]) -> Vec<Column<Site>> {
         }),
         ("p99_lifetime_ns", Unit::Nanoseconds, "99 of 100 freed blocks lived no longer.", |of| of.p99_lifetime_ns),
         ("allocating_threads", Unit::Count, "Threads that allocate here, at least.", |of| Some(of.allocating_threads)),
-        ("freeing_threads", Unit::Count, "Threads that free its blocks, at least.", |of| Some(of.freeing_threads)),
+        ("freeing_threads", Unit::Count, "Threads that free its blocks, at least.", |of| of.freeing_threads),
         (
             "freed_by_other_threads",
             Unit::Count,
             "Blocks that another thread freed than the one that allocated them.",
-            |of| Some(of.freed_by_other_threads),
+            |of| of.freed_by_other_threads,
         ),
     ];
     for (name, unit, help, value) in of_pattern {

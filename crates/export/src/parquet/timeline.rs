@@ -1,6 +1,6 @@
 //! The table `timeline`: what each process did in equal intervals of time.
 
-use super::column::{Column, Kind, Unit};
+use super::column::{Column, Kind, Unit, Value};
 use super::processes::image;
 use super::runs::run_id;
 use super::source::Source;
@@ -20,6 +20,13 @@ pub struct Row {
     length_ns: i64,
     interval: Interval,
     sees: Sees,
+}
+
+impl Row {
+    /// Live bytes: null where frees are hidden.
+    fn live(&self, bytes: u64) -> Value {
+        self.sees.frees.then_some(bytes).into()
+    }
 }
 
 /// The intervals of all process images that count.
@@ -47,9 +54,9 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Row>> {
         image(|row: &Row| row.image.into()),
         Column::ns("begin_ns", begin, |row: &Row| row.begin_ns.into()).in_order(),
         Column::ns("length_ns", "How long it is.", |row: &Row| row.length_ns.into()),
-        Column::bytes("lowest_live_bytes", "The fewest live bytes in it.", |row: &Row| row.interval.lowest.into()),
-        Column::bytes("highest_live_bytes", "The most live bytes in it.", |row: &Row| row.interval.highest.into()),
-        Column::bytes("live_bytes", "Live bytes at its end.", |row: &Row| row.interval.live.into()),
+        Column::bytes("lowest_live_bytes", "The fewest live bytes in it.", |row: &Row| row.live(row.interval.lowest)),
+        Column::bytes("highest_live_bytes", "The most live bytes in it.", |row: &Row| row.live(row.interval.highest)),
+        Column::bytes("live_bytes", "Live bytes at its end.", |row: &Row| row.live(row.interval.live)),
         Column::count(key(Metric::Allocations), "Blocks that the process got, by reallocation or not.", |row: &Row| {
             row.interval.allocations.into()
         }),

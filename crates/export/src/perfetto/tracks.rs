@@ -139,13 +139,16 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
         let parent_uuid = ids.known.get(&Track::Process(number)).copied();
         let of_process = sums.counted().filter(|(index, _)| recording.images[*index].about.pid == number);
         let total = Total::together(answer, of_process.map(|(_, image)| &image.total));
-        let live = ids.of(Track::Counter(number, "live"), packets, |track| {
-            track.name = Some("live bytes".to_owned());
-            track.parent_uuid = parent_uuid;
-            track.counter = Some(CounterDescriptor { unit: Some(UNIT_SIZE_BYTES), unit_name: None });
-        })?;
+        let live = match sees.frees {
+            true => Some(ids.of(Track::Counter(number, "live"), packets, |track| {
+                track.name = Some("live bytes".to_owned());
+                track.parent_uuid = parent_uuid;
+                track.counter = Some(CounterDescriptor { unit: Some(UNIT_SIZE_BYTES), unit_name: None });
+            })?),
+            false => None,
+        };
         let mut before = None;
-        for interval in &intervals {
+        for (interval, live) in intervals.iter().filter_map(|interval| Some((interval, live?))) {
             // The peak is one of the values.
             for (time, value) in [(interval.begin, interval.highest), (interval.end - 1, interval.live)] {
                 if before.replace(value) != Some(value) {

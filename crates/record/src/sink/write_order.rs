@@ -80,8 +80,11 @@ impl Sink {
         if !modules.is_empty() {
             output.json(BlockKind::Modules, image, &modules);
         }
-        if self.own_allocators.is_none() {
-            self.write_own_allocators(false);
+        // A recording that is cut off is to know it, too.
+        let unfreed_reused = self.ledger.overtaken.unfreed();
+        let now = OwnAllocators { unfreed_reused, ..OwnAllocators::default() }.reuse_unfreed_blocks();
+        if self.own_allocators.as_ref().is_none_or(|written| written.reuse_unfreed_blocks() != now) {
+            self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0 && self.own_allocators.is_some());
         }
         let marks = self.facts.take_marks();
         if !marks.is_empty() {
@@ -228,8 +231,16 @@ impl Sink {
         match arena.header().imports_not_patched.load(Relaxed) {
             0 => {}
             imports => missing(format!(
-                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own",
+                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own, or there was no memory",
                 counted(imports.into(), "import")
+            )),
+        }
+        match arena.header().namespaces_unknown.load(Relaxed) {
+            0 => {}
+            plugins => missing(format!(
+                "{process}: calls of {} opened by dlmopen bypass memtoll: this C library does not tell which files are in a \
+                 namespace of its own, as glibc 2.35 and later do",
+                counted(plugins.into(), "plugin")
             )),
         }
         match end.recorder.lost_forks {
