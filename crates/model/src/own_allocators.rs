@@ -39,7 +39,7 @@ pub(crate) fn statements(images: &[Image]) -> Statements {
 }
 
 /// What to do about it.
-pub const REMEDY: &str = "link it as a shared library, or use the system's allocator (Rust: no #[global_allocator])";
+pub const REMEDY: &str = "keep its symbols (Cargo.toml: strip = \"debuginfo\"), link it as a shared library, or use the system's allocator (Rust: no #[global_allocator])";
 
 /// That calls of an allocator are missing, and what to do.
 fn statement(own: &OwnAllocator) -> String {

@@ -71,7 +71,7 @@ use clock::Clock;
 use kernel_events::Kernel;
 use listener::Listener;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
+use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
 use output::Output;
 use private_directory::PrivateDirectory;
 use progress::Progress;
@@ -284,7 +284,8 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
-            Verdict::Recordable => match own_allocators(&program).first() {
+            Verdict::Recordable => match own_allocators(&program).iter().find(|own| own.recorded != RecordedCalls::All)
+            {
                 Some(own) => format!("{} contains {}, whose calls bypass memtoll", program.display(), own.name),
                 None => format!(
                     "{} never called an allocation function through the dynamic linker, or ended before it could",

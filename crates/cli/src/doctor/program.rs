@@ -5,6 +5,7 @@ use super::checks::{Check, Finding, Outcome, run};
 use memtoll_analysis::findings::BUILD_RUST_WITH_LINES;
 use memtoll_record::Verdict;
 use memtoll_symbols::{System, is_of_distribution};
+use memtoll_trace::meta::RecordedCalls;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -152,6 +153,9 @@ fn call_stacks(binary: &Binary) -> Option<Outcome> {
 
 fn allocator(binary: &Binary) -> Option<Outcome> {
     Some(match binary.own_allocators.first() {
+        Some(own) if own.recorded == RecordedCalls::All => {
+            Outcome::ok(format!("{} inside it, whose functions memtoll redirects to its recorder", own.name))
+        }
         Some(own) => Outcome::missing(memtoll_model::what_is_missing(own)).helped_by(memtoll_model::REMEDY),
         None if binary.defined.contains("_Znwm") => {
             Outcome::note("operator new is linked in (-static-libstdc++): its calls count as malloc's")
