@@ -33,17 +33,8 @@ const OTHERS: &[&str] = &[
 ];
 /// What begins the names of such functions in jemalloc (with the prefix of Rust's crates, too), mimalloc, snmalloc and tcmalloc.
 const PREFIXES: &[&str] = &[
-    "je_",
-    "_rjem_",
-    "mi_",
-    "_mi_",
-    "sn_rust_",
-    "_ZN8snmalloc",
-    "_ZNK8snmalloc",
-    "tc_",
-    "_ZN8tcmalloc",
-    "_ZNK8tcmalloc",
-    "MallocExtension_",
+    "je_", "_rjem_", "mi_", "_mi_", "sn_rust_", "_ZN8snmalloc", "_ZNK8snmalloc", "tc_", "_ZN8tcmalloc",
+    "_ZNK8tcmalloc", "MallocExtension_",
 ];
 /// Functions through which a program maps memory, beside those that the recorder interposes.
 const MAPPING: &[&str] = &["remap_file_pages"];
