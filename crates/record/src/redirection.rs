@@ -276,11 +276,16 @@ fn others_wait(pid: u32) -> bool {
     const PATIENCE: Duration = Duration::from_millis(200);
     let begin = Instant::now();
     loop {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let at_work = tasks.filter(|task| {
-            // The one that asks waits for the answer.
-            fs::read_to_string(task.path().join("syscall")).is_ok_and(|call| call.starts_with("running"))
-        });
+        let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().collect();
+        if tasks.len() == 1 {
+            return true;
+        }
+        // The one that asks waits for the answer. A thread that ends meanwhile is no longer there to be read.
+        let is_at_work = |task: &&fs::DirEntry| match fs::read_to_string(task.path().join("syscall")) {
+            Ok(call) => call.starts_with("running"),
+            Err(_) => task.path().exists(),
+        };
+        let at_work = tasks.iter().filter(is_at_work);
         if at_work.count() == 0 {
             return true;
         }

@@ -128,7 +128,28 @@ struct Moved {
 constexpr unsigned kMaxMoved = 512;
 constinit Moved moved[kMaxMoved];
 constinit std::atomic<uint32_t> moved_count{0};
-constinit std::atomic<bool> placing{false};
+// The process that is at it, by its id; a forked child may inherit another one's. A futex.
+constinit std::atomic<uint32_t> placing{0};
+
+// Waits until no other thread of this process is at it: what that one found may be less than what is loaded by now. False: it is at
+// it for longer than it may be, or was interrupted by the signal handler that asks.
+bool begin_placing() {
+    constexpr long kMilliseconds = 10;
+    constexpr unsigned kMost = 2500;
+    const uint32_t own = session.process_id();
+    for (unsigned i = 0; i < kMost; ++i) {
+        uint32_t seen = placing.load(std::memory_order_relaxed);
+        if (seen != own && placing.compare_exchange_strong(seen, own, std::memory_order_acquire)) return true;
+        kernel::futex_wait(placing, own, kMilliseconds);
+        if (kernel::silent.load(std::memory_order_relaxed)) break;
+    }
+    return false;
+}
+
+void end_placing() {
+    placing.store(0, std::memory_order_release);
+    kernel::futex_wake(placing, INT32_MAX);
+}
 
 Moved* find_moved(uint64_t entry) {
     const uint32_t count = moved_count.load(std::memory_order_acquire);
@@ -215,7 +236,7 @@ void* original_of(const void* function) {
 }
 
 void redirect_own_allocators() {
-    if (placing.exchange(true, std::memory_order_acquire)) return;
+    if (!begin_placing()) return;
     uint64_t hooks[wire::kOwnHooks];
     hooks[wire::kOwnAcquire] = reinterpret_cast<uint64_t>(own_acquire);
     hooks[wire::kOwnAcquireWide] = reinterpret_cast<uint64_t>(own_acquire_wide);
@@ -238,7 +259,7 @@ void redirect_own_allocators() {
         go_on_behind_jumps(overridden);
     }
     session.end_plan(plan, placed, regions);
-    placing.store(false, std::memory_order_release);
+    end_placing();
 }
 
 } // namespace memtoll
