@@ -235,6 +235,33 @@ void* original_of(const void* function) {
     return known ? reinterpret_cast<void*>(known->original) : nullptr;
 }
 
+namespace {
+
+// Whether another plan may do better: what was free when this one was made was taken by another thread meanwhile.
+bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
+    const Session::Plan plan = session.ask_for_plan(hooks);
+    constexpr uint32_t kMaxRegions = 256;
+    wire::Placed placed[kMaxRegions];
+    uint32_t regions = 0;
+    bool again = false;
+    if (plan.content) {
+        const auto* header = reinterpret_cast<const wire::PlanHeader*>(plan.content);
+        const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
+        const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
+        const OwnMemory memory;
+        for (; regions < header->regions && regions < kMaxRegions; ++regions) {
+            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
+            again |= placed[regions] == wire::kNoMemory;
+        }
+        go_on_behind_jumps(next);
+        go_on_behind_jumps(overridden);
+    }
+    session.end_plan(plan, placed, regions);
+    return again;
+}
+
+} // namespace
+
 void redirect_own_allocators() {
     if (!begin_placing()) return;
     uint64_t hooks[wire::kOwnHooks];
@@ -244,21 +271,8 @@ void redirect_own_allocators() {
     hooks[wire::kOwnRelease] = reinterpret_cast<uint64_t>(own_release);
     hooks[wire::kOwnPosixMemalign] = reinterpret_cast<uint64_t>(own_posix_memalign);
     hooks[wire::kOwnXallocx] = reinterpret_cast<uint64_t>(own_xallocx);
-    const Session::Plan plan = session.ask_for_plan(hooks);
-    constexpr uint32_t kMaxRegions = 256;
-    wire::Placed placed[kMaxRegions];
-    uint32_t regions = 0;
-    if (plan.content) {
-        const auto* header = reinterpret_cast<const wire::PlanHeader*>(plan.content);
-        const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
-        const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
-        const OwnMemory memory;
-        for (; regions < header->regions && regions < kMaxRegions; ++regions)
-            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
-        go_on_behind_jumps(next);
-        go_on_behind_jumps(overridden);
-    }
-    session.end_plan(plan, placed, regions);
+    constexpr unsigned kMostPlans = 5;
+    for (unsigned i = 0; i < kMostPlans && place_plan(hooks); ++i) {}
     end_placing();
 }
 

@@ -105,6 +105,23 @@ fn an_allocator_inside_a_library_is_recorded_whenever_that_is_loaded() {
     assert_eq!([allocations, bytes, releases], [135, 90 * 40 + 45 * 24, 90]);
 }
 
+#[test]
+fn threads_may_load_such_libraries_at_the_same_time() {
+    const MANY: u64 = 16;
+    let folder = scratch();
+    let library = library("lib_own_mimalloc.c", &[]);
+    let copies: Vec<PathBuf> = (0..MANY).map(|number| folder.path().join(format!("{number}.so"))).collect();
+    copies.iter().for_each(|copy| _ = std::fs::copy(&library, copy).unwrap());
+    let recording = Target::new(program_with("loads_own_at_once.c", &["-O2"])).args(&copies).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    let report = recording.report();
+    // Each loads its library four times and calls it with 10; every fourth has a child that does so once.
+    let calls = MANY * 4 + MANY / 4;
+    report.expect_new_blocks(&[("lib_own_work", calls * 15)]);
+    let [_, allocations, bytes, releases] = answered(&report, "mimalloc");
+    assert_eq!([allocations, bytes, releases], [calls * 15, calls * (10 * 40 + 5 * 24), calls * 10]);
+}
+
 fn stripped(folder: &Path, program: &Path) -> PathBuf {
     let stripped = folder.join("stripped");
     let mut strip = std::process::Command::new("strip");
