@@ -70,6 +70,7 @@ mod wire;
 use clock::Clock;
 use kernel_events::Kernel;
 use listener::Listener;
+use memtoll_symbols::DebugFolders;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
 use output::Output;
@@ -115,6 +116,8 @@ pub struct Options {
     pub recorder: Option<PathBuf>,
     /// What the program takes without the recorder, if that was measured before, and how those runs ended.
     pub calibration: Option<(Calibration, Exit)>,
+    /// Where debug files may lie that have the names of functions which the program was stripped of.
+    pub debug_folders: DebugFolders,
     /// Version to write into the file.
     pub version: &'static str,
 }
@@ -222,7 +225,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
+    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
     describe(&run, options);
     let mut verdict = verdict;
     let mut directory = match prepare(&run, options) {

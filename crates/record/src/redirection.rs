@@ -12,7 +12,7 @@ mod plan;
 use crate::proc_files;
 use crate::wire::placed;
 use mapped::Mapped;
-use memtoll_symbols::{ModuleFile, OwnAllocator, Resolver};
+use memtoll_symbols::{DebugFolders, ModuleFile, OwnAllocator, Resolver};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
 use plan::{Plan, Wanted};
@@ -118,9 +118,9 @@ struct Known {
 }
 
 /// The redirected allocators of a run.
-#[derive(Default)]
 pub struct Redirections {
     known: Mutex<Known>,
+    debug_folders: DebugFolders,
 }
 
 /// A plan for a process, and what it is about: a region each.
@@ -131,6 +131,11 @@ pub struct Planned {
 }
 
 impl Redirections {
+    /// For programs whose debug files may lie in these folders.
+    pub fn new(debug_folders: DebugFolders) -> Redirections {
+        Redirections { known: Mutex::default(), debug_folders }
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -252,7 +257,8 @@ impl Redirections {
             return known.clone();
         }
         // Another process that asks for the same file at the same time reads it, too.
-        let found = Resolver::new().own_allocators(&ModuleFile { path: place, build_id: &[] });
+        let resolver = Resolver::with_folders(self.debug_folders.clone());
+        let found = resolver.own_allocators(&ModuleFile { path: place, build_id: &[] });
         let found = Arc::new(found.unwrap_or_default());
         self.known().files.insert(identity, found.clone());
         found

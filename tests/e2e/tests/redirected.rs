@@ -141,6 +141,23 @@ fn of_stripped_programs_it_is_said_what_is_not_seen() {
     );
 }
 
+/// A file in the cache of debuginfod's clients has the names of the stripped program.
+#[test]
+fn debug_files_have_the_names_of_stripped_programs() {
+    let folder = scratch();
+    let program = program_with("own_jemalloc.c", &["-O2", "-Wl,--build-id=0x0123456789abcdef"]);
+    let cache = folder.path().join("cache");
+    let of_program = cache.join("0123456789abcdef");
+    std::fs::create_dir_all(&of_program).unwrap();
+    let mut keep = std::process::Command::new("objcopy");
+    keep.arg("--only-keep-debug").arg(&program).arg(of_program.join("debuginfo"));
+    assert!(run(keep).status.success());
+    let target = Target::new(stripped(folder.path(), &program)).env("DEBUGINFOD_CACHE_PATH", &cache);
+    let recording = target.record();
+    let [_, allocations, ..] = answered(&recording.report(), "jemalloc");
+    assert_eq!(allocations, number(&recording, "allocations"));
+}
+
 #[test]
 fn stripped_programs_keep_what_is_exported() {
     let file = installed("libtcmalloc_minimal.a", "libgoogle-perftools-dev");
