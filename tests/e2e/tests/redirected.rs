@@ -106,6 +106,14 @@ fn an_allocator_inside_a_library_is_recorded_whenever_that_is_loaded() {
 }
 
 #[test]
+fn an_allocator_inside_a_library_that_the_program_needs_is_recorded() {
+    let library = library("lib_own_mimalloc.c", &[]);
+    let report = Target::new(program_with("linked_own.c", &["-O2", library.to_str().unwrap()])).record().report();
+    report.expect_new_blocks(&[("lib_own_work", 1500)]);
+    assert_eq!(answered(&report, "mimalloc"), [2500, 1500, 1000 * 40 + 500 * 24, 1000]);
+}
+
+#[test]
 fn threads_may_load_such_libraries_at_the_same_time() {
     const MANY: u64 = 16;
     let folder = scratch();
