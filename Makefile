@@ -4,7 +4,7 @@
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod clickhouse-server golang-go heaptrack xz-utils valgrind chromium python3 python3-venv git
+	libc6-dbg libjemalloc2 libjemalloc-dev libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod clickhouse-server golang-go heaptrack xz-utils valgrind chromium python3 python3-venv git
 # A Java development kit is used where there is one.
 LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
@@ -13,7 +13,7 @@ CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
 FLEET_BENCH_NEEDS = $(BUILD_NEEDS) clickhouse-server python3 git perl sqlite3 redis-server redis-tools
 FUZZ_NEEDS = g++ clang libclang-rt-14-dev
-BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
+BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3 libjemalloc-dev
 
 MEMTOLL = target/release/memtoll
 PREFIX = /usr/local

@@ -8,6 +8,7 @@ pub mod burst;
 pub mod changes;
 pub mod faults;
 pub mod programs;
+pub mod redirected;
 pub mod run;
 pub mod samples;
 pub mod short;

@@ -50,6 +50,27 @@ TEST_F(Walk, KnowsADirectCallerOnceItWasFound) {
     EXPECT_FALSE(known_before) << "other code may be there now";
 }
 
+[[gnu::noinline]] void search_further() {
+    search_through();
+    asm volatile("");
+}
+
+TEST_F(Walk, KnowsFurtherCallersOnceTheyWereFound) {
+    const auto code = reinterpret_cast<uintptr_t>(&search_further);
+    searched_code = {code, code + 64};
+    walker->cache.forget_code();
+    search_further();
+    EXPECT_EQ(found, CallerSearch::kCaller);
+    EXPECT_FALSE(known_before);
+    search_further();
+    EXPECT_TRUE(known_before);
+    search_through();
+    EXPECT_EQ(found, CallerSearch::kNo);
+    EXPECT_FALSE(known_before) << "the first caller is another one";
+    search_in_between();
+    EXPECT_FALSE(known_before) << "so is the second one";
+}
+
 TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
     const auto code = reinterpret_cast<uintptr_t>(&search_from);
     std::vector<char> stack(256 * 1024);

@@ -8,6 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_bench::builds::{self, Build};
 use memtoll_bench::burst::{self, Burst, Recorded};
 use memtoll_bench::programs::{Program, bench_programs, deep_loop};
+use memtoll_bench::redirected::{self, Redirected};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::short::{self, Short};
 use memtoll_bench::{Common, or_exit};
@@ -275,11 +276,12 @@ struct Measured {
     whole_recording: Option<f64>,
     build: Option<Build>,
     bursts: Vec<Burst>,
+    redirected: Option<Redirected>,
 }
 
 /// The figures that the project promises, and what was measured.
 fn goals(measured: &Measured) {
-    let Measured { results, camera, short, whole_recording, build, bursts } = measured;
+    let Measured { results, camera, short, whole_recording, build, bursts, redirected } = measured;
     let loops = || results.iter().filter(|result| result.is_loop);
     let real = || results.iter().filter(|result| !result.is_loop);
     let target = |result: &Result| added(&result.memtoll.target, &result.plain, result.events);
@@ -326,6 +328,9 @@ fn goals(measured: &Measured) {
     }
     if let Some(worst) = bursts.iter().map(|burst| burst.times).reduce(f64::max) {
         lines.push(("times the wall time of four threads that only allocate (worst)", worst, 2.0, true));
+    }
+    if let Some(redirected) = redirected {
+        lines.push(("ns more for a redirected call than for a preloaded one", redirected.more, 2.0, true));
     }
     let times = |pick: fn(&Result) -> &Option<Variant>, result: &Result| {
         pick(result).as_ref().map(|variant| added(&variant.usage, &result.plain, result.events) / whole(result))
@@ -416,5 +421,15 @@ fn main() {
         bursts = or_exit(self::bursts(&arguments));
         print!("{}", burst::lines(&bursts));
     }
-    goals(&Measured { results, camera, short, whole_recording: recording, build, bursts });
+    let redirected = is_wanted("redirected calls").then(|| {
+        eprintln!("measuring redirected calls …");
+        let record = |command: &CommandLine| recorded(command, &arguments, true);
+        let measured = or_exit(redirected::measure(arguments.rounds, &arguments.common.folder, &record));
+        let Redirected { preloaded, redirected, more } = &measured;
+        println!(
+            "\na recorded call of jemalloc, ns: preloaded {preloaded:.1}, redirected {redirected:.1} ({more:+.1})"
+        );
+        measured
+    });
+    goals(&Measured { results, camera, short, whole_recording: recording, build, bursts, redirected });
 }

@@ -42,7 +42,7 @@ impl SiteCalls<'_> {
         let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - self.inside).max(1.0);
         // The recorded time has stamps in it; what the allocator took without them is known as a sum.
         let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
-        let is_zeroed = of.operations & Op::CALLOC.bit() != 0;
+        let is_zeroed = of.operations & Op::ZEROED != 0;
         let own = if is_zeroed { of.bytes } else { Bytes::ZERO } + Bytes(self.copied_bytes);
         (of.allocator_ns.0 as f64 * share - own.0 as f64 * byte).max(0.0)
     }

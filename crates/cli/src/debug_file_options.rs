@@ -37,12 +37,9 @@ impl NameArguments {
 
     /// Where debug files of programs may lie.
     pub fn folders(&self) -> DebugFolders {
-        let mut folders = DebugFolders::of_system();
+        let mut folders = usual_folders();
         for folder in &self.debug_dir {
             add_folder(&mut folders, folder);
-        }
-        if let Some(cache) = Settings::from_environment().cache {
-            folders.set_cache(cache);
         }
         folders
     }
@@ -71,6 +68,15 @@ impl NameArguments {
         let mut servers = Debuginfod(Client::new(settings, &is_debug_file, &mut line));
         act(&mut search.with_servers(&mut servers, wish))
     }
+}
+
+/// Where debug files lie without any option: where distributions install them, and in the cache of debuginfod's clients.
+pub fn usual_folders() -> DebugFolders {
+    let mut folders = DebugFolders::of_system();
+    if let Some(cache) = Settings::from_environment().cache {
+        folders.set_cache(cache);
+    }
+    folders
 }
 
 /// Whether there are servers that could be asked for names.

@@ -230,6 +230,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         },
         recorder: arguments.recorder.clone(),
         calibration,
+        debug_folders: debug_file_options::usual_folders(),
         version: env!("CARGO_PKG_VERSION"),
     };
     let mut growing = None;

@@ -6,7 +6,7 @@ use crate::output::{Printing, Screen, TextOrJson};
 use crate::wait_messages::Waiting;
 use clap::ValueHint;
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
-use memtoll_model::Recording;
+use memtoll_model::{Image, Recording};
 use memtoll_verify::candidates;
 use memtoll_verify::replay::contest::{Contestant, play};
 use memtoll_verify::replay::fidelity::recorded;
@@ -155,9 +155,14 @@ fn finish(playing: &Playing, asked: impl FnOnce() -> Result<Asked, Failure>) -> 
 
 impl Asked {
     /// Who plays: the recorded calls as they are, then everything that was asked for.
-    fn contestants(&self) -> Result<Vec<Contestant>, String> {
+    /// `own`: the allocator that the program has inside itself, where that is a library here, too.
+    fn contestants(&self, own: Option<(String, String)>) -> Result<Vec<Contestant>, String> {
         let script = usize::from(!self.changes.is_empty());
-        let mut all = vec![Contestant { name: AS_RECORDED.to_owned(), settings: Vec::new(), script: 0 }];
+        let (name, settings) = match own {
+            Some((name, path)) => (format!("{AS_RECORDED}, {name}"), vec![Setting::Library(path)]),
+            None => (AS_RECORDED.to_owned(), Vec::new()),
+        };
+        let mut all = vec![Contestant { name, settings, script: 0 }];
         let tunables = self.tunables.iter().map(|value| Setting::Tunables(value.clone()));
         let changed = || {
             let words = self.changes.iter().map(|change| {
@@ -200,6 +205,26 @@ fn library(asked: &str) -> Result<(String, String), String> {
     Err(format!("--allocator: expected the path of a library, or one of: {}; found \"{asked}\"", names.join(", ")))
 }
 
+/// The allocator that answered most calls of an image, where it is one that the program has inside itself: its name, and the
+/// library with the same one. Says so if there is none.
+fn own_allocator(image: &Image) -> Option<(String, String)> {
+    let all = image.own_allocators.allocators.iter();
+    let own = all.max_by_key(|own| own.answered.calls)?;
+    let events = image.end.as_ref().map_or(0, |end| end.recorder.events);
+    if own.answered.calls * 2 < events {
+        return None;
+    }
+    let found = library(&own.name).ok();
+    if found.is_none() {
+        exit::say(format!(
+            "{} has {} inside itself, which is not installed as a library: its calls are replayed with the system's malloc",
+            program(image),
+            own.name
+        ));
+    }
+    found
+}
+
 /// The image to replay: that with most calls of those that are meant.
 fn image_of(recording: &Recording, process: Option<&String>) -> Result<usize, String> {
     let names: Vec<String> = process.cloned().into_iter().collect();
@@ -226,7 +251,8 @@ fn replay(
     recording.damage.iter().for_each(exit::say);
     let image = image_of(&recording, playing.process.as_ref()).map_err(|why| Code::NotFound.because(why))?;
     let asked = asked()?;
-    let contestants = asked.contestants().map_err(|why| Code::Usage.because(why))?;
+    let contestants =
+        asked.contestants(own_allocator(&recording.images[image])).map_err(|why| Code::Usage.because(why))?;
     let plain = Plan { changes: Vec::new(), pace: playing.pace };
     let mut plans = vec![plain];
     if !asked.changes.is_empty() {

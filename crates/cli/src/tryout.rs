@@ -9,6 +9,7 @@ use memtoll_verify::metric::Metric;
 use memtoll_verify::tryout::try_out;
 use memtoll_verify::{json, text};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Try settings of malloc and other allocators, without changing the program
 ///
@@ -53,6 +54,9 @@ pub fn run(arguments: &Arguments) -> Code {
     if !missing.is_empty() && arguments.only.is_empty() {
         exit::say(format!("not installed, so not tried: {}", missing.join(", ")));
     }
+    if let Some(own) = own_allocator(&arguments.command) {
+        exit::say(own);
+    }
     let aim = arguments.pace.aim(arguments.metric);
     let ticker = Ticker::new(&aim);
     let command = CommandLine::words(&arguments.command);
@@ -67,6 +71,18 @@ pub fn run(arguments: &Arguments) -> Code {
         TextOrJson::Text => text::tryout(&found, screen.width),
         TextOrJson::Json => json::tryout(&found),
     })
+}
+
+/// What no setting and no preloaded allocator reaches: blocks from an allocator inside the program.
+fn own_allocator(command: &[OsString]) -> Option<String> {
+    let program = memtoll_record::find_program(Path::new(command.first()?)).ok()?;
+    let own = memtoll_record::own_allocators(&program).into_iter().next()?;
+    let whose = if own.is_exported { "of the program and its libraries" } else { "of the program itself" };
+    Some(format!(
+        "{} has {} inside itself: neither settings of glibc's malloc nor other allocators reach the blocks {whose}",
+        program.display(),
+        own.name
+    ))
 }
 
 fn choose(all: Vec<Candidate>, only: &[String]) -> Result<Vec<Candidate>, String> {

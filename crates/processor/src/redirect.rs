@@ -39,10 +39,10 @@ pub struct Redirection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It ends before a jump would.
-    #[error("shorter than a jump")]
+    #[error("is shorter than a jump")]
     TooShort,
     /// An instruction cannot be read.
-    #[error("not understood")]
+    #[error("has instructions that memtoll does not know")]
     Unknown,
     /// The function jumps back to where the jump would be.
     #[error("jumps into its own beginning")]

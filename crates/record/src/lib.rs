@@ -70,8 +70,9 @@ mod wire;
 use clock::Clock;
 use kernel_events::Kernel;
 use listener::Listener;
+use memtoll_symbols::DebugFolders;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
+use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
 use output::Output;
 use private_directory::PrivateDirectory;
 use progress::Progress;
@@ -115,6 +116,8 @@ pub struct Options {
     pub recorder: Option<PathBuf>,
     /// What the program takes without the recorder, if that was measured before, and how those runs ended.
     pub calibration: Option<(Calibration, Exit)>,
+    /// Where debug files may lie that have the names of functions which the program was stripped of.
+    pub debug_folders: DebugFolders,
     /// Version to write into the file.
     pub version: &'static str,
 }
@@ -222,7 +225,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
+    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
     describe(&run, options);
     let mut verdict = verdict;
     let mut directory = match prepare(&run, options) {
@@ -284,7 +287,8 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
-            Verdict::Recordable => match own_allocators(&program).first() {
+            Verdict::Recordable => match own_allocators(&program).iter().find(|own| own.recorded != RecordedCalls::All)
+            {
                 Some(own) => format!("{} contains {}, whose calls bypass memtoll", program.display(), own.name),
                 None => format!(
                     "{} never called an allocation function through the dynamic linker, or ended before it could",

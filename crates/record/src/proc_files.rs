@@ -185,6 +185,7 @@ pub fn with_all(reaped: Usage, counted: &memtoll_kernel::Totals) -> Usage {
 }
 
 /// A line of /proc/PID/maps.
+#[derive(Clone)]
 pub struct MapLine {
     /// First address.
     pub start: u64,

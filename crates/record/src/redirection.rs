@@ -12,7 +12,7 @@ mod plan;
 use crate::proc_files;
 use crate::wire::placed;
 use mapped::Mapped;
-use memtoll_symbols::{ModuleFile, OwnAllocator, Resolver};
+use memtoll_symbols::{DebugFolders, ModuleFile, OwnAllocator, Resolver};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
 use plan::{Plan, Wanted};
@@ -30,14 +30,14 @@ type OnDisk = (u64, u64, i64, i64);
 const MOST: usize = 255;
 
 /// Why an allocator is not seen, or that it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// All its calls come through hooks.
     Redirected,
     /// Stripped: its functions have no names.
     NoNames,
-    /// Some of its functions cannot be redirected.
-    Immovable,
+    /// One of its functions cannot be redirected: its name, and why.
+    Immovable(String),
     /// What is in memory is not what the file says.
     OtherCode,
     /// The system allows no new code in the process.
@@ -52,17 +52,18 @@ pub enum Seen {
 
 impl Seen {
     /// What stands in the way.
-    fn why(self) -> Option<&'static str> {
-        Some(match self {
+    fn why(&self) -> Option<String> {
+        let text = match self {
             Seen::Redirected => return None,
+            Seen::Immovable(why) => return Some(format!("its functions cannot be redirected: {why}")),
             Seen::NoNames => "it was stripped of the names of its functions",
-            Seen::Immovable => "its functions cannot be redirected",
             Seen::OtherCode => "another tool has changed its code, or its file",
             Seen::NoMemory => "the system gives no memory for code near it",
             Seen::NotWritable => "the system lets nobody change its code",
             Seen::ShadowStack => "the processor watches where its functions return to",
             Seen::Threads => "threads were at work when it was found",
-        })
+        };
+        Some(text.to_owned())
     }
 }
 
@@ -88,7 +89,7 @@ impl OfImage {
             name: self.name.to_owned(),
             is_exported: self.is_exported,
             recorded: if self.seen == Seen::Redirected { RecordedCalls::All } else { RecordedCalls::None },
-            why: self.seen.why().map(str::to_owned),
+            why: self.seen.why(),
             answered,
         }
     }
@@ -118,9 +119,9 @@ struct Known {
 }
 
 /// The redirected allocators of a run.
-#[derive(Default)]
 pub struct Redirections {
     known: Mutex<Known>,
+    debug_folders: DebugFolders,
 }
 
 /// A plan for a process, and what it is about: a region each.
@@ -131,6 +132,11 @@ pub struct Planned {
 }
 
 impl Redirections {
+    /// For programs whose debug files may lie in these folders.
+    pub fn new(debug_folders: DebugFolders) -> Redirections {
+        Redirections { known: Mutex::default(), debug_folders }
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -252,7 +258,8 @@ impl Redirections {
             return known.clone();
         }
         // Another process that asks for the same file at the same time reads it, too.
-        let found = Resolver::new().own_allocators(&ModuleFile { path: place, build_id: &[] });
+        let resolver = Resolver::with_folders(self.debug_folders.clone());
+        let found = resolver.own_allocators(&ModuleFile { path: place, build_id: &[] });
         let found = Arc::new(found.unwrap_or_default());
         self.known().files.insert(identity, found.clone());
         found
@@ -276,11 +283,16 @@ fn others_wait(pid: u32) -> bool {
     const PATIENCE: Duration = Duration::from_millis(200);
     let begin = Instant::now();
     loop {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let at_work = tasks.filter(|task| {
-            // The one that asks waits for the answer.
-            fs::read_to_string(task.path().join("syscall")).is_ok_and(|call| call.starts_with("running"))
-        });
+        let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().collect();
+        if tasks.len() == 1 {
+            return true;
+        }
+        // The one that asks waits for the answer. A thread that ends meanwhile is no longer there to be read.
+        let is_at_work = |task: &&fs::DirEntry| match fs::read_to_string(task.path().join("syscall")) {
+            Ok(call) => call.starts_with("running"),
+            Err(_) => task.path().exists(),
+        };
+        let at_work = tasks.iter().filter(is_at_work);
         if at_work.count() == 0 {
             return true;
         }
@@ -288,5 +300,27 @@ fn others_wait(pid: u32) -> bool {
             return false;
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Libraries of the system, where they are installed: all their functions can be redirected.
+    #[test]
+    fn allocators_of_the_system_can_be_redirected() {
+        let folders = memtoll_processor::HERE.library_folders();
+        for (file, name) in [
+            ("libjemalloc.so.2", "jemalloc"),
+            ("libmimalloc.so.2", "mimalloc"),
+            ("libtcmalloc_minimal.so.4", "tcmalloc"),
+        ] {
+            let path = folders.iter().map(|folder| Path::new(folder).join(file)).find(|path| path.exists());
+            let path = path.unwrap_or_else(|| panic!("{file} is not installed"));
+            let found = expected(&path);
+            assert!(found.iter().any(|own| own.name == name), "{found:?}");
+            assert!(found.iter().all(|own| own.recorded == RecordedCalls::All), "{found:?}");
+        }
     }
 }

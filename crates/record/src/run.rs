@@ -14,7 +14,7 @@ use crate::rank;
 use crate::recorded_images::Roster;
 use crate::redirection::Redirections;
 
-use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
+use memtoll_symbols::{AddressBook, AllocatorCode, DebugFolders, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Note, Rank, TimedFaults, Usage};
@@ -88,7 +88,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run {
-    pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
+    pub fn new(output: Output, clock: Clock, stack_depth: u32, debug_folders: DebugFolders) -> Run {
         let around = Arc::new(MachineFacts::look(clock));
         Run {
             output,
@@ -102,7 +102,7 @@ impl Run {
             addresses: Mutex::new(AddressBook::default()),
             files: LoadedFiles::default(),
             own_allocators: OwnAllocators::default(),
-            redirections: Redirections::default(),
+            redirections: Redirections::new(debug_folders),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: proc_files::usage_of_children(),

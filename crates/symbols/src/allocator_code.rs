@@ -31,8 +31,11 @@ const OTHERS: &[&str] = &[
     "__default_morecore", "__posix_memalign", "mallinfo", "mallinfo2", "mallopt", "malloc_get_state", "malloc_info",
     "malloc_set_state", "malloc_stats", "malloc_trim", "malloc_usable_size",
 ];
-/// What begins the names of such functions in jemalloc, mimalloc and tcmalloc.
-const PREFIXES: &[&str] = &["je_", "mi_", "_mi_", "tc_", "_ZN8tcmalloc", "_ZNK8tcmalloc", "MallocExtension_"];
+/// What begins the names of such functions in jemalloc (with the prefix of Rust's crates, too), mimalloc, snmalloc and tcmalloc.
+const PREFIXES: &[&str] = &[
+    "je_", "_rjem_", "mi_", "_mi_", "sn_rust_", "_ZN8snmalloc", "_ZNK8snmalloc", "tc_", "_ZN8tcmalloc",
+    "_ZNK8tcmalloc", "MallocExtension_",
+];
 /// Functions through which a program maps memory, beside those that the recorder interposes.
 const MAPPING: &[&str] = &["remap_file_pages"];
 /// What glibc puts before the names of its own: `__libc_malloc`.

@@ -174,9 +174,12 @@ impl Op {
         matches!(self.does(), Does::Acquire | Does::Release | Does::Reallocate) && !self.is_pooled()
     }
 
+    /// The set of operations whose blocks read as zeroes.
+    pub const ZEROED: u64 = Op::CALLOC.bit() | Op::ZALLOC.bit() | Op::ZALLOC_ALIGNED.bit();
+
     /// Whether the block that the function returns reads as zeroes.
     pub fn zeroes(self) -> bool {
-        [Op::CALLOC, Op::ZALLOC, Op::ZALLOC_ALIGNED].contains(&self)
+        !self.is_release_half() && self.bit() & Op::ZEROED != 0
     }
 
     /// Whether the function works on mappings or on the end of the heap.
@@ -271,11 +274,11 @@ mod tests {
         for op in Op::all() {
             let expected = match op.name() {
                 "malloc" | "calloc" | "realloc" | "reallocarray" | "posix_memalign" | "aligned_alloc" | "memalign"
-                | "valloc" | "pvalloc" | "operator new" | "operator new[]" | "memtoll_alloc" | "memtoll_realloc" => {
-                    Effect::Acquire
-                }
+                | "valloc" | "pvalloc" | "operator new" | "operator new[]" | "memtoll_alloc" | "memtoll_realloc"
+                | "mallocx" | "rallocx" | "xallocx" | "malloc_aligned" | "zalloc" | "zalloc_aligned"
+                | "realloc_aligned" => Effect::Acquire,
                 "free" | "cfree" | "free_sized" | "free_aligned_sized" | "operator delete" | "operator delete[]"
-                | "memtoll_free" | "memtoll_pool_end" => Effect::Release,
+                | "memtoll_free" | "memtoll_pool_end" | "dallocx" | "sdallocx" => Effect::Release,
                 _ => Effect::Other,
             };
             assert_eq!(op.effect(), expected, "{}", op.symbol());

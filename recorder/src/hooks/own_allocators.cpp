@@ -128,7 +128,28 @@ struct Moved {
 constexpr unsigned kMaxMoved = 512;
 constinit Moved moved[kMaxMoved];
 constinit std::atomic<uint32_t> moved_count{0};
-constinit std::atomic<bool> placing{false};
+// The process that is at it, by its id; a forked child may inherit another one's. A futex.
+constinit std::atomic<uint32_t> placing{0};
+
+// Waits until no other thread of this process is at it: what that one found may be less than what is loaded by now. False: it is at
+// it for longer than it may be, or was interrupted by the signal handler that asks.
+bool begin_placing() {
+    constexpr long kMilliseconds = 10;
+    constexpr unsigned kMost = 2500;
+    const uint32_t own = session.process_id();
+    for (unsigned i = 0; i < kMost; ++i) {
+        uint32_t seen = placing.load(std::memory_order_relaxed);
+        if (seen != own && placing.compare_exchange_strong(seen, own, std::memory_order_acquire)) return true;
+        kernel::futex_wait(placing, own, kMilliseconds);
+        if (kernel::silent.load(std::memory_order_relaxed)) break;
+    }
+    return false;
+}
+
+void end_placing() {
+    placing.store(0, std::memory_order_release);
+    kernel::futex_wake(placing, INT32_MAX);
+}
 
 Moved* find_moved(uint64_t entry) {
     const uint32_t count = moved_count.load(std::memory_order_acquire);
@@ -214,8 +235,36 @@ void* original_of(const void* function) {
     return known ? reinterpret_cast<void*>(known->original) : nullptr;
 }
 
+namespace {
+
+// Whether another plan may do better: what was free when this one was made was taken by another thread meanwhile.
+bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
+    const Session::Plan plan = session.ask_for_plan(hooks);
+    constexpr uint32_t kMaxRegions = 256;
+    wire::Placed placed[kMaxRegions];
+    uint32_t regions = 0;
+    bool again = false;
+    if (plan.content) {
+        const auto* header = reinterpret_cast<const wire::PlanHeader*>(plan.content);
+        const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
+        const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
+        const OwnMemory memory;
+        for (; regions < header->regions && regions < kMaxRegions; ++regions) {
+            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
+            again |= placed[regions] == wire::kNoMemory;
+        }
+        go_on_behind_jumps(next);
+        go_on_behind_jumps(overridden);
+    }
+    session.end_plan(plan, placed, regions);
+    return again;
+}
+
+} // namespace
+
 void redirect_own_allocators() {
-    if (placing.exchange(true, std::memory_order_acquire)) return;
+    // Valgrind runs translations of code, and takes it that files' code does not change.
+    if (arch::valgrind_depth() > 0 || !begin_placing()) return;
     uint64_t hooks[wire::kOwnHooks];
     hooks[wire::kOwnAcquire] = reinterpret_cast<uint64_t>(own_acquire);
     hooks[wire::kOwnAcquireWide] = reinterpret_cast<uint64_t>(own_acquire_wide);
@@ -223,22 +272,9 @@ void redirect_own_allocators() {
     hooks[wire::kOwnRelease] = reinterpret_cast<uint64_t>(own_release);
     hooks[wire::kOwnPosixMemalign] = reinterpret_cast<uint64_t>(own_posix_memalign);
     hooks[wire::kOwnXallocx] = reinterpret_cast<uint64_t>(own_xallocx);
-    const Session::Plan plan = session.ask_for_plan(hooks);
-    constexpr uint32_t kMaxRegions = 256;
-    wire::Placed placed[kMaxRegions];
-    uint32_t regions = 0;
-    if (plan.content) {
-        const auto* header = reinterpret_cast<const wire::PlanHeader*>(plan.content);
-        const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
-        const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
-        const OwnMemory memory;
-        for (; regions < header->regions && regions < kMaxRegions; ++regions)
-            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
-        go_on_behind_jumps(next);
-        go_on_behind_jumps(overridden);
-    }
-    session.end_plan(plan, placed, regions);
-    placing.store(false, std::memory_order_release);
+    constexpr unsigned kMostPlans = 5;
+    for (unsigned i = 0; i < kMostPlans && place_plan(hooks); ++i) {}
+    end_placing();
 }
 
 } // namespace memtoll

@@ -7,12 +7,12 @@ namespace memtoll::unwind {
 CallerSearch::Found CallerSearch::find(const arch::CallerFrame& caller, const Range& code, RuleCache& rules,
                                        const StackMemory& memory, uint32_t depth_limit) {
     Position at(caller);
-    bool in_handler = false, fixed_size = false;
+    bool in_handler = false, fixed_sizes = true;
+    Known way{caller.return_address, 0, {}};
     for (uint32_t i = 0; i < depth_limit; ++i) {
         if (code.holds(at.code(), 1)) {
             if (in_handler) return kInterrupted;
-            if (i == 1 && fixed_size)
-                direct_[index(caller.return_address)] = {caller.return_address, at.return_slot - caller.return_slot};
+            if (i > 0 && i == way.callers && fixed_sizes) known_[index(caller.return_address)] = way;
             return kCaller;
         }
         const Rule rule = rules[at.code()].rule;
@@ -23,7 +23,8 @@ CallerSearch::Found CallerSearch::find(const arch::CallerFrame& caller, const Ra
         const Stepped stepped = step(rule, memory, at, read);
         if (stepped == Stepped::kPastStack) return kNo;
         if (stepped == Stepped::kBadFrame) break;
-        fixed_size = rule.cfa == Rule::kStack && rule.return_address == Rule::kSavedAtCfa;
+        fixed_sizes &= rule.cfa == Rule::kStack && rule.return_address == Rule::kSavedAtCfa;
+        if (way.callers < kMostCallers) way.caller[way.callers++] = {at.return_slot - caller.return_slot, at.return_address};
         if (at.return_address == 0) return kNo;
         in_handler |= at.interrupted;
     }

@@ -16,29 +16,40 @@ public:
                                  const StackMemory& memory, uint32_t depth_limit);
 
     // Whether find() would say kCaller, because `caller` is `code` itself (operator delete jumps to free), or because it is
-    // known from an earlier search and called by `code` itself (operator new calls malloc). False: it has to look.
+    // known from an earlier search and called by the same functions again, of which `code` called the first (operator new calls
+    // malloc; an allocator's realloc a function that calls its malloc). False: it has to look.
     bool is_called_directly(const arch::CallerFrame& caller, const Range& code) const {
         if (code.holds(arch::code_address(caller.return_address) - 1, 1)) return true;
-        const Direct& known = direct_[index(caller.return_address)];
-        return known.return_address == caller.return_address &&
-               code.holds(arch::code_address(word_at(caller.return_slot + known.distance)) - 1, 1);
+        const Known& known = known_[index(caller.return_address)];
+        if (known.return_address != caller.return_address) return false;
+        // Where the next word lies follows from the function that the one before it returns to.
+        const uint32_t last = known.callers - 1;
+        for (uint32_t i = 0; i < last; ++i)
+            if (word_at(caller.return_slot + known.caller[i].distance) != known.caller[i].return_address) return false;
+        return code.holds(arch::code_address(word_at(caller.return_slot + known.caller[last].distance)) - 1, 1);
     }
 
     void forget() {
-        for (Direct& known : direct_) known = {};
+        for (Known& known : known_) known = {};
     }
 
 private:
-    // Code whose frame has the same size whenever it makes the call that returns to `return_address`: the return address of
-    // its own caller lies `distance` bytes above.
-    struct Direct {
-        uintptr_t return_address = 0;
+    // Callers whose frames have the same size whenever they make these calls: their return addresses lie `distance` bytes above
+    // that of the code that returns to `return_address`. The last one is the recorder's.
+    struct Caller {
         uintptr_t distance = 0;
+        uintptr_t return_address = 0;
     };
-    static constexpr uint32_t kDirect = 8;
-    static uint32_t index(uintptr_t return_address) { return (return_address >> 3) % kDirect; }
+    static constexpr uint32_t kMostCallers = 4;
+    struct Known {
+        uintptr_t return_address = 0;
+        uint32_t callers = 1;
+        Caller caller[kMostCallers];
+    };
+    static constexpr uint32_t kKnown = 8;
+    static uint32_t index(uintptr_t return_address) { return (return_address >> 3) % kKnown; }
 
-    Direct direct_[kDirect];
+    Known known_[kKnown];
 };
 
 } // namespace memtoll::unwind

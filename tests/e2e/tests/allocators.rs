@@ -234,18 +234,28 @@ fn an_executable_may_bring_only_some_of_the_functions() {
     }
 }
 
+/// What it writes is the same, byte by byte.
 #[test]
 fn rustc_with_its_own_jemalloc_is_recorded() {
-    let directory = scratch();
+    let (plain, recorded) = (scratch(), scratch());
     let source = memtoll_e2e::source("rust.rs");
-    let target = Target::new("rustc")
-        .args(["--edition", "2021", "--crate-name", "compiled", "--emit=metadata", "--out-dir"])
-        .arg(directory.path())
-        .arg(&source);
-    let plain = run(target.plain_command());
-    assert!(plain.status.success(), "{plain:?}");
-    let recording = target.record_alone();
+    let into = |folder: &tempfile::TempDir| {
+        Target::new("rustc")
+            .args(["--edition", "2021", "--crate-name", "compiled", "--emit=metadata,obj", "--out-dir"])
+            .arg(folder.path())
+            .arg(&source)
+    };
+    let outcome = run(into(&plain).plain_command());
+    assert!(outcome.status.success(), "{outcome:?}");
+    let recording = into(&recorded).record_alone();
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    for name in ["libcompiled.rmeta", "compiled.o"] {
+        let bytes = |folder: &tempfile::TempDir| std::fs::read(folder.path().join(name)).unwrap();
+        assert!(bytes(&plain) == bytes(&recorded), "{name} differs");
+    }
     let report = recording.report_with(&[]);
-    assert!(report.totals.metrics.new_blocks > 10_000, "{:?}", report.totals);
+    assert!(report.missing.is_empty(), "{:?}", report.missing);
+    let own = report.own_allocators.iter().find(|own| own.name == "jemalloc");
+    let own = own.unwrap_or_else(|| panic!("{:?}", report.own_allocators));
+    assert!(own.recorded == "all" && own.answered.allocations > 10_000, "{own:?}");
 }

@@ -105,6 +105,31 @@ fn an_allocator_inside_a_library_is_recorded_whenever_that_is_loaded() {
     assert_eq!([allocations, bytes, releases], [135, 90 * 40 + 45 * 24, 90]);
 }
 
+#[test]
+fn an_allocator_inside_a_library_that_the_program_needs_is_recorded() {
+    let library = library("lib_own_mimalloc.c", &[]);
+    let report = Target::new(program_with("linked_own.c", &["-O2", library.to_str().unwrap()])).record().report();
+    report.expect_new_blocks(&[("lib_own_work", 1500)]);
+    assert_eq!(answered(&report, "mimalloc"), [2500, 1500, 1000 * 40 + 500 * 24, 1000]);
+}
+
+#[test]
+fn threads_may_load_such_libraries_at_the_same_time() {
+    const MANY: u64 = 16;
+    let folder = scratch();
+    let library = library("lib_own_mimalloc.c", &[]);
+    let copies: Vec<PathBuf> = (0..MANY).map(|number| folder.path().join(format!("{number}.so"))).collect();
+    copies.iter().for_each(|copy| _ = std::fs::copy(&library, copy).unwrap());
+    let recording = Target::new(program_with("loads_own_at_once.c", &["-O2"])).args(&copies).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    let report = recording.report();
+    // Each loads its library four times and calls it with 10; every fourth has a child that does so once.
+    let calls = MANY * 4 + MANY / 4;
+    report.expect_new_blocks(&[("lib_own_work", calls * 15)]);
+    let [_, allocations, bytes, releases] = answered(&report, "mimalloc");
+    assert_eq!([allocations, bytes, releases], [calls * 15, calls * (10 * 40 + 5 * 24), calls * 10]);
+}
+
 fn stripped(folder: &Path, program: &Path) -> PathBuf {
     let stripped = folder.join("stripped");
     let mut strip = std::process::Command::new("strip");
@@ -122,6 +147,23 @@ fn of_stripped_programs_it_is_said_what_is_not_seen() {
         missing[0].contains("stripped contains jemalloc, whose calls bypass memtoll (it was stripped of"),
         "{missing:?}"
     );
+}
+
+/// A file in the cache of debuginfod's clients has the names of the stripped program.
+#[test]
+fn debug_files_have_the_names_of_stripped_programs() {
+    let folder = scratch();
+    let program = program_with("own_jemalloc.c", &["-O2", "-Wl,--build-id=0x0123456789abcdef"]);
+    let cache = folder.path().join("cache");
+    let of_program = cache.join("0123456789abcdef");
+    std::fs::create_dir_all(&of_program).unwrap();
+    let mut keep = std::process::Command::new("objcopy");
+    keep.arg("--only-keep-debug").arg(&program).arg(of_program.join("debuginfo"));
+    assert!(run(keep).status.success());
+    let target = Target::new(stripped(folder.path(), &program)).env("DEBUGINFOD_CACHE_PATH", &cache);
+    let recording = target.record();
+    let [_, allocations, ..] = answered(&recording.report(), "jemalloc");
+    assert_eq!(allocations, number(&recording, "allocations"));
 }
 
 #[test]

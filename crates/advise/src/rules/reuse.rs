@@ -29,7 +29,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let touched = metrics.touched_bytes;
     // Again and again: what was touched is several times what was ever live, or calloc filled memory with zeroes that stays.
     let faults_again = touched >= Bytes(pattern.most_live_bytes * 3);
-    let is_zeroed = metrics.operations & Op::CALLOC.bit() != 0;
+    let is_zeroed = metrics.operations & Op::ZEROED != 0;
     if pieces < most_live * 4 || !(faults_again || is_zeroed) {
         return None;
     }

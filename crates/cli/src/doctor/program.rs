@@ -154,7 +154,9 @@ fn call_stacks(binary: &Binary) -> Option<Outcome> {
 fn allocator(binary: &Binary) -> Option<Outcome> {
     let own = &binary.own_allocators;
     Some(match own.iter().find(|own| own.recorded != RecordedCalls::All).or(own.first()) {
-        Some(own) if own.recorded == RecordedCalls::All => Outcome::ok(memtoll_model::what_is_missing(own)),
+        Some(own) if own.recorded == RecordedCalls::All => {
+            Outcome::ok(format!("{} inside it: its calls are recorded", own.name))
+        }
         Some(own) => Outcome::missing(memtoll_model::what_is_missing(own)).helped_by(memtoll_model::REMEDY),
         None if binary.defined.contains("_Znwm") => {
             Outcome::note("operator new is linked in (-static-libstdc++): its calls count as malloc's")

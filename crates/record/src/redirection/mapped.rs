@@ -33,24 +33,42 @@ pub fn files(maps: &[MapLine]) -> Vec<Mapped> {
     found.into_iter().filter(|(_, has_code)| *has_code).map(|(file, _)| file).collect()
 }
 
-/// A place of so many bytes that a jump from all of `code` reaches, below it: what lies above a program or a heap grows.
-pub fn room_below(maps: &[MapLine], taken: &[Range<u64>], code: &Range<u64>, bytes: u64) -> Option<u64> {
-    /// Nobody may map what lies below (`vm.mmap_min_addr`).
-    const LOWEST: u64 = 64 << 10;
-    /// What stays free on both sides, so that a write out of bounds is still noticed.
-    const APART: u64 = 64 << 10;
-    const REACH: u64 = (1 << 31) - (1 << 20);
+/// Nobody may map what lies below (`vm.mmap_min_addr`).
+const LOWEST: u64 = 64 << 10;
+/// What stays free on both sides, so that a write out of bounds is still noticed.
+const APART: u64 = 64 << 10;
+/// What stays free below the stack, which grows.
+const BELOW_STACK: u64 = 100 << 20;
+/// How far a jump reaches, for sure.
+const REACH: u64 = (1 << 31) - (1 << 20);
+
+/// A place of so many bytes that a jump from all of `code` reaches: the nearest below it, as programs and heaps grow upwards. If
+/// there is none, as below the libraries that a program starts with, where the recorder has its arena, the nearest above.
+pub fn room(maps: &[MapLine], taken: &[Range<u64>], code: &Range<u64>, bytes: u64) -> Option<u64> {
     let page = proc_files::page();
-    let mut used: Vec<Range<u64>> = maps.iter().map(|line| line.start..line.end).chain(taken.iter().cloned()).collect();
-    used.sort_by_key(|range| range.start);
-    let below = used.partition_point(|range| range.start < code.start);
-    // From the nearest gap on.
-    (0..=below).rev().find_map(|index| {
-        let end = used.get(index).map_or(code.start, |range| range.start).min(code.start);
-        let start = index.checked_sub(1).map_or(LOWEST, |before| used[before].end).max(LOWEST);
+    let mut used: Vec<(Range<u64>, &str)> =
+        maps.iter().map(|line| (line.start..line.end, line.path.as_str())).collect();
+    used.extend(taken.iter().map(|range| (range.clone(), "")));
+    used.sort_by_key(|(range, _)| range.start);
+    let above = used.partition_point(|(range, _)| range.start < code.start);
+    let below = (0..=above).rev().find_map(|index| {
+        let end = used.get(index).map_or(code.start, |(range, _)| range.start).min(code.start);
+        let start = index.checked_sub(1).map_or(LOWEST, |before| used[before].0.end + APART).max(LOWEST);
         let place = end.checked_sub(bytes + APART)? / page * page;
-        let reaches = code.end - place < REACH;
-        (place >= start + if index == 0 { 0 } else { APART } && reaches).then_some(place)
+        (place >= start && code.end - place < REACH).then_some(place)
+    });
+    below.or_else(|| {
+        // The program itself lies below its heap.
+        let rest = used.get(above..)?;
+        if rest.iter().any(|(_, path)| *path == "[heap]") {
+            return None;
+        }
+        rest.windows(2).find_map(|pair| {
+            let [(before, _), (after, path)] = pair else { return None };
+            let place = (before.end + APART).next_multiple_of(page);
+            let free = if *path == "[stack]" { BELOW_STACK } else { APART };
+            (place + bytes + free <= after.start && place + bytes - code.start < REACH).then_some(place)
+        })
     })
 }
 
@@ -86,18 +104,29 @@ mod tests {
     }
 
     #[test]
-    fn room_lies_below_and_near() {
+    fn room_lies_near_and_rather_below() {
         let maps = [line(0x40_0000, 0x50_0000, 0, true, "/a"), line(0x50_0000, 0x70_0000, 0, false, "[heap]")];
-        assert_eq!(room_below(&maps, &[], &(0x40_0000..0x50_0000), 4096), Some(0x3e_f000));
+        assert_eq!(room(&maps, &[], &(0x40_0000..0x50_0000), 4096), Some(0x3e_f000));
         let taken = 0x3e_f000..0x3f_0000;
-        assert_eq!(room_below(&maps, std::slice::from_ref(&taken), &(0x40_0000..0x50_0000), 4096), Some(0x3d_e000));
+        assert_eq!(room(&maps, std::slice::from_ref(&taken), &(0x40_0000..0x50_0000), 4096), Some(0x3d_e000));
         // No gap until far below.
         let full = [line(0x1_0000, 0x1_0000_0000, 0, false, ""), line(0x1_0000_0000, 0x1_0001_0000, 0, true, "/a")];
-        assert_eq!(room_below(&full, &[], &(0x1_0000_0000..0x1_0001_0000), 4096), None);
+        assert_eq!(room(&full, &[], &(0x1_0000_0000..0x1_0001_0000), 4096), None);
         let far = [
             line(0x7f00_0000_0000, 0x7f00_8000_0000, 0, false, ""),
             line(0x7f00_8000_0000, 0x7f00_8001_0000, 0, true, "/a"),
         ];
-        assert_eq!(room_below(&far, &[], &(0x7f00_8000_0000..0x7f00_8001_0000), 4096), None);
+        assert_eq!(room(&far, &[], &(0x7f00_8000_0000..0x7f00_8001_0000), 4096), None);
+        let libraries = [
+            line(0x7f00_0000_0000, 0x7f01_4000_0000, 0, false, "an arena"),
+            line(0x7f01_4000_0000, 0x7f01_4010_0000, 0, true, "/a.so"),
+            line(0x7f01_4010_0000, 0x7f01_4020_0000, 0, false, "/b.so"),
+            line(0x7f01_9000_0000, 0x7f01_9010_0000, 0, false, "[stack]"),
+        ];
+        let code = 0x7f01_4000_0000..0x7f01_4010_0000;
+        assert_eq!(room(&libraries, &[], &code, 4096), Some(0x7f01_4021_0000), "above the last one");
+        let stack_is_near =
+            [&libraries[..3], &[line(0x7f01_4400_0000, 0x7f01_4500_0000, 0, false, "[stack]")]].concat();
+        assert_eq!(room(&stack_is_near, &[], &code, 4096), None);
     }
 }

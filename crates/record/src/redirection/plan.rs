@@ -1,7 +1,7 @@
 //! What is to be changed in a process, as the recorder reads it.
 
 use super::Seen;
-use super::mapped::{Mapped, room_below};
+use super::mapped::{Mapped, room};
 use crate::proc_files::{self, MapLine};
 use crate::wire::{self, PlanFunction, PlanHeader, PlanRegion, Redirected, own_hook};
 use memtoll_processor::{Function, HERE, Redirection};
@@ -26,6 +26,7 @@ const PADDING: u64 = 16;
 
 /// A function that is to be redirected.
 struct Target {
+    name: String,
     entry: u64,
     code: Vec<u8>,
     behind: Vec<u8>,
@@ -74,7 +75,13 @@ impl Wanted {
             };
             let code = read(address, size).ok_or(Seen::OtherCode)?;
             let behind = read(address + size, PADDING.min(room.saturating_sub(size))).unwrap_or_default();
-            targets.push(Target { entry: bias.wrapping_add(address), code, behind, signature });
+            targets.push(Target {
+                name: function.name.clone(),
+                entry: bias.wrapping_add(address),
+                code,
+                behind,
+                signature,
+            });
         }
         let first = targets.iter().map(|target| target.entry).min().ok_or(Seen::NoNames)?;
         let last = targets.iter().map(|target| target.entry).max().ok_or(Seen::NoNames)?;
@@ -145,13 +152,16 @@ impl Plan {
 
 /// The region of an allocator: all its functions, or none. Where a block's release is seen, its allocation must be, too.
 fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]) -> Result<Region, Seen> {
-    let address = room_below(maps, taken, &wanted.code, wanted.bytes()).ok_or(Seen::NoMemory)?;
+    let address = room(maps, taken, &wanted.code, wanted.bytes()).ok_or(Seen::NoMemory)?;
     let mut content = vec![0; wanted.bytes() as usize];
     let mut functions = Vec::new();
     for (index, target) in wanted.targets.iter().enumerate() {
         let slot = address + index as u64 * SLOT;
         let room = slot + size_of::<Redirected>() as u64;
-        let hook = hooks.get(hook_of(&target.signature) as usize).copied().ok_or(Seen::Immovable)?;
+        let hook = hooks
+            .get(hook_of(&target.signature) as usize)
+            .copied()
+            .ok_or_else(|| Seen::Immovable(target.name.clone()))?;
         let made = (HERE.redirect)(&Function {
             entry: target.entry,
             code: &target.code,
@@ -160,15 +170,17 @@ fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]
             argument: slot,
             hook,
         });
-        let made = made.map_err(|_| Seen::Immovable)?;
+        let made = made.map_err(|why| Seen::Immovable(format!("{} {why}", target.name)))?;
         let original = room + made.original as u64;
         let told = told(&target.signature, original, wanted.number);
         let at = (slot - address) as usize;
         let whole: Vec<u8> = told.into_iter().chain(made.code.iter().copied()).collect();
-        let place =
-            content.get_mut(at..at + whole.len()).filter(|_| whole.len() as u64 <= SLOT).ok_or(Seen::Immovable)?;
+        let place = content
+            .get_mut(at..at + whole.len())
+            .filter(|_| whole.len() as u64 <= SLOT)
+            .ok_or_else(|| Seen::Immovable(target.name.clone()))?;
         place.copy_from_slice(&whole);
-        functions.push(function(target.entry, original, &made).ok_or(Seen::Immovable)?);
+        functions.push(function(target.entry, original, &made).ok_or_else(|| Seen::Immovable(target.name.clone()))?);
     }
     Ok(Region { address, content, functions })
 }

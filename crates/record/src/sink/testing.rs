@@ -25,7 +25,7 @@ impl TestSink {
     pub fn new() -> TestSink {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
-        let run = Arc::new(Run::new(output, Clock::start(), 64));
+        let run = Arc::new(Run::new(output, Clock::start(), 64, memtoll_symbols::DebugFolders::default()));
         let settings = Settings {
             image: ImageNo::FIRST,
             stack_depth: 64,

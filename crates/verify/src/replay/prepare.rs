@@ -8,7 +8,7 @@ use super::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{ThreadNo, Units};
-use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -396,7 +396,7 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.counts.bytes += event.size.0;
                 step.what = match () {
                     () if in_place.is_some() => Do::Realloc,
-                    () if event.op == Op::CALLOC => Do::Calloc,
+                    () if event.op.zeroes() => Do::Calloc,
                     // posix_memalign takes no alignment below that of a pointer.
                     () if event.detail > 0 => Do::Aligned,
                     () => Do::Malloc,
