@@ -11,7 +11,7 @@ struct ThreadLog {
     wire::ThreadSlot* slot = nullptr;
     wire::Record* next = nullptr; // where the next record goes
     wire::Record* end = nullptr;  // of the current chunk
-    uint64_t waited = 0;          // for chunks: ticks
+    uint64_t waited = 0;          // for the supervisor: ticks
     uint32_t chunk = wire::kNoChunk;
     bool is_over = false; // nothing more is recorded
 };

@@ -376,7 +376,7 @@ bool patch_after_load(ThreadState* state, const arch::CallerFrame& caller) {
         // It was there already, or is nowhere; or dlopen has not come that far, and lets go of an earlier error's message.
         return !dlopen_file.contains(caller.return_address);
     }
-    redirect_own_allocators();
+    state->log.waited += redirect_own_allocators();
     if (!state->load_binds_elsewhere) return true;
     Late late;
     patch_new(state->loaded_before, state->load_mode, nullptr, late);

@@ -238,8 +238,10 @@ void* original_of(const void* function) {
 namespace {
 
 // Whether another plan may do better: what was free when this one was made was taken by another thread meanwhile.
-bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
+bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], uint64_t& waited) {
+    const uint64_t since = now();
     const Session::Plan plan = session.ask_for_plan(hooks);
+    waited += now() - since;
     constexpr uint32_t kMaxRegions = 256;
     wire::Placed placed[kMaxRegions];
     uint32_t regions = 0;
@@ -262,9 +264,9 @@ bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
 
 } // namespace
 
-void redirect_own_allocators() {
+uint64_t redirect_own_allocators() {
     // Valgrind runs translations of code, and takes it that files' code does not change.
-    if (arch::valgrind_depth() > 0 || !begin_placing()) return;
+    if (arch::valgrind_depth() > 0 || !begin_placing()) return 0;
     uint64_t hooks[wire::kOwnHooks];
     hooks[wire::kOwnAcquire] = reinterpret_cast<uint64_t>(own_acquire);
     hooks[wire::kOwnAcquireWide] = reinterpret_cast<uint64_t>(own_acquire_wide);
@@ -273,8 +275,10 @@ void redirect_own_allocators() {
     hooks[wire::kOwnPosixMemalign] = reinterpret_cast<uint64_t>(own_posix_memalign);
     hooks[wire::kOwnXallocx] = reinterpret_cast<uint64_t>(own_xallocx);
     constexpr unsigned kMostPlans = 5;
-    for (unsigned i = 0; i < kMostPlans && place_plan(hooks); ++i) {}
+    uint64_t waited = 0;
+    for (unsigned i = 0; i < kMostPlans && place_plan(hooks, waited); ++i) {}
     end_placing();
+    return waited;
 }
 
 } // namespace memtoll

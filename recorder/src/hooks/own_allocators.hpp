@@ -8,10 +8,12 @@
 // What was placed stays for as long as the process lives: the hooks only forward when recording is over.
 #pragma once
 
+#include <cstdint>
+
 namespace memtoll {
 
-// Redirects what is loaded now and is not redirected yet.
-void redirect_own_allocators();
+// Redirects what is loaded now and is not redirected yet. How long it waited for the supervisor's plan, in ticks.
+uint64_t redirect_own_allocators();
 
 // What does as a redirected function did before; null: it is not redirected.
 void* original_of(const void* function);

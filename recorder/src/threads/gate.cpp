@@ -115,16 +115,17 @@ ThreadState* enter_slow(arch::HookFrame frame, void (*prepare)()) {
     if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const ThreadState::Mode mode = state->how();
     if (mode == ThreadState::kNone || mode == ThreadState::kReady) return enter_untimed(frame, prepare);
-    const uint64_t start = now();
+    const uint64_t start = now(), waited = state->log.waited;
     const bool regular = state->change_mode(ThreadState::kTime, ThreadState::kReady);
     ThreadState* entered = enter_untimed(frame, prepare);
     if (entered != state) return entered;
     state->until_slow_leave = 1;
-    state->waited_at_begin = state->log.waited;
     if (regular) {
+        state->waited_at_begin = state->log.waited;
         state->overlap.begin(state->real_ticks);
         state->cost.begin(now()); // without what other events do not do
     } else {
+        state->waited_at_begin = waited; // a load waits for the supervisor's plan
         state->overlap.begin(0);
         state->cost.begin_rare(start);
     }
