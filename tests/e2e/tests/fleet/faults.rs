@@ -4,6 +4,7 @@ use super::breaking::{Breaking, Broken};
 use super::clickhouse::{ClickHouse, Current};
 use super::store::{Store, fails, recording, row};
 use memtoll_e2e::{Recording, Target, free_port, library, memtoll, program, run, scratch, wait_until};
+use memtoll_fleet::schema::VERSION;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,9 +38,9 @@ fn files_that_are_no_stores_are_left_alone() {
         file.write_all_at(&[0, 0, 0, number], 60).unwrap();
     };
     version(9);
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 5", "newer"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", &format!("knows schema {VERSION}"), "newer"]);
     fails(&store.run("add", &[file]), 2, &["has schema 9"]);
-    version(5);
+    version(VERSION.try_into().unwrap());
     assert_eq!(store.ask("top", &[]).len(), 3);
     let nobody = Store { url: "mysql://here/fleet".to_owned() };
     fails(&nobody.run("top", &[]), 2, &["expected", "found \"mysql://here/fleet\""]);
@@ -380,7 +381,7 @@ fn clickhouse_that_is_away_or_another_one_is_said() {
     fails(&store.run("top", &[]), 2, &["there is no store"]);
     store.add(&[&recording], &[]);
     server.query("INSERT INTO fleet.memtoll_schema VALUES (9)");
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 5"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", &format!("knows schema {VERSION}")]);
     server.query("CREATE DATABASE other");
     server.query("CREATE TABLE other.runs (a Int64) ENGINE = MergeTree ORDER BY a");
     fails(&server.store(server.port, "other").run("add", &[file]), 2, &["is no store of memtoll fleet"]);
@@ -405,9 +406,10 @@ fn nonsense(rows: &'static str) -> Store {
             let mut query = vec![0; length];
             stream.read_exact(&mut query).unwrap();
             let query = String::from_utf8_lossy(&query);
+            let version = format!(r#"{{"data": [["{VERSION}"]]}}"#);
             let answer = match () {
                 () if query.contains("FROM system.tables") => r#"{"data": [["memtoll_schema"]]}"#,
-                () if query.contains("max(version)") => r#"{"data": [["5"]]}"#,
+                () if query.contains("max(version)") => &version,
                 () if query.contains("FROM rolls") => r#"{"data": []}"#,
                 () => rows,
             };
