@@ -17,7 +17,7 @@ use memtoll_trace::metrics::Metrics;
 pub(crate) struct SamplingError(Option<[[f32; TABLE.len()]; SAMPLED_COUNTS.len()]>);
 
 impl SamplingError {
-    /// That of a recording, in which `price` prices what was counted.
+    /// The error of a recording's sums. `price` is what counts are worth in it.
     pub fn new(kernel: &KernelStats, price: impl Fn(&Metrics) -> Priced) -> SamplingError {
         if kernel.faults_seen == 0 || kernel.faults_error == 0.0 {
             return SamplingError(None);
@@ -45,7 +45,7 @@ impl SamplingError {
         }
     }
 
-    /// That of a metric's sum, in its unit squared.
+    /// Variance of a metric's sum, in the metric's unit squared.
     pub fn variance(&self, metric: Metric, of: &Priced) -> f64 {
         let Some(variances) = &self.0 else { return 0.0 };
         let counts = of.counts.values();

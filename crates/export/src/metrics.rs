@@ -55,7 +55,7 @@ impl<'a> Total<'a> {
         Total { tariff: &answer.basis.tariff, sum }
     }
 
-    /// That of a metric, if it is not exact.
+    /// The total of a metric, if that is an estimate.
     pub fn inexact(&self, metric: Metric) -> Option<Estimate> {
         let estimate = self.tariff.estimate(metric, &self.sum);
         (!estimate.is_exact()).then_some(estimate)

@@ -172,6 +172,14 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Whether each program's own calls of its allocator are recorded: else what memory costs it is not known.
+    pub fn sees_programs_calls(&self) -> bool {
+        self.images.iter().all(|image| {
+            let mut own = image.own_allocators.allocators.iter().filter(|own| own.file == image.about.executable);
+            own.all(|own| own.recorded == meta::RecordedCalls::All)
+        })
+    }
+
     /// Whether each free of a block was recorded whose allocation was, in all processes.
     pub fn sees_frees(&self) -> bool {
         self.images.iter().all(|image| image.own_allocators.show_frees())

@@ -172,7 +172,7 @@ impl Listener {
         let (run, peer, hooks) = (self.run.clone(), peer.try_clone_to_owned()?, hello.own_hooks);
         let Some(image) = ImageNo::new(hello.parent_image) else { return Ok(()) };
         let make = move || {
-            let planned = run.redirections.plan(pid, image, &hooks);
+            let planned = run.redirections.plan(&run.own_allocators, pid, image, &hooks);
             let Some(planned) = planned else {
                 let _ = send_welcome(peer.as_fd(), 0, None);
                 return;
@@ -279,7 +279,7 @@ impl Listener {
     }
 }
 
-/// Answers a hello: with so many bytes of memory, and its descriptor.
+/// Answers a hello with memory: its size in bytes, and its descriptor.
 fn send_welcome(peer: BorrowedFd<'_>, bytes: u64, memory: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let welcome = Welcome { magic: wire::MAGIC, version: wire::VERSION, accepted: 1, arena_bytes: bytes };
     // SAFETY: Welcome is made of integers without gaps.

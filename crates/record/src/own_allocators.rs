@@ -7,36 +7,45 @@
 use crate::private_directory;
 use crate::redirection;
 use memtoll_processor::HERE;
-use memtoll_symbols::{ModuleFile, Resolver};
+use memtoll_symbols::{DebugFolders, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
 use memtoll_trace::meta::{AnsweredCalls, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The allocators of files that were looked at.
-#[derive(Default)]
-pub struct OwnAllocators(Mutex<FxHashMap<Key, Arc<[memtoll_symbols::OwnAllocator]>>>);
+/// The allocators inside files: each file is searched once.
+pub struct OwnAllocators {
+    known: Mutex<FxHashMap<Key, Arc<[InFile]>>>,
+    debug_folders: DebugFolders,
+}
 
-/// A path, and what tells the file from others that were there: device, inode, time of its last change, seconds and
-/// nanoseconds.
-type Key = (String, Option<(u64, u64, i64, i64)>);
+/// What tells a file from all others, also from one that was written anew: device, inode, time of its last change (seconds,
+/// nanoseconds). Of a file that is gone, its path.
+type Key = Result<(u64, u64, i64, i64), PathBuf>;
 
 impl OwnAllocators {
+    /// For files whose debug files may lie in these folders.
+    pub fn new(debug_folders: DebugFolders) -> OwnAllocators {
+        OwnAllocators { known: Mutex::default(), debug_folders }
+    }
+
     /// Those in a file: none if it cannot be read.
-    fn in_file(&self, path: &str, resolver: impl FnOnce() -> Resolver) -> Arc<[memtoll_symbols::OwnAllocator]> {
-        let identity = fs::metadata(path).ok().map(|file| (file.dev(), file.ino(), file.mtime(), file.mtime_nsec()));
-        let key = (path.to_owned(), identity);
-        let locked = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn in_file(&self, path: &Path, open: impl FnOnce() -> OpenFiles) -> Arc<[InFile]> {
+        let key = match fs::metadata(path) {
+            Ok(file) => Ok((file.dev(), file.ino(), file.mtime(), file.mtime_nsec())),
+            Err(_) => Err(path.to_owned()),
+        };
+        let locked = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = locked().get(&key) {
             return known.clone();
         }
         // Not under the lock: a large file takes a while.
-        let module = ModuleFile { path: Path::new(path), build_id: &[] };
-        let found: Arc<[_]> = resolver().own_allocators(&module).unwrap_or_default().into();
-        locked().entry(key).or_insert(found).clone()
+        let resolver = Resolver::with_folders(self.debug_folders.clone()).with_open_files(open());
+        let found = resolver.own_allocators(&ModuleFile { path, build_id: &[] }).unwrap_or_default();
+        locked().entry(key).or_insert(found.into()).clone()
     }
 
     /// Those of an image. `libraries`: the files of its code. `forwards`: what the executable defines as malloc goes on to the
@@ -47,7 +56,7 @@ impl OwnAllocators {
         libraries: impl IntoIterator<Item = &'p str>,
         forwards: bool,
         planned: Vec<OwnAllocator>,
-        resolver: impl Fn() -> Resolver,
+        open: impl Fn() -> OpenFiles,
     ) -> Vec<OwnAllocator> {
         let is_recorded = |own: &OwnAllocator| own.recorded == RecordedCalls::All;
         let is_reached = |own: &OwnAllocator| own.is_exported && (own.file != executable || forwards);
@@ -56,7 +65,7 @@ impl OwnAllocators {
             own.recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
         }
         all.retain(|own| is_recorded(own) || !is_reached(own));
-        for own in self.in_file(executable, &resolver).iter().filter(|own| !(own.is_exported && forwards)) {
+        for own in self.in_file(Path::new(executable), &open).iter().filter(|own| !(own.is_exported && forwards)) {
             let recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
             let known = described(executable, own, own.is_exported, recorded);
             if !all.iter().any(|own| own.is_the_same(&known)) {
@@ -65,7 +74,7 @@ impl OwnAllocators {
         }
         for library in libraries.into_iter().filter(|path| *path != executable && may_have_one(path)) {
             // What a library exports comes after the recorder's: others call it through the recorder.
-            for own in self.in_file(library, &resolver).iter().filter(|own| !own.is_exported) {
+            for own in self.in_file(Path::new(library), &open).iter().filter(|own| !own.is_exported) {
                 let path = fs::canonicalize(library)
                     .map_or_else(|_| library.into(), |path| path.to_string_lossy().into_owned());
                 let known = described(&path, own, false, RecordedCalls::None);
@@ -80,21 +89,12 @@ impl OwnAllocators {
 
 /// The allocators inside a program, as they will be in its recording.
 pub fn own_allocators(program: &Path) -> Vec<OwnAllocator> {
-    OwnAllocators::default().of_image(
-        &program.to_string_lossy(),
-        [],
-        false,
-        redirection::expected(program),
-        Resolver::new,
-    )
+    let all = OwnAllocators::new(DebugFolders::of_system());
+    let expected = redirection::expected(program, &all.in_file(program, OpenFiles::default));
+    all.of_image(&program.to_string_lossy(), [], false, expected, OpenFiles::default)
 }
 
-fn described(
-    file: &str,
-    own: &memtoll_symbols::OwnAllocator,
-    is_exported: bool,
-    recorded: RecordedCalls,
-) -> OwnAllocator {
+fn described(file: &str, own: &InFile, is_exported: bool, recorded: RecordedCalls) -> OwnAllocator {
     OwnAllocator {
         file: file.to_owned(),
         name: own.family.name().to_owned(),

@@ -9,27 +9,24 @@
 mod mapped;
 mod plan;
 
+use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
 use crate::wire::placed;
 use mapped::Mapped;
-use memtoll_symbols::{DebugFolders, ModuleFile, OwnAllocator, Resolver};
+use memtoll_symbols::{OpenFiles, OwnAllocator};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
 use plan::{Plan, Wanted};
 use rustc_hash::FxHashMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// What tells a file from all others, also from one that was written anew.
-type OnDisk = (u64, u64, i64, i64);
 
 /// Numbers stand in a byte of each event; 0 is what import tables lead to.
 const MOST: usize = 255;
 
-/// Why an allocator is not seen, or that it is.
+/// Whether the recorder sees the calls of an allocator, and if not, why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// All its calls come through hooks.
@@ -59,7 +56,7 @@ impl Seen {
             Seen::NoNames => "it was stripped of the names of its functions",
             Seen::OtherCode => "another tool has changed its code, or its file",
             Seen::NoMemory => "the system gives no memory for code near it",
-            Seen::NotWritable => "the system lets nobody change its code",
+            Seen::NotWritable => "the system forbids changes of its code",
             Seen::ShadowStack => "the processor watches where its functions return to",
             Seen::Threads => "threads were at work when it was found",
         };
@@ -96,8 +93,7 @@ impl OfImage {
 }
 
 /// The allocators inside a program, as far as its file tells what will become of them.
-pub fn expected(program: &Path) -> Vec<meta::OwnAllocator> {
-    let found = Resolver::new().own_allocators(&ModuleFile { path: program, build_id: &[] }).unwrap_or_default();
+pub fn expected(program: &Path, found: &[OwnAllocator]) -> Vec<meta::OwnAllocator> {
     let described = |allocator: &OwnAllocator| {
         let seen = match plan::rehearse(program, allocator) {
             _ if !allocator.is_named() => Seen::NoNames,
@@ -112,17 +108,14 @@ pub fn expected(program: &Path) -> Vec<meta::OwnAllocator> {
 
 #[derive(Default)]
 struct Known {
-    files: FxHashMap<OnDisk, Arc<Vec<OwnAllocator>>>,
     /// By file and name; the first has number 1.
     numbers: Vec<(String, &'static str)>,
     images: FxHashMap<ImageNo, Vec<OfImage>>,
 }
 
 /// The redirected allocators of a run.
-pub struct Redirections {
-    known: Mutex<Known>,
-    debug_folders: DebugFolders,
-}
+#[derive(Default)]
+pub struct Redirections(Mutex<Known>);
 
 /// A plan for a process, and what it is about: a region each.
 pub struct Planned {
@@ -132,17 +125,12 @@ pub struct Planned {
 }
 
 impl Redirections {
-    /// For programs whose debug files may lie in these folders.
-    pub fn new(debug_folders: DebugFolders) -> Redirections {
-        Redirections { known: Mutex::default(), debug_folders }
-    }
-
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How to redirect what the process has mapped. `hooks` are the addresses of the recorder's.
-    pub fn plan(&self, pid: u32, image: ImageNo, hooks: &[u64]) -> Option<Planned> {
+    /// How to redirect what the process has mapped of `allocators`. `hooks` are the addresses of the recorder's.
+    pub fn plan(&self, allocators: &OwnAllocators, pid: u32, image: ImageNo, hooks: &[u64]) -> Option<Planned> {
         let maps = proc_files::maps(pid);
         let mut wanted = Vec::new();
         let mut about = Vec::new();
@@ -153,7 +141,7 @@ impl Redirections {
                 continue;
             }
             let Some(place) = place_of(pid, &mapped) else { continue };
-            for allocator in self.of_file(&place).iter() {
+            for allocator in allocators.in_file(&place, OpenFiles::default).iter() {
                 let Some(number) = self.number(&mapped.path, allocator.family.name()) else { continue };
                 let mut of_image = OfImage {
                     number,
@@ -250,20 +238,6 @@ impl Redirections {
         });
         u8::try_from(index + 1).ok().filter(|number| usize::from(*number) <= MOST)
     }
-
-    fn of_file(&self, place: &Path) -> Arc<Vec<OwnAllocator>> {
-        let Ok(about) = fs::metadata(place) else { return Arc::default() };
-        let identity = (about.dev(), about.ino(), about.mtime(), about.mtime_nsec());
-        if let Some(known) = self.known().files.get(&identity) {
-            return known.clone();
-        }
-        // Another process that asks for the same file at the same time reads it, too.
-        let resolver = Resolver::with_folders(self.debug_folders.clone());
-        let found = resolver.own_allocators(&ModuleFile { path: place, build_id: &[] });
-        let found = Arc::new(found.unwrap_or_default());
-        self.known().files.insert(identity, found.clone());
-        found
-    }
 }
 
 /// Where this process finds the file.
@@ -318,7 +292,8 @@ mod tests {
         ] {
             let path = folders.iter().map(|folder| Path::new(folder).join(file)).find(|path| path.exists());
             let path = path.unwrap_or_else(|| panic!("{file} is not installed"));
-            let found = expected(&path);
+            let all = OwnAllocators::new(memtoll_symbols::DebugFolders::of_system());
+            let found = expected(&path, &all.in_file(&path, OpenFiles::default));
             assert!(found.iter().any(|own| own.name == name), "{found:?}");
             assert!(found.iter().all(|own| own.recorded == RecordedCalls::All), "{found:?}");
         }

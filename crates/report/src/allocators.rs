@@ -4,7 +4,6 @@ use crate::section::{Limits, title};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_query::run_details::own_allocators;
-use memtoll_text::amounts::Bytes;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::meta::RecordedCalls;
@@ -24,22 +23,23 @@ pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> Str
         rows.add([format::count(allocations), format::bytes(bytes), format::count(frees), name]);
     };
     let total = &sums.total;
-    // A reallocation gives a block and takes one.
-    let mut left = (total.allocations(), total.bytes, total.frees + total.reallocations);
+    // A reallocation gives a block and takes one. Frees of blocks from before the recording are the allocator's and in no sum:
+    // then what is left for malloc is not known.
+    let mut left = Some((total.allocations(), total.bytes.0, total.frees + total.reallocations));
     for own in &all {
         let answered = own.about.answered;
-        row(
-            answered.allocations,
-            answered.bytes,
-            answered.releases,
-            format!("{} in {}", own.about.name, last_part(&own.about.file)),
-        );
-        left.0 = left.0.saturating_sub(answered.allocations);
-        left.1 = left.1.saturating_sub(Bytes(answered.bytes));
-        left.2 = left.2.saturating_sub(answered.releases);
+        let name = format!("{} in {}", own.about.name, last_part(&own.about.file));
+        row(answered.allocations, answered.bytes, answered.releases, name);
+        left = left.and_then(|(allocations, bytes, frees)| {
+            Some((
+                allocations.checked_sub(answered.allocations)?,
+                bytes.checked_sub(answered.bytes)?,
+                frees.checked_sub(answered.releases)?,
+            ))
+        });
     }
-    if left.0 + left.2 > 0 {
-        row(left.0, left.1.0, left.2, "malloc as the loader found it".to_owned());
+    if let Some((allocations, bytes, frees)) = left.filter(|left| left.0 + left.2 > 0) {
+        row(allocations, bytes, frees, "malloc as the loader found it".to_owned());
     }
     title("Which allocator answered; a reallocation is an allocation and a free") + &rows.render(limits.width)
 }

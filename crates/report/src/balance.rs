@@ -67,7 +67,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     match (balance.rest(), balance.processor) {
         // By the clock, calls may have taken more than the program's CPU time.
-        (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, rest_is(&rest)),
+        (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, &rest_is(&rest, recording)),
         (None, Some(all)) if sums.processor.is_some() => {
             let rest = Estimate::exact(all).minus(balance.explained());
             lines.add(rest, "the rest: the program's own work, and the recorder's");
@@ -107,12 +107,14 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
 }
 
 /// What the CPU time is that nothing explains.
-fn rest_is(rest: &Estimate) -> &'static str {
-    match () {
-        () if rest.high < 0.0 => "is missing: the lines above say more than the kernel counted",
-        () if rest.is_noise() => "the rest: the program's own work, too little to tell it from the errors above",
-        () => "the rest: the program's own work",
+fn rest_is(rest: &Estimate, recording: &Recording) -> String {
+    if rest.high < 0.0 {
+        return "is missing: the lines above say more than the kernel counted".to_owned();
     }
+    let allocator =
+        if recording.sees_programs_calls() { "" } else { ", and its allocator's, which memtoll does not see" };
+    let little = if rest.is_noise() { ", too little to tell it from the errors above" } else { "" };
+    format!("the rest: the program's own work{allocator}{little}")
 }
 
 /// Faults of pages that are touched for the first time.

@@ -30,93 +30,80 @@ template <size_t kCount> [[gnu::always_inline]] inline Word call_original(const 
     else return reinterpret_cast<Word (*)(Word, Word, Word, Word, Word)>(what.original)(a[0], a[1], a[2], a[3], a[4]);
 }
 
-template <size_t kCount> [[gnu::always_inline]] inline Word acquire_own(const Redirected& what, const Word (&arguments)[kCount]) {
-    HookScope scope(MEMTOLL_FRAME(), wire::kCountsAtEnd);
+// The hook that is told `what`, inlined into it: calls the original, and has `record` write down what it returned.
+template <size_t kCount, class Record>
+[[gnu::always_inline]] inline Word recorded(const Redirected& what, const Word (&arguments)[kCount], uint64_t bits,
+                                            Record record) {
+    HookScope scope(MEMTOLL_FRAME(), bits);
     if (!scope) [[unlikely]]
         return call_original(what, arguments);
     scope.begin_call();
-    const Word block = call_original(what, arguments);
+    const Word result = call_original(what, arguments);
     scope.end_call();
-    scope.append_call(static_cast<HookKind>(what.kind), block, size_of_request(what, arguments), scope.stack_node());
+    record(scope, result);
     publish(scope.log());
-    return block;
+    return result;
+}
+
+// What a call writes down whose result is a block, or leads to one.
+template <size_t kCount>
+[[gnu::always_inline]] inline void append_request(HookScope& scope, const Redirected& what, const Word (&arguments)[kCount],
+                                                  Word block) {
+    scope.append_call(static_cast<HookKind>(what.kind), block, size_of_request(what, arguments), scope.stack_node());
+}
+
+template <size_t kCount> [[gnu::always_inline]] inline Word acquired(const Redirected& what, const Word (&arguments)[kCount]) {
+    return recorded(what, arguments, wire::kCountsAtEnd,
+                    [&](HookScope& scope, Word block) { append_request(scope, what, arguments, block); });
 }
 
 // -- the hooks, whose last argument comes from the stub ---------------------------------------------------------------
 // Exceptions pass through them, as they do through operator new.
 
-Word own_acquire(Word a, Word b, Word c, Word, Word, const Redirected* what) { return acquire_own(*what, {a, b, c}); }
+Word own_acquire(Word a, Word b, Word c, Word, Word, const Redirected* what) { return acquired(*what, {a, b, c}); }
 
 Word own_acquire_wide(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
-    return acquire_own(*what, {a, b, c, d, e});
+    return acquired(*what, {a, b, c, d, e});
 }
 
 Word own_reallocate(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
     const Word arguments[] = {a, b, c, d, e};
-    HookScope scope(MEMTOLL_FRAME());
-    if (!scope) [[unlikely]]
-        return call_original(*what, arguments);
-    scope.begin_call();
-    const Word result = call_original(*what, arguments);
-    scope.end_call();
-    const uint32_t node = scope.stack_node();
-    const Word block = arguments[what->block < 5 ? what->block : 0];
-    const uint64_t size = size_of_request(*what, arguments);
-    // As for realloc (c_allocation.cpp).
-    if (block && (result || (size & wire::kSizeMask) == 0))
-        append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), block, allocator_bits(*what), node);
-    scope.append_call(static_cast<HookKind>(what->kind), result, size, node);
-    publish(scope.log());
-    return result;
+    return recorded(*what, arguments, 0, [&](HookScope& scope, Word result) {
+        const uint32_t node = scope.stack_node();
+        const Word block = arguments[what->block < 5 ? what->block : 0];
+        const uint64_t size = size_of_request(*what, arguments);
+        // As for realloc (c_allocation.cpp).
+        if (block && (result || (size & wire::kSizeMask) == 0))
+            append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), block, allocator_bits(*what), node);
+        scope.append_call(static_cast<HookKind>(what->kind), result, size, node);
+    });
 }
 
+// Most return nothing, some what they were told.
 Word own_release(Word a, Word b, Word c, Word, Word, const Redirected* what) {
-    const Word arguments[] = {a, b, c};
-    HookScope scope(MEMTOLL_FRAME());
-    if (!scope) [[unlikely]]
-        return call_original(*what, arguments);
-    scope.begin_call();
-    // Most return nothing, some what they were told.
-    const Word result = call_original(*what, arguments);
-    scope.end_call();
-    scope.append_call(static_cast<HookKind>(what->kind), a, allocator_bits(*what), scope.stack_node());
-    publish(scope.log());
-    return result;
+    return recorded<3>(*what, {a, b, c}, 0, [&](HookScope& scope, Word) {
+        scope.append_call(static_cast<HookKind>(what->kind), a, allocator_bits(*what), scope.stack_node());
+    });
 }
 
 Word own_posix_memalign(Word a, Word b, Word c, Word, Word, const Redirected* what) {
     const Word arguments[] = {a, b, c};
-    HookScope scope(MEMTOLL_FRAME(), wire::kCountsAtEnd);
-    if (!scope) [[unlikely]]
-        return call_original(*what, arguments);
-    scope.begin_call();
-    const Word result = call_original(*what, arguments);
-    scope.end_call();
-    const Word block = static_cast<int>(result) == 0 ? *reinterpret_cast<const Word*>(a) : 0;
-    scope.append_call(static_cast<HookKind>(what->kind), block, size_of_request(*what, arguments), scope.stack_node());
-    publish(scope.log());
-    return result;
+    return recorded(*what, arguments, wire::kCountsAtEnd, [&](HookScope& scope, Word result) {
+        append_request(scope, *what, arguments, static_cast<int>(result) == 0 ? *reinterpret_cast<const Word*>(a) : 0);
+    });
 }
 
 // size_t xallocx(void* block, size_t size, size_t extra, int flags): to size + extra or, failing that, to at least size.
 Word own_xallocx(Word a, Word b, Word c, Word d, Word e, const Redirected* what) {
-    const Word arguments[] = {a, b, c, d, e};
-    HookScope scope(MEMTOLL_FRAME());
-    if (!scope) [[unlikely]]
-        return call_original(*what, arguments);
-    scope.begin_call();
-    const Word now = call_original(*what, arguments);
-    scope.end_call();
-    if (now >= b) { // otherwise nothing has changed
+    return recorded<5>(*what, {a, b, c, d, e}, 0, [&](HookScope& scope, Word now) {
+        if (now < b) return; // nothing has changed
         const uint32_t node = scope.stack_node();
         const Word most = b + c;
         const Word size = most < now ? most : now;
         append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), a, allocator_bits(*what), node);
         const uint64_t detail = (d & 63) << wire::kDetailShift | allocator_bits(*what);
         scope.append_call(static_cast<HookKind>(what->kind), a, (size & wire::kSizeMask) | detail, node);
-        publish(scope.log());
-    }
-    return now;
+    });
 }
 
 // -- placing ---------------------------------------------------------------------------------------------------------

@@ -24,16 +24,18 @@ fn fill_vec(is_fixed: bool) {
 
 #[inline(never)]
 fn make_nodes(is_fixed: bool) {
-    if is_fixed {
-        let nodes: Vec<Node> = (0..1_000_000).map(|i| Node { value: [i; 4] }).collect();
-        black_box(&nodes);
-        return;
+    for _ in 0..5 {
+        if is_fixed {
+            let nodes: Vec<Node> = (0..200_000).map(|i| Node { value: [i; 4] }).collect();
+            black_box(&nodes);
+            continue;
+        }
+        let mut nodes: Vec<Box<Node>> = Vec::with_capacity(200_000);
+        for i in 0..200_000 {
+            nodes.push(Box::new(Node { value: [i; 4] }));
+        }
+        black_box(nodes.last().map(|node| node.value[0]));
     }
-    let mut nodes: Vec<Box<Node>> = Vec::with_capacity(1_000_000);
-    for i in 0..1_000_000 {
-        nodes.push(Box::new(Node { value: [i; 4] }));
-    }
-    black_box(nodes.last().map(|node| node.value[0]));
 }
 
 #[inline(never)]

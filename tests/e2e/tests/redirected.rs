@@ -1,6 +1,6 @@
 //! Allocators inside programs and libraries, whose functions are redirected to the recorder.
 
-use memtoll_e2e::{Recording, Report, Target, library, program_with, run, scratch};
+use memtoll_e2e::{Recording, Report, Target, library, program, program_with, run, scratch};
 use std::path::{Path, PathBuf};
 
 /// A library of the system, or a failure that says which package has it.
@@ -141,12 +141,18 @@ fn stripped(folder: &Path, program: &Path) -> PathBuf {
 #[test]
 fn of_stripped_programs_it_is_said_what_is_not_seen() {
     let folder = scratch();
-    let recording = Target::new(stripped(folder.path(), &program_with("own_jemalloc.c", &["-O2"]))).record();
+    let stripped = stripped(folder.path(), &program_with("own_jemalloc.c", &["-O2"]));
+    // With a program whose calls are seen: of both together it is not known what memory costs.
+    let recording = Target::shell("\"$1\"; \"$2\"", &[&stripped, &program("tiny.c")]).record();
     let missing = recording.report().missing;
     assert!(
         missing[0].contains("stripped contains jemalloc, whose calls bypass memtoll (it was stripped of"),
         "{missing:?}"
     );
+    let text = recording.text(&[]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("own work, and its allocator's, which memtoll does not see"), "{text}");
+    assert!(!words.contains("little to gain"), "{text}");
 }
 
 /// A file in the cache of debuginfod's clients has the names of the stripped program.

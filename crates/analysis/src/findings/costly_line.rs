@@ -99,7 +99,8 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
             found.push(Finding::new(what, Some(row), share));
         }
     }
-    if found.is_empty() && processor.is_some() && costs.total() > 0.0 {
+    let is_whole = facts.recording.sees_programs_calls();
+    if found.is_empty() && is_whole && processor.is_some() && costs.total() > 0.0 {
         let (cost, line) =
             (estimate(&facts.sums.total), dearest.as_ref().map(|row| estimate(&row.metrics)).unwrap_or_default());
         let cheap = CheapMemory {

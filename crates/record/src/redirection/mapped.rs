@@ -42,8 +42,8 @@ const BELOW_STACK: u64 = 100 << 20;
 /// How far a jump reaches, for sure.
 const REACH: u64 = (1 << 31) - (1 << 20);
 
-/// A place of so many bytes that a jump from all of `code` reaches: the nearest below it, as programs and heaps grow upwards. If
-/// there is none, as below the libraries that a program starts with, where the recorder has its arena, the nearest above.
+/// A free place of `bytes` bytes, near enough for jumps from all of `code`. The nearest below is best, because heaps grow
+/// upwards; the nearest above is the second choice: below the libraries that a program starts with lies the recorder's arena.
 pub fn room(maps: &[MapLine], taken: &[Range<u64>], code: &Range<u64>, bytes: u64) -> Option<u64> {
     let page = proc_files::page();
     let mut used: Vec<(Range<u64>, &str)> =

@@ -17,9 +17,9 @@ use std::path::Path;
 /// A file that is read piece by piece.
 type InFile<'a> = object::File<'a, &'a ReadCache<File>>;
 
-/// What a function has of a region: what its hook is told, the stub, the first instructions.
+/// Bytes of a region for each function: what its hook is told, the stub, the function's first instructions.
 const SLOT: u64 = 256;
-/// Longest part of a function that is looked at.
+/// A plan reads no more bytes of a function.
 const LONGEST: u64 = 64 << 10;
 /// Padding behind a function, at the most.
 const PADDING: u64 = 16;
@@ -137,9 +137,6 @@ impl Plan {
                 regions.push(region);
             }));
         }
-        if regions.is_empty() && planned.iter().all(Result::is_ok) {
-            return None;
-        }
         let bytes = write(&regions);
         let plan = || -> io::Result<Plan> {
             let memory = memfd_create("memtoll-plan", MemfdFlags::CLOEXEC)?;
@@ -150,7 +147,7 @@ impl Plan {
     }
 }
 
-/// The region of an allocator: all its functions, or none. Where a block's release is seen, its allocation must be, too.
+/// The region of an allocator. If one function cannot be redirected, none is: whoever sees a release must have seen the allocation.
 fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]) -> Result<Region, Seen> {
     let address = room(maps, taken, &wanted.code, wanted.bytes()).ok_or(Seen::NoMemory)?;
     let mut content = vec![0; wanted.bytes() as usize];

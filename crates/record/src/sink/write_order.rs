@@ -51,7 +51,7 @@ impl Sink {
         let libraries = modules.iter().map(|module| module.path.as_str());
         let planned = self.run.redirections.of_image(self.facts.image, |number| self.answered.by(number));
         let allocators =
-            self.run.own_allocators.of_image(executable, libraries, forwards, planned, || self.run.resolver());
+            self.run.own_allocators.of_image(executable, libraries, forwards, planned, || self.run.files.open_files());
         let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
