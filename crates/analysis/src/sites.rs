@@ -41,6 +41,19 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
+    /// All that a reader can group by. Only the report's summary asks for compiled functions.
+    pub const OF_TABLES: [GroupBy; 9] = [
+        GroupBy::Site,
+        GroupBy::Function,
+        GroupBy::Line,
+        GroupBy::Path,
+        GroupBy::Type,
+        GroupBy::Module,
+        GroupBy::Thread,
+        GroupBy::Process,
+        GroupBy::Size,
+    ];
+
     /// What JSON calls it.
     pub fn name(self) -> &'static str {
         match self {

@@ -32,7 +32,7 @@ pub struct Arguments {
 
     /// Group rows by this (implies --flat); with --tree and --callers, a tree for each module or type
     #[arg(long, value_name = "WHAT", value_parser = group_parser(
-        &GROUPS, &[(GroupBy::Type, "Types of the blocks, where inlined functions tell them")]
+        &GroupBy::OF_TABLES, &[(GroupBy::Type, "Types of the blocks, where inlined functions tell them")]
     ))]
     group: Option<GroupBy>,
 
@@ -92,18 +92,6 @@ struct Shape {
     #[arg(long, value_parser = list_parser(), value_name = "WHAT", conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     list: Option<List>,
 }
-
-const GROUPS: [GroupBy; 9] = [
-    GroupBy::Site,
-    GroupBy::Function,
-    GroupBy::Line,
-    GroupBy::Path,
-    GroupBy::Type,
-    GroupBy::Module,
-    GroupBy::Thread,
-    GroupBy::Process,
-    GroupBy::Size,
-];
 
 /// What is printed.
 #[derive(Clone, Copy)]

@@ -178,10 +178,11 @@ impl Listener {
                 return;
             };
             if send_welcome(peer.as_fd(), planned.plan.bytes, Some(planned.plan.memory.as_fd())).is_ok() {
-                let mut said = [0; 256];
+                let mut answers = [0; 256];
                 let _ = poll(&mut [PollFd::new(&peer, PollFlags::IN)], Some(&PATIENCE));
-                let count = rustix::net::recv(&peer, &mut said[..], RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
-                run.redirections.placed(planned, said.get(..count).unwrap_or_default());
+                let count =
+                    rustix::net::recv(&peer, &mut answers[..], RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
+                run.redirections.placed(planned, answers.get(..count).unwrap_or_default());
             }
         };
         let thread = thread::Builder::new().name("memtoll-plan".to_owned()).spawn(make);

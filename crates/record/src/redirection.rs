@@ -185,10 +185,10 @@ impl Redirections {
         Some(Planned { plan, about: regions, image })
     }
 
-    /// What the recorder says of the regions of a plan.
-    pub fn placed(&self, planned: Planned, said: &[u8]) {
+    /// The recorder has answered for each region of a plan.
+    pub fn placed(&self, planned: Planned, answers: &[u8]) {
         for (index, of_image) in planned.about.into_iter().enumerate() {
-            let seen = match said.get(index).copied() {
+            let seen = match answers.get(index).copied() {
                 Some(placed::PLACED) => Seen::Redirected,
                 Some(placed::PLACED_BEFORE) => continue,
                 Some(placed::OTHER_CODE) => Seen::OtherCode,

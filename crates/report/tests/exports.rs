@@ -14,18 +14,6 @@ use serde_json::Value;
 use std::path::Path;
 
 const FILES: [&str; 3] = ["tiny.memtoll", "forks.memtoll", "costs.memtoll"];
-const GROUPS: [GroupBy; 9] = [
-    GroupBy::Site,
-    GroupBy::Function,
-    GroupBy::Line,
-    GroupBy::Path,
-    GroupBy::Type,
-    GroupBy::Module,
-    GroupBy::Thread,
-    GroupBy::Process,
-    GroupBy::Size,
-];
-
 fn golden(name: &str) -> Recording {
     Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden").join(name)).unwrap()
 }
@@ -56,7 +44,7 @@ proptest! {
     #[test]
     fn all_forms_tell_the_sums_of_the_totals(
         file in 0..FILES.len(),
-        group in 0..GROUPS.len(),
+        group in 0..GroupBy::OF_TABLES.len(),
         (kind, from, length) in (0u8..3, 0u64..2_000_000, 0u64..20_000_000),
         (min_size, paid) in (prop_oneof![Just(None), (1u64..512).prop_map(Some)], any::<bool>()),
         metric in 0..TABLE.len(),
@@ -68,7 +56,7 @@ proptest! {
             min_size,
             paid,
             metric: Some(metric),
-            ..Query::of(View::Table { group: GROUPS[group], limit: None })
+            ..Query::of(View::Table { group: GroupBy::OF_TABLES[group], limit: None })
         };
         let Ok(answer) = ask(&recording, &query) else { return Ok(()) };
         let totals = answer.totals.as_ref().unwrap();

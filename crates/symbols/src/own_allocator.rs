@@ -148,11 +148,12 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
                 first.functions.sort_by_key(|function| function.address);
             }
             // Its other names may have been stripped.
-            None => found.push(OwnAllocator { family: told(file).first().copied().unwrap_or(Family::Own), ..own }),
+            None => found
+                .push(OwnAllocator { family: named_by_messages(file).first().copied().unwrap_or(Family::Own), ..own }),
         }
     }
     if found.is_empty() && !functions.has_table {
-        found.extend(told(file).into_iter().map(|family| OwnAllocator {
+        found.extend(named_by_messages(file).into_iter().map(|family| OwnAllocator {
             family,
             is_exported: false,
             functions: Vec::new(),
@@ -162,7 +163,7 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
 }
 
 /// The families that messages in the file tell of.
-fn told(file: &object::File<'_>) -> Vec<Family> {
+fn named_by_messages(file: &object::File<'_>) -> Vec<Family> {
     let is_there = |about: &&About| has_message(file, about.message);
     FAMILIES.iter().filter(is_there).map(|about| about.family).collect()
 }

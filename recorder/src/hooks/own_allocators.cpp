@@ -30,7 +30,7 @@ template <size_t kCount> [[gnu::always_inline]] inline Word call_original(const 
     else return reinterpret_cast<Word (*)(Word, Word, Word, Word, Word)>(what.original)(a[0], a[1], a[2], a[3], a[4]);
 }
 
-// The hook that is told `what`, inlined into it: calls the original, and has `record` write down what it returned.
+// The body of a hook, inlined into it: calls the original, and has `record` write down what it returned.
 template <size_t kCount, class Record>
 [[gnu::always_inline]] inline Word recorded(const Redirected& what, const Word (&arguments)[kCount], uint64_t bits,
                                             Record record) {
@@ -79,7 +79,7 @@ Word own_reallocate(Word a, Word b, Word c, Word d, Word e, const Redirected* wh
     });
 }
 
-// Most return nothing, some what they were told.
+// Most functions return nothing, some their argument.
 Word own_release(Word a, Word b, Word c, Word, Word, const Redirected* what) {
     return recorded<3>(*what, {a, b, c}, 0, [&](HookScope& scope, Word) {
         scope.append_call(static_cast<HookKind>(what->kind), a, allocator_bits(*what), scope.stack_node());

@@ -27,7 +27,7 @@ fn unpacked(file: &[u8]) -> Vec<u8> {
 }
 
 /// All that a format says of metrics, in the file or beside it, as one text.
-fn said(format: &dyn Format, answer: &Answer) -> String {
+fn file_of(format: &dyn Format, answer: &Answer) -> String {
     let mut file = Vec::new();
     format.write(answer, &mut file).unwrap();
     match format.name() {
@@ -72,7 +72,7 @@ fn files_say_which_sums_are_estimates() {
     ];
     for (format, faults) in formats {
         let [counted, sampled] =
-            recordings.each_ref().map(|of| said(named(format).unwrap(), &answer(of, Metric::Faults)));
+            recordings.each_ref().map(|of| file_of(named(format).unwrap(), &answer(of, Metric::Faults)));
         let faults = format!("{faults} is an estimate: ");
         assert!(sampled.contains(&faults) && sampled.contains(" ± "), "{format}: {sampled}");
         assert!(!counted.contains(&faults), "{format}: {counted}");
@@ -81,7 +81,7 @@ fn files_say_which_sums_are_estimates() {
         assert_eq!(counted.contains("allocator is an estimate: "), has_times, "{format}: {counted}");
     }
     let [counted, sampled] =
-        recordings.each_ref().map(|of| said(named("firefox").unwrap(), &answer(of, Metric::FaultTime)));
+        recordings.each_ref().map(|of| file_of(named("firefox").unwrap(), &answer(of, Metric::FaultTime)));
     assert!(counted.starts_with("fault time is an estimate: ") && counted != sampled, "{counted} {sampled}");
 }
 

@@ -17,7 +17,7 @@ use std::path::Path;
 /// A file that is read piece by piece.
 type InFile<'a> = object::File<'a, &'a ReadCache<File>>;
 
-/// Bytes of a region for each function: what its hook is told, the stub, the function's first instructions.
+/// Bytes of a region for each function: what its hook reads, the stub, the function's first instructions.
 const SLOT: u64 = 256;
 /// A plan reads no more bytes of a function.
 const LONGEST: u64 = 64 << 10;
@@ -169,9 +169,9 @@ fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]
         });
         let made = made.map_err(|why| Seen::Immovable(format!("{} {why}", target.name)))?;
         let original = room + made.original as u64;
-        let told = told(&target.signature, original, wanted.number);
+        let for_hook = for_hook(&target.signature, original, wanted.number);
         let at = (slot - address) as usize;
-        let whole: Vec<u8> = told.into_iter().chain(made.code.iter().copied()).collect();
+        let whole: Vec<u8> = for_hook.into_iter().chain(made.code.iter().copied()).collect();
         let place = content
             .get_mut(at..at + whole.len())
             .filter(|_| whole.len() as u64 <= SLOT)
@@ -201,8 +201,8 @@ fn hook_of(signature: &Signature) -> u32 {
     }
 }
 
-/// What the hook is told.
-fn told(signature: &Signature, original: u64, allocator: u8) -> Vec<u8> {
+/// What the hook reads of its function.
+fn for_hook(signature: &Signature, original: u64, allocator: u8) -> Vec<u8> {
     let argument = |which: Option<u8>| which.unwrap_or(wire::NO_ARGUMENT);
     bytes_of(&Redirected {
         original,

@@ -213,7 +213,7 @@ impl Sink {
         let process = self.facts.process();
         let note = |text| Note { time: end.ended, text, missing: false };
         let missing = |text| self.run.note(Note { missing: true, ..note(text) });
-        let told = |text| self.run.note(note(text));
+        let remark = |text| self.run.note(note(text));
         match end.recorder.dropped {
             0 => {}
             dropped => missing(format!(
@@ -226,7 +226,7 @@ impl Sink {
             missing(format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
         }
         if let Some(late) = self.facts.late_files() {
-            told(format!("{process}: {late}"));
+            remark(format!("{process}: {late}"));
         }
         match arena.header().imports_not_patched.load(Relaxed) {
             0 => {}
@@ -245,15 +245,15 @@ impl Sink {
         }
         match end.recorder.lost_forks {
             0 => {}
-            1 => told(format!(
+            1 => remark(format!(
                 "{process}: a process that it forked is not recorded: memtoll cannot be reached from there"
             )),
-            many => told(format!(
+            many => remark(format!(
                 "{process}: {many} processes that it forked are not recorded: memtoll cannot be reached from there"
             )),
         }
         if arena.has_own_time() {
-            told(format!(
+            remark(format!(
                 "{process} may not read the clock since strict seccomp or PR_SET_TSC: how long its calls took is not \
                  known, and when they came only to a millisecond or so; counts and sizes are exact"
             ));
