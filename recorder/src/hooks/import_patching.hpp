@@ -6,8 +6,8 @@
 // * A library in a namespace of its own (dlmopen), which has a C library of its own.
 //
 // Then the import tables of these files are given hooks that go on to the very functions that the loader has bound: one of
-// `tables` (next.hpp) has them. What those call may be the recorder's exported hooks, through dlsym(RTLD_NEXT): each hook exists
-// twice, because who called it could not be told from a return address, since any library's function may end with a jump.
+// `tables` (next.hpp) has them. What those call may be the recorder's exported hooks, through dlsym(RTLD_NEXT): so each table has
+// an entry of its own to each hook. The return address does not say who called: any library's function may end with a jump.
 //
 // Calls inside a file to its own functions pass through no table: own_allocators.hpp is for those, and where it cannot help, the
 // supervisor says so. Calls of a file's constructors, which run before its tables are looked at, stay unseen.
