@@ -109,11 +109,21 @@ impl Ledger {
             self.sum_up(event, Some(earlier.block));
             return Some(Released { kept: Some(earlier), overtaken: true });
         }
+        if told < event.time && self.is_older_than_block(event.address.0, told) {
+            return Some(self.release_of(event, None));
+        }
         let kept = self.live.remove(event.address.0);
         if kept.is_none() && !event.address.is_null() && !event.op.is_release_half() {
             return None;
         }
         Some(self.release_of(event, kept))
+    }
+
+    /// Whether a release at this time is older than the block that has the address, so that it was another one's: of a process
+    /// that memtoll was attached to, one that is not known.
+    #[cold]
+    fn is_older_than_block(&self, address: u64, told: Units) -> bool {
+        self.live.get(address).is_some_and(|now| now.block.time().0 > told.0 + self.moment.0)
     }
 
     /// A release of a block that is known, of a null pointer, or of an unknown block.

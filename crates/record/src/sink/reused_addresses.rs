@@ -54,6 +54,17 @@ mod tests {
     use crate::sink::testing::TestSink;
     use memtoll_trace::op::Op;
 
+    /// As after an attachment: the block from before is not known, and its release comes late.
+    #[test]
+    fn a_late_release_of_an_unknown_block_leaves_the_present_one() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        testing.call(Op::MALLOC, 1_000_000, 2, 0x5000, 64);
+        testing.call(Op::MALLOC, 1_000_001, 2, 0x6000, 8);
+        let sink = testing.call(release, 200, 1, 0x5000, 0);
+        assert_eq!(sink.ledger.tally.live_bytes(), 72);
+    }
+
     #[test]
     fn a_late_release_finds_its_own_block() {
         let mut testing = TestSink::new();
