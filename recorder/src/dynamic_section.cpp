@@ -55,29 +55,42 @@ struct DefinitionSearch {
 
 int search_definitions(dl_phdr_info* info, size_t, void* context) {
     auto& search = *static_cast<DefinitionSearch*>(context);
-    if (search.where != Where::kAnywhere && !search.past_recorder) {
+    if (search.where == Where::kAfterRecorder && loaded_late) {
+        if (is_in_file(*info, reinterpret_cast<uintptr_t>(&search_definitions))) return 0;
+    } else if (search.where != Where::kAnywhere && !search.past_recorder) {
         search.past_recorder = is_in_file(*info, reinterpret_cast<uintptr_t>(&search_definitions));
         if (search.past_recorder) return search.where == Where::kBeforeRecorder;
         if (search.where == Where::kAfterRecorder) return 0;
     }
     Dynamic dynamic;
     if (!read_dynamic(*info, dynamic)) return 0;
+    // Of an earlier memtoll, whose recorder stays in the process.
+    if (loaded_late && definition(dynamic, {"memtoll_recorder_attach", hash_of("memtoll_recorder_attach")})) return 0;
     for (Wanted* wanted = search.wanted; wanted != search.wanted + search.count; ++wanted)
-        if (!wanted->found && (wanted->found = definition(dynamic, *wanted))) --search.missing;
+        if (!wanted->found && find_definition(dynamic, *wanted)) --search.missing;
     return search.missing == 0;
 }
 
 } // namespace
 
-void* definition(const Dynamic& dynamic, const Wanted& wanted) {
+bool loaded_late = false;
+
+bool find_definition(const Dynamic& dynamic, Wanted& wanted) {
     const uint32_t index = dynamic.gnu_hash ? find_by_gnu_hash(dynamic, wanted)
                            : dynamic.hash   ? find_by_search(dynamic, wanted.name)
                                             : 0;
-    if (index == 0) return nullptr;
+    if (index == 0) return false;
     const ElfW(Sym)& symbol = dynamic.symbols[index];
     const uintptr_t address = dynamic.bias + symbol.st_value;
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
-    return reinterpret_cast<void*>(address);
+    const bool is_chosen = ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC; // the size is that of what chooses
+    wanted.found = is_chosen ? reinterpret_cast<void* (*)()>(address)() : reinterpret_cast<void*>(address);
+    wanted.bytes = is_chosen ? 0 : symbol.st_size;
+    return wanted.found != nullptr;
+}
+
+void* definition(const Dynamic& dynamic, const Wanted& wanted) {
+    Wanted found{wanted.name, wanted.hash};
+    return find_definition(dynamic, found) ? found.found : nullptr;
 }
 
 bool is_in_file(const dl_phdr_info& info, uintptr_t address) {

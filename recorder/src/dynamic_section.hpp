@@ -39,6 +39,7 @@ struct Wanted {
     const char* name = nullptr;
     uint32_t hash = 0; // that of DT_GNU_HASH
     void* found = nullptr;
+    size_t bytes = 0; // of what was found
 };
 
 // The hash of a name.
@@ -46,9 +47,14 @@ uint32_t hash_of(const char* name);
 
 // The file's own definition. Null if there is none.
 void* definition(const Dynamic& dynamic, const Wanted& wanted);
+// The same, with its size.
+bool find_definition(const Dynamic& dynamic, Wanted& wanted);
 
 // Which files are searched: all, or those that are loaded before or after the recorder.
 enum class Where { kAnywhere, kBeforeRecorder, kAfterRecorder };
+
+// The recorder was loaded by a running program, behind all others. Then all of them count as loaded after it.
+extern bool loaded_late;
 
 // The first definition of a name in the order of loading, in its default version. Null if there is none. Unlike dlsym it
 // never allocates, not even to say that there is none: an allocator's own mmap may have brought us here.

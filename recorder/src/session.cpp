@@ -159,6 +159,19 @@ wire::ArenaHeader* arena_without_room(const wire::ArenaHeader& parents) {
     return &header;
 }
 
+// Where an arena can be that is mapped by a running program: not near its code, where jumps need room. 0: anywhere.
+long far_from_code(size_t bytes) {
+    constexpr uintptr_t kFirst = uintptr_t{1} << 44, kStep = uintptr_t{1} << 40, kTries = 64;
+    for (uintptr_t i = 0; i < kTries; ++i) {
+        const long at = static_cast<long>(kFirst + i * kStep);
+        const long mapped = kernel::call(SYS_mmap, at, static_cast<long>(bytes), PROT_NONE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (mapped == at) return at;
+        if (!kernel::failed(mapped)) kernel::unmap(reinterpret_cast<void*>(mapped), bytes); // a kernel before 4.17
+    }
+    return 0;
+}
+
 // The path that the recorder was loaded from. (dladdr would tell it, too, but from a library that a program may lack.)
 int note_own_path(dl_phdr_info* info, size_t, void* path) {
     if (!is_in_file(*info, reinterpret_cast<uintptr_t>(&session))) return 0;
@@ -173,14 +186,21 @@ uint64_t memory_limit() {
     return addresses < data ? addresses : data;
 }
 
-void Session::find_directory() {
+bool Session::find_directory() {
+    if (directory_[0]) return true;
     const char* path = nullptr;
-    if (!dl_iterate_phdr(note_own_path, &path) || !path) return;
+    if (!dl_iterate_phdr(note_own_path, &path) || !path) return false;
     const char* slash = strrchr(path, '/');
-    if (!slash) return;
+    if (!slash) return false;
     const size_t bytes = static_cast<size_t>(slash - path);
-    if (bytes >= kMaxPath || bytes <= kTokenDigits + 1 || path[bytes - kTokenDigits - 1] != '/') return;
+    if (bytes >= kMaxPath || bytes <= kTokenDigits + 1 || path[bytes - kTokenDigits - 1] != '/') return false;
     memcpy(directory_, path, bytes);
+    return true;
+}
+
+void Session::set_directory(const char* path) {
+    const size_t bytes = strlen(path);
+    if (bytes < kMaxPath && bytes > kTokenDigits + 1) memcpy(directory_, path, bytes + 1);
 }
 
 bool Session::mark_process() {
@@ -239,7 +259,7 @@ void Session::show_file(const char* path) {
     kernel::call(SYS_close, file);
 }
 
-Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
+Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count) {
     // The symbols of a large program take the supervisor a while.
     constexpr timeval kPatience{20, 0};
     Plan plan;
@@ -250,6 +270,8 @@ Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks]) {
     hello.purpose = wire::kPlan;
     hello.parent_image = arena->image;
     memcpy(hello.own_hooks, hooks, sizeof hello.own_hooks);
+    hello.interposed = reinterpret_cast<uint64_t>(interposed);
+    hello.interposed_count = count;
     wire::Welcome welcome{};
     if (kernel::call(SYS_sendto, plan.socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
         plan.file = receive_welcome(plan.socket, welcome);
@@ -291,9 +313,10 @@ bool Session::connect(bool forked) {
     // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena
     // takes the old one's place, so that such a frame's pointers stay good.
     const bool replace = forked && welcome.arena_bytes == arena->arena_bytes && !has_gaps_.load(std::memory_order_relaxed);
-    const long address = kernel::call(SYS_mmap, replace ? reinterpret_cast<long>(arena) : 0,
-                                       static_cast<long>(welcome.arena_bytes), PROT_READ | PROT_WRITE,
-                                       MAP_SHARED | MAP_NORESERVE | (replace ? MAP_FIXED : 0), fd, 0);
+    const long place = replace ? reinterpret_cast<long>(arena) : loaded_late ? far_from_code(welcome.arena_bytes) : 0;
+    const long address =
+        kernel::call(SYS_mmap, place, static_cast<long>(welcome.arena_bytes), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), fd, 0);
     kernel::call(SYS_close, fd);
     if (kernel::failed(address)) return false;
     arena = reinterpret_cast<wire::ArenaHeader*>(address);

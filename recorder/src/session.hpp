@@ -28,6 +28,10 @@ struct Session {
 
     // -- to be used by recording.cpp --
 
+    // Where the supervisor is, for a recorder that was not loaded from its directory.
+    void set_directory(const char* path);
+    // Whether it was loaded from there.
+    bool find_directory();
     // True for the one thread that is to start the session.
     bool begin_start();
     // In a forked child: what was the parent's is over.
@@ -64,7 +68,7 @@ struct Session {
         long file = -1; // with the same content
         long socket = -1;
     };
-    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks]);
+    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count);
     void end_plan(const Plan& plan, const wire::Placed* placed, size_t regions);
 
     // Nothing more is recorded in this process image.
@@ -82,7 +86,6 @@ struct Session {
 private:
     bool connect(bool forked);
     wire::Hello introduction() const;
-    void find_directory();
     bool mark_process();
     void share_time();
 

@@ -306,6 +306,20 @@ struct Hello {
     uint64_t stamp_ticks;
     uint64_t token[2]; // proves that the sender was loaded from this run's private directory
     uint64_t own_hooks[kOwnHooks]; // where the hooks lie, for a plan
+    // Of a process that was running when the recorder was loaded (hooks/late_start.cpp): where the list of all functions is that
+    // are to be redirected to exported hooks, an Interposed each, and how many there are. The supervisor then writes the jumps
+    // itself, while no thread runs. 0: import tables lead to these hooks.
+    uint64_t interposed;
+    uint64_t interposed_count;
+};
+
+// A function that a preloaded recorder interposes.
+struct Interposed {
+    uint64_t function;
+    uint64_t bytes; // of its code
+    uint64_t hook;
+    uint32_t kind;  // of its events; 0: it has none
+    uint32_t unused;
 };
 
 struct Welcome {

@@ -47,7 +47,7 @@ pub const TABLE: [About; 11] = [
     About {
         code: Code::Failed,
         meaning: "Failed: output cannot be written, a command or a store fails, something needed is not there",
-        ends: Ends::AllBut(&["record"]),
+        ends: Ends::AllBut(&["record", "attach"]),
     },
     About { code: Code::Usage, meaning: "Wrong usage, or a file that cannot be read", ends: Ends::All },
     About {
@@ -84,8 +84,8 @@ pub const TABLE: [About; 11] = [
     },
     About {
         code: Code::CannotRecord,
-        meaning: "memtoll cannot record: the program was not started, or how it ended is not known",
-        ends: Ends::Only(&["record"]),
+        meaning: "memtoll cannot record: the program was not started, the process is left alone, or how it ended is not known",
+        ends: Ends::Only(&["record", "attach"]),
     },
     About { code: Code::CannotStart, meaning: "The program cannot be started", ends: Ends::Only(&["record"]) },
 ];

@@ -15,7 +15,10 @@ pub const EXAMPLES: [(&str, &str); 5] = [
 
 /// All commands, in groups by what they are for. The declaration of the commands has the same order.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Record and look", &["record", "report", "view", "tui", "html", "export", "layout", "symbolize", "calibrate"]),
+    (
+        "Record and look",
+        &["record", "attach", "report", "view", "tui", "html", "export", "layout", "symbolize", "calibrate"],
+    ),
     ("Change and prove", &["advise", "diff", "try", "verify", "replay", "compare-allocators"]),
     ("In CI", &["budget", "check"]),
     ("Many machines", &["fleet"]),

@@ -1,6 +1,7 @@
 //! The command line of memtoll.
 
 mod advise;
+mod attach;
 mod budget;
 mod calibrate;
 mod check;
@@ -58,6 +59,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Attach(attach::Arguments),
     Report(report::Arguments),
     View(view::Arguments),
     Tui(tui::Arguments),
@@ -120,6 +122,7 @@ fn run() -> ExitCode {
     };
     let code = match cli.command {
         Command::Record(arguments) => return record::run(&arguments),
+        Command::Attach(arguments) => return attach::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),

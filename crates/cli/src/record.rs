@@ -261,7 +261,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// The closing summary.
-fn close(path: &Path, outcome: &Outcome, quiet: bool) {
+pub fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     if outcome.is_lost {
         let file = path.display();
         exit::say(format!("the recording is lost: {file} was removed or replaced while the program ran"));

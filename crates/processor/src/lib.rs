@@ -13,7 +13,7 @@ use object::elf::Machine;
 pub use redirect::{Function, Redirection, Refusal};
 
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{PROCESSOR as HERE, counter, prefetch};
+pub use x86_64::{PROCESSOR as HERE, counter, injection, prefetch};
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!("memtoll does not know this processor; src/lib.rs of memtoll-processor says what a port provides");

@@ -11,8 +11,8 @@ pub struct Function<'a> {
     pub behind: &'a [u8],
     /// Where the new code will be.
     pub room: u64,
-    /// An address that the hook finds in the register of its sixth argument.
-    pub argument: u64,
+    /// An address that the hook finds in the register of its sixth argument. None: the hook has the function's own arguments.
+    pub argument: Option<u64>,
     /// The hook.
     pub hook: u64,
 }

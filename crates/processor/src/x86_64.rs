@@ -1,5 +1,6 @@
 //! x86-64, System V psABI.
 
+pub mod injection;
 mod redirect;
 
 use crate::{Called, Code, Description, Entry, Processor, Samples};

@@ -16,6 +16,7 @@
 //! * `fork_family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
 //! * `own_allocators`: which allocators the program has inside its files
+//! * `attach`, `process_memory`: the same for a process that runs already
 //! * `redirection`: how functions of allocators inside programs are redirected to the recorder
 //! * `machine_facts`, `clock`: what all processes of a run have in common
 //! * `machine_prices`: what the machine's operations cost
@@ -26,6 +27,7 @@
 
 mod abort_handler;
 mod arena;
+mod attach;
 mod backlog;
 mod bytes_range;
 mod c_library;
@@ -53,6 +55,7 @@ mod output;
 mod own_allocators;
 mod private_directory;
 mod proc_files;
+mod process_memory;
 mod process_polling;
 mod progress;
 mod rank;
@@ -85,6 +88,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
+pub use attach::{Attach, Stops, attach, find_process};
 pub use cache_folder::is_first_time;
 pub use clock::has_steady_counter;
 pub use live_recording::Live;
@@ -149,6 +153,14 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// It runs already, and is left alone.
+    #[error("cannot attach to process {pid}: {why}")]
+    Attach {
+        /// The process.
+        pid: u32,
+        /// What stands in the way.
+        why: String,
+    },
     /// The file cannot be made.
     #[error("cannot write the recording {path}: {source}; choose another place with -o FILE")]
     Output {
@@ -166,7 +178,9 @@ impl Error {
     /// What this process may not have as much of as recording needs, and what helps. The program perhaps can do without.
     pub fn shortage(&self) -> Option<&'static str> {
         use rustix::io::Errno;
-        let (Error::Program { source, .. } | Error::Output { source, .. } | Error::Setup(source)) = self;
+        let (Error::Program { source, .. } | Error::Output { source, .. } | Error::Setup(source)) = self else {
+            return None;
+        };
         match Errno::from_io_error(source)? {
             Errno::MFILE | Errno::NFILE => Some("more open files than it may have; raise ulimit -n"),
             Errno::AGAIN => {
@@ -228,7 +242,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
     describe(&run, options);
     let mut verdict = verdict;
-    let mut directory = match prepare(&run, options) {
+    let mut directory = match prepare(&run, options.recorder.as_deref()) {
         Ok(directory) => Some(directory),
         Err(error) => {
             // The program runs all the same.
@@ -344,8 +358,8 @@ fn describe_shortage(run: &Run, version: &str, error: &Error) {
 }
 
 /// Makes what the recorder needs to find the supervisor, and listens for it.
-fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
-    let directory = PrivateDirectory::new(options.recorder.as_deref())?;
+fn prepare(run: &Arc<Run>, recorder: Option<&Path>) -> io::Result<PrivateDirectory> {
+    let directory = PrivateDirectory::new(recorder)?;
     let listener = Listener::new(run.clone(), &directory)?;
     // Without them, less is known of processes that are killed.
     let _ = run.looks.start();
@@ -355,15 +369,21 @@ fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
 
 /// The first block: what is being recorded.
 fn describe(run: &Run, options: &Options) {
+    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    describe_command(run, options.version, command, &std::env::current_dir().unwrap_or_default());
+}
+
+/// The same, of this command line in this folder.
+fn describe_command(run: &Run, version: &str, command: Vec<String>, directory: &Path) {
     let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let recording = Recording {
-        memtoll: options.version.to_owned(),
+        memtoll: version.to_owned(),
         started: started.as_nanos() as u64,
-        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+        command,
+        directory: directory.to_string_lossy().into_owned(),
         machine: run.around.machine.clone(),
         clock: run.around.clock.describe(0, None),
-        stack_depth: options.stack_depth,
+        stack_depth: run.stack_depth,
         rank: run.rank,
         malloc_settings: malloc_settings::of(std::env::vars_os()),
     };

@@ -7,6 +7,7 @@ use crate::image::Worker;
 use crate::job_threads::JobThreads;
 use crate::private_directory::PrivateDirectory;
 use crate::recorded_images::Active;
+use crate::redirection::RunningBefore;
 use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
@@ -171,8 +172,10 @@ impl Listener {
         let pid = sockopt::socket_peercred(peer)?.pid.as_raw_nonzero().get() as u32;
         let (run, peer, hooks) = (self.run.clone(), peer.try_clone_to_owned()?, hello.own_hooks);
         let Some(image) = ImageNo::new(hello.parent_image) else { return Ok(()) };
+        let was_running = (hello.interposed_count > 0)
+            .then_some(RunningBefore { list: hello.interposed, count: hello.interposed_count });
         let make = move || {
-            let planned = run.redirections.plan(&run.own_allocators, pid, image, &hooks);
+            let planned = run.redirections.plan(&run.own_allocators, pid, image, &hooks, was_running);
             let Some(planned) = planned else {
                 let _ = send_welcome(peer.as_fd(), 0, None);
                 return;

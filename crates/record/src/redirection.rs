@@ -2,20 +2,24 @@
 //! are redirected to the recorder's hooks (`recorder/src/hooks/own_allocators.hpp`).
 //!
 //! * `mapped`: the files of code that a process has mapped, and where there is room beside them
+//! * `interposed`: what is redirected of a process that was running before: all that a preloaded recorder interposes
 //! * `plan`: what is to be changed there, as the recorder reads it
 //!
 //! Here: which allocators the files have, which the recorder has redirected, and their numbers, which stand in events.
 
-mod mapped;
+mod interposed;
+pub mod mapped;
 mod plan;
 
 use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
-use crate::wire::placed;
+use crate::process_memory::ProcessMemory;
+use crate::wire::{PlanFunction, placed};
 use mapped::Mapped;
 use memtoll_symbols::{OpenFiles, OwnAllocator};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
+pub use plan::PLAN_NAME;
 use plan::{Plan, Wanted};
 use rustc_hash::FxHashMap;
 use std::fs;
@@ -111,6 +115,16 @@ struct Known {
     /// By file and name; the first has number 1.
     numbers: Vec<(String, &'static str)>,
     images: FxHashMap<ImageNo, Vec<OfImage>>,
+    jumps: FxHashMap<ImageNo, Result<Vec<PlanFunction>, Seen>>,
+}
+
+/// What a process that was running before asks for.
+#[derive(Clone, Copy)]
+pub struct RunningBefore {
+    /// Where its recorder's list of functions is.
+    pub list: u64,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// The redirected allocators of a run.
@@ -120,8 +134,11 @@ pub struct Redirections(Mutex<Known>);
 /// A plan for a process, and what it is about: a region each.
 pub struct Planned {
     pub plan: Plan,
-    about: Vec<OfImage>,
+    /// Of each region; none of those that have what a preloaded recorder interposes.
+    about: Vec<Option<OfImage>>,
     image: ImageNo,
+    /// Whether the jumps are the supervisor's to write.
+    was_running: bool,
 }
 
 impl Redirections {
@@ -130,7 +147,14 @@ impl Redirections {
     }
 
     /// How to redirect what the process has mapped of `allocators`. `hooks` are the addresses of the recorder's.
-    pub fn plan(&self, allocators: &OwnAllocators, pid: u32, image: ImageNo, hooks: &[u64]) -> Option<Planned> {
+    pub fn plan(
+        &self,
+        allocators: &OwnAllocators,
+        pid: u32,
+        image: ImageNo,
+        hooks: &[u64],
+        was_running: Option<RunningBefore>,
+    ) -> Option<Planned> {
         let maps = proc_files::maps(pid);
         let mut wanted = Vec::new();
         let mut about = Vec::new();
@@ -162,32 +186,57 @@ impl Redirections {
                 self.remember(image, of_image);
             }
         }
+        let mut about: Vec<Option<OfImage>> = about.into_iter().map(Some).collect();
+        if let Some(before) = was_running {
+            match interposed_by(pid, before, &maps, &wanted) {
+                Ok(more) => {
+                    about.resize(about.len() + more.len(), None);
+                    wanted.extend(more);
+                }
+                Err(why) => {
+                    self.known().jumps.insert(image, Err(why));
+                    return None;
+                }
+            }
+        }
         if wanted.is_empty() {
             return None;
         }
-        if !others_wait(pid) {
-            about.into_iter().for_each(|one| self.remember(image, OfImage { seen: Seen::Threads, ..one }));
+        if was_running.is_none() && !others_wait(pid) {
+            let about = about.into_iter().flatten();
+            about.for_each(|one| self.remember(image, OfImage { seen: Seen::Threads, ..one }));
             return None;
         }
         // Not all that was wanted may have room.
         let (plan, planned) = Plan::new(wanted, hooks, &maps)?;
         let mut regions = Vec::new();
         for (one, is_planned) in about.into_iter().zip(planned) {
-            match is_planned {
-                Ok(()) => {
+            match (is_planned, one) {
+                (Ok(()), one) => {
                     // Until the process says otherwise: it may be over before that is heard.
-                    self.remember(image, one.clone());
+                    one.iter().for_each(|one| self.remember(image, one.clone()));
                     regions.push(one);
                 }
-                Err(seen) => self.remember(image, OfImage { seen, ..one }),
+                (Err(seen), Some(one)) => self.remember(image, OfImage { seen, ..one }),
+                (Err(seen), None) => {
+                    self.known().jumps.insert(image, Err(seen));
+                    return None;
+                }
             }
         }
-        Some(Planned { plan, about: regions, image })
+        Some(Planned { plan, about: regions, image, was_running: was_running.is_some() })
+    }
+
+    /// The jumps that are to be written into a process that was running before, or why not. None: that is not known yet.
+    pub fn jumps(&self, image: ImageNo) -> Option<Result<Vec<PlanFunction>, String>> {
+        let jumps = self.known().jumps.remove(&image)?;
+        Some(jumps.map_err(|seen| seen.why().unwrap_or_default()))
     }
 
     /// The recorder has answered for each region of a plan.
     pub fn placed(&self, planned: Planned, answers: &[u8]) {
-        for (index, of_image) in planned.about.into_iter().enumerate() {
+        let mut jumps = Ok(Vec::new());
+        for (index, (of_image, functions)) in planned.about.into_iter().zip(planned.plan.functions).enumerate() {
             let seen = match answers.get(index).copied() {
                 Some(placed::PLACED) => Seen::Redirected,
                 Some(placed::PLACED_BEFORE) => continue,
@@ -196,7 +245,17 @@ impl Redirections {
                 Some(placed::SHADOW_STACK) => Seen::ShadowStack,
                 _ => Seen::NoMemory,
             };
-            self.remember(planned.image, OfImage { seen, ..of_image });
+            if let (Seen::Redirected, Ok(jumps)) = (&seen, &mut jumps) {
+                jumps.extend(functions);
+            }
+            match of_image {
+                Some(of_image) => self.remember(planned.image, OfImage { seen, ..of_image }),
+                None if seen != Seen::Redirected => jumps = Err(seen),
+                None => {}
+            }
+        }
+        if planned.was_running {
+            self.known().jumps.insert(planned.image, jumps);
         }
     }
 
@@ -240,8 +299,21 @@ impl Redirections {
     }
 }
 
+/// What is to be redirected of a process that was running before, beside the allocators that it has `already`.
+fn interposed_by(
+    pid: u32,
+    before: RunningBefore,
+    maps: &[proc_files::MapLine],
+    already: &[Wanted],
+) -> Result<Vec<Wanted>, Seen> {
+    let memory = ProcessMemory::open(pid).map_err(|_| Seen::NotWritable)?;
+    let list = interposed::read_list(&memory, before.list, before.count);
+    let is_taken = |entry| already.iter().any(|wanted| wanted.has(entry));
+    interposed::by_file(pid, &memory, &list, maps, is_taken)
+}
+
 /// Where this process finds the file.
-fn place_of(pid: u32, mapped: &Mapped) -> Option<PathBuf> {
+pub fn place_of(pid: u32, mapped: &Mapped) -> Option<PathBuf> {
     let in_process = PathBuf::from(format!("/proc/{pid}/root{}", mapped.path));
     let exe = PathBuf::from(format!("/proc/{pid}/exe"));
     let is_exe = fs::read_link(&exe).is_ok_and(|path| path == Path::new(&mapped.path));

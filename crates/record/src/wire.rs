@@ -305,6 +305,18 @@ structs! {
         stamp_ticks: u64,
         token: [u64; 2],
         own_hooks: [u64; own_hook::OWN_HOOKS as usize],
+        interposed: u64,
+        interposed_count: u64,
+    }
+
+    #[align = 8]
+    #[derive(Clone, Copy)]
+    struct Interposed {
+        function: u64,
+        bytes: u64,
+        hook: u64,
+        kind: u32,
+        _unused: u32,
     }
 
     #[align = 8]

@@ -179,7 +179,8 @@ bool is_as_planned(const wire::PlanFunction& function) {
     return function.bytes <= wire::kMostPatched && memcmp(reinterpret_cast<const void*>(function.at), function.before, function.bytes) == 0;
 }
 
-wire::Placed place(const OwnMemory& memory, const wire::PlanRegion& region, const wire::PlanFunction* functions, long file) {
+// `memory`: that of this process, for the jumps; null: they are the supervisor's to write.
+wire::Placed place(const OwnMemory* memory, const wire::PlanRegion& region, const wire::PlanFunction* functions, long file) {
     for (uint32_t i = 0; i < region.functions; ++i) {
         if (is_as_planned(functions[i])) continue;
         return find_moved(functions[i].entry) ? wire::kPlacedBefore : wire::kOtherCode;
@@ -194,10 +195,10 @@ wire::Placed place(const OwnMemory& memory, const wire::PlanRegion& region, cons
         kernel::unmap(reinterpret_cast<void*>(mapped), region.bytes);
         return wire::kNoMemory;
     }
-    for (uint32_t i = 0; i < region.functions; ++i) {
-        if (memory.write(functions[i].at, functions[i].after, functions[i].bytes)) continue;
+    for (uint32_t i = 0; memory && i < region.functions; ++i) {
+        if (memory->write(functions[i].at, functions[i].after, functions[i].bytes)) continue;
         // All or nothing: where a block's release is seen, its allocation must be, too.
-        while (i-- > 0) memory.write(functions[i].at, functions[i].before, functions[i].bytes);
+        while (i-- > 0) memory->write(functions[i].at, functions[i].before, functions[i].bytes);
         kernel::unmap(reinterpret_cast<void*>(region.address), region.bytes);
         return wire::kNotWritable;
     }
@@ -208,10 +209,10 @@ wire::Placed place(const OwnMemory& memory, const wire::PlanRegion& region, cons
 // Hooks that import tables lead to go on behind the jump: they are hooks themselves.
 void go_on_behind_jumps(Next& table) {
     const auto move = [](auto*& function) {
-        if (void* original = function ? original_of(reinterpret_cast<const void*>(function)) : nullptr)
+        if (void* original = function ? original_of((const void*)function) : nullptr)
             function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(original);
     };
-#define EVENT(number, name, symbol, function, effect, type) move(table.name);
+#define HOOK(name, symbol, type) move(table.name);
 #include "hooks.def"
 }
 
@@ -225,9 +226,9 @@ void* original_of(const void* function) {
 namespace {
 
 // Whether another plan may do better: what was free when this one was made was taken by another thread meanwhile.
-bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], uint64_t& waited) {
+bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], const Interposing& interposing, uint64_t& waited) {
     const uint64_t since = now();
-    const Session::Plan plan = session.ask_for_plan(hooks);
+    const Session::Plan plan = session.ask_for_plan(hooks, interposing.functions, interposing.count);
     waited += now() - since;
     constexpr uint32_t kMaxRegions = 256;
     wire::Placed placed[kMaxRegions];
@@ -239,7 +240,8 @@ bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], uint64_t& waited) {
         const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
         const OwnMemory memory;
         for (; regions < header->regions && regions < kMaxRegions; ++regions) {
-            placed[regions] = place(memory, region[regions], functions + region[regions].first_function, plan.file);
+            const OwnMemory* jumps = interposing.count == 0 ? &memory : nullptr;
+            placed[regions] = place(jumps, region[regions], functions + region[regions].first_function, plan.file);
             again |= placed[regions] == wire::kNoMemory;
         }
         go_on_behind_jumps(next);
@@ -249,9 +251,7 @@ bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], uint64_t& waited) {
     return again;
 }
 
-} // namespace
-
-uint64_t redirect_own_allocators() {
+uint64_t redirect(const Interposing& interposing) {
     // Valgrind runs translations of code, and takes it that files' code does not change.
     if (arch::valgrind_depth() > 0 || !begin_placing()) return 0;
     uint64_t hooks[wire::kOwnHooks];
@@ -263,9 +263,15 @@ uint64_t redirect_own_allocators() {
     hooks[wire::kOwnXallocx] = reinterpret_cast<uint64_t>(own_xallocx);
     constexpr unsigned kMostPlans = 5;
     uint64_t waited = 0;
-    for (unsigned i = 0; i < kMostPlans && place_plan(hooks, waited); ++i) {}
+    for (unsigned i = 0; i < kMostPlans && place_plan(hooks, interposing, waited); ++i) {}
     end_placing();
     return waited;
 }
+
+} // namespace
+
+uint64_t redirect_own_allocators() { return redirect({}); }
+
+uint64_t prepare_redirections(const Interposing& interposing) { return redirect(interposing); }
 
 } // namespace memtoll

@@ -8,12 +8,23 @@
 // What was placed stays for as long as the process lives: the hooks only forward when recording is over.
 #pragma once
 
+#include "../wire.hpp"
+
+#include <cstddef>
 #include <cstdint>
 
 namespace memtoll {
 
 // Redirects what is loaded now and is not redirected yet. How long it waited for the supervisor's plan, in ticks.
 uint64_t redirect_own_allocators();
+
+// What a preloaded recorder interposes, in a process that was running when the recorder was loaded.
+struct Interposing {
+    const wire::Interposed* functions = nullptr;
+    size_t count = 0;
+};
+// Maps what all redirected functions need, these here, too. The supervisor writes the jumps, when all threads stand still.
+uint64_t prepare_redirections(const Interposing& interposing);
 
 // What does as a redirected function did before; null: it is not redirected.
 void* original_of(const void* function);

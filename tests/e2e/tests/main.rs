@@ -3,6 +3,7 @@
 mod advice;
 mod allocation_functions;
 mod allocators;
+mod attach;
 mod bounded_advice;
 mod budgets;
 mod calibration;

@@ -8,8 +8,6 @@ use iced_x86::{
 
 const JUMP: usize = 5;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-/// `mov $argument, %r9` and `jmp *0(%rip)`, then the hook's address.
-const STUB: usize = 24;
 const MOV_R9: [u8; 2] = [0x49, 0xb9];
 const JMP_TO_NEXT_WORD: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 
@@ -25,12 +23,15 @@ pub fn redirect(function: &Function<'_>) -> Result<Redirection, Refusal> {
         return Err(Refusal::JumpsBack);
     }
     let pushes_return = moved.iter().any(is_call);
-    let mut code = Vec::with_capacity(STUB + 64);
-    code.extend(MOV_R9);
-    code.extend(function.argument.to_le_bytes());
+    let mut code = Vec::with_capacity(96);
+    if let Some(argument) = function.argument {
+        code.extend(MOV_R9);
+        code.extend(argument.to_le_bytes());
+    }
     code.extend(JMP_TO_NEXT_WORD);
     code.extend(function.hook.to_le_bytes());
-    code.extend(elsewhere(&moved, end, function.room + STUB as u64)?);
+    let original = code.len();
+    code.extend(elsewhere(&moved, end, function.room + original as u64)?);
 
     let distance = i64::try_from(i128::from(function.room) - i128::from(changes.end)).ok();
     let distance = distance.and_then(|distance| i32::try_from(distance).ok()).ok_or(Refusal::Immovable)?;
@@ -38,7 +39,7 @@ pub fn redirect(function: &Function<'_>) -> Result<Redirection, Refusal> {
     after.extend(distance.to_le_bytes());
     let all = function.code.iter().chain(function.behind).copied();
     let before: Vec<u8> = all.skip(front).take(JUMP).collect();
-    Ok(Redirection { code, original: STUB, at, before, after, pushes_return })
+    Ok(Redirection { code, original, at, before, after, pushes_return })
 }
 
 /// Those that the jump overwrites.
@@ -133,7 +134,14 @@ mod tests {
     use super::*;
 
     fn function<'a>(code: &'a [u8], behind: &'a [u8]) -> Function<'a> {
-        Function { entry: 0x40_1000, code, behind, room: 0x50_0000, argument: 0x1122_3344_5566, hook: 0x7fff_0000_1000 }
+        Function {
+            entry: 0x40_1000,
+            code,
+            behind,
+            room: 0x50_0000,
+            argument: Some(0x1122_3344_5566),
+            hook: 0x7fff_0000_1000,
+        }
     }
 
     #[test]
@@ -145,7 +153,9 @@ mod tests {
         let distance = i64::from(i32::from_le_bytes(made.after[1..5].try_into().unwrap()));
         assert_eq!((made.after[0], 0x40_1009 + distance), (0xe9, 0x50_0000));
         let moved: Vec<Instruction> =
-            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + STUB as u64, 0).into_iter().collect();
+            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + made.original as u64, 0)
+                .into_iter()
+                .collect();
         assert_eq!(moved[0].mnemonic(), Mnemonic::Push);
         assert_eq!(moved[2].memory_displacement64(), 0x40_100f + 0x100, "it still means the same place");
         assert_eq!((moved[3].mnemonic(), moved[3].near_branch_target()), (Mnemonic::Jmp, 0x40_100f));
@@ -160,7 +170,9 @@ mod tests {
         code.resize(40, 0x90);
         let made = redirect(&function(&code, &[])).unwrap();
         let moved: Vec<Instruction> =
-            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + STUB as u64, 0).into_iter().collect();
+            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + made.original as u64, 0)
+                .into_iter()
+                .collect();
         assert_eq!(moved[1].near_branch_target(), 0x40_1015);
     }
 
@@ -171,7 +183,9 @@ mod tests {
         let made = redirect(&function(&code, &[])).unwrap();
         assert!(made.pushes_return);
         let moved: Vec<Instruction> =
-            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + STUB as u64, 0).into_iter().collect();
+            Decoder::with_ip(64, &made.code[made.original..], 0x50_0000 + made.original as u64, 0)
+                .into_iter()
+                .collect();
         assert_eq!((moved[2].mnemonic(), moved[2].immediate64()), (Mnemonic::Push, 0x40_1009));
         assert_eq!((moved[3].mnemonic(), moved[3].immediate32()), (Mnemonic::Mov, 0));
         assert_eq!((moved[4].mnemonic(), moved[4].near_branch_target()), (Mnemonic::Jmp, 0x40_1109));
@@ -231,7 +245,7 @@ mod tests {
                 code: &code,
                 behind: &behind,
                 room: LOADED - 0x1_0000,
-                argument: LOADED - 0x1_0010,
+                argument: Some(LOADED - 0x1_0010),
                 hook: 0x7fff_f000_0000,
             };
             match redirect(&function) {

@@ -72,6 +72,19 @@ pub fn room(maps: &[MapLine], taken: &[Range<u64>], code: &Range<u64>, bytes: u6
     })
 }
 
+/// A place of so many bytes anywhere, far from code: what lies near it may be needed for jumps.
+pub fn room_far(maps: &[MapLine], bytes: u64) -> Option<u64> {
+    const LOWEST: u64 = 1 << 43;
+    const APART: u64 = 1 << 30;
+    let mut used: Vec<Range<u64>> = maps.iter().map(|line| line.start..line.end).collect();
+    used.sort_by_key(|range| range.start);
+    let place = used.iter().fold(LOWEST, |place, range| {
+        let collides = range.start < place + bytes + APART && place < range.end + APART;
+        if collides { (range.end + APART).next_multiple_of(APART) } else { place }
+    });
+    (place < 1 << 46).then_some(place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

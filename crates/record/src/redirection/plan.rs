@@ -1,6 +1,7 @@
 //! What is to be changed in a process, as the recorder reads it.
 
 use super::Seen;
+use super::interposed::Found;
 use super::mapped::{Mapped, room};
 use crate::proc_files::{self, MapLine};
 use crate::wire::{self, PlanFunction, PlanHeader, PlanRegion, Redirected, own_hook};
@@ -30,10 +31,20 @@ struct Target {
     entry: u64,
     code: Vec<u8>,
     behind: Vec<u8>,
-    signature: Signature,
+    leads_to: LeadsTo,
+    /// Whether all are left alone where it cannot be redirected.
+    is_needed: bool,
 }
 
-/// An allocator that is to be redirected.
+/// Where calls of a function go.
+enum LeadsTo {
+    /// To one of the hooks for all allocators, which is told what the function does.
+    OwnHook(Signature),
+    /// To a hook with the function's own arguments, at this address.
+    Hook(u64),
+}
+
+/// What is to be redirected in a file: an allocator, or what a preloaded recorder interposes.
 pub struct Wanted {
     number: u8,
     targets: Vec<Target>,
@@ -80,12 +91,38 @@ impl Wanted {
                 entry: bias.wrapping_add(address),
                 code,
                 behind,
-                signature,
+                leads_to: LeadsTo::OwnHook(signature),
+                is_needed: true,
             });
         }
-        let first = targets.iter().map(|target| target.entry).min().ok_or(Seen::NoNames)?;
-        let last = targets.iter().map(|target| target.entry).max().ok_or(Seen::NoNames)?;
-        Ok(Wanted { number, targets, code: first..last + LONGEST })
+        if targets.is_empty() {
+            return Err(Seen::NoNames);
+        }
+        Ok(Wanted::of(number, targets))
+    }
+
+    fn of(number: u8, targets: Vec<Target>) -> Wanted {
+        let entries = || targets.iter().map(|target| target.entry);
+        let code = entries().min().unwrap_or_default()..entries().max().unwrap_or_default() + LONGEST;
+        Wanted { number, targets, code }
+    }
+
+    /// Functions of a file, each with a hook of its own.
+    pub fn interposed(found: Vec<Found>) -> Wanted {
+        let target = |one: Found| Target {
+            name: one.name,
+            entry: one.entry,
+            code: one.code,
+            behind: one.behind,
+            leads_to: LeadsTo::Hook(one.hook),
+            is_needed: one.is_needed,
+        };
+        Wanted::of(0, found.into_iter().map(target).collect())
+    }
+
+    /// Whether this function is among them.
+    pub fn has(&self, entry: u64) -> bool {
+        self.targets.iter().any(|target| target.entry == entry)
     }
 
     fn bytes(&self) -> u64 {
@@ -112,10 +149,15 @@ fn bias_of(file: &InFile<'_>, mapped: &Mapped, maps: &[MapLine]) -> Option<u64> 
     Some(mapped.start.wrapping_sub(segment.address() / page * page))
 }
 
+/// How the memory of plans is called.
+pub const PLAN_NAME: &str = "memtoll-plan";
+
 /// A plan, in memory that the process maps.
 pub struct Plan {
     pub memory: OwnedFd,
     pub bytes: u64,
+    /// The functions of each region.
+    pub functions: Vec<Vec<PlanFunction>>,
 }
 
 /// What the recorder does with a region.
@@ -138,10 +180,11 @@ impl Plan {
             }));
         }
         let bytes = write(&regions);
-        let plan = || -> io::Result<Plan> {
-            let memory = memfd_create("memtoll-plan", MemfdFlags::CLOEXEC)?;
+        let plan = move || -> io::Result<Plan> {
+            let memory = memfd_create(PLAN_NAME, MemfdFlags::CLOEXEC)?;
             File::from(memory.try_clone()?).write_all(&bytes)?;
-            Ok(Plan { memory, bytes: bytes.len() as u64 })
+            let functions = regions.into_iter().map(|region| region.functions).collect();
+            Ok(Plan { memory, bytes: bytes.len() as u64, functions })
         };
         Some((plan().ok()?, planned))
     }
@@ -155,21 +198,30 @@ fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]
     for (index, target) in wanted.targets.iter().enumerate() {
         let slot = address + index as u64 * SLOT;
         let room = slot + size_of::<Redirected>() as u64;
-        let hook = hooks
-            .get(hook_of(&target.signature) as usize)
-            .copied()
-            .ok_or_else(|| Seen::Immovable(target.name.clone()))?;
+        let (hook, argument) = match &target.leads_to {
+            LeadsTo::OwnHook(signature) => {
+                let hook = hooks.get(hook_of(signature) as usize).copied();
+                (hook.ok_or_else(|| Seen::Immovable(target.name.clone()))?, Some(slot))
+            }
+            LeadsTo::Hook(hook) => (*hook, None),
+        };
         let made = (HERE.redirect)(&Function {
             entry: target.entry,
             code: &target.code,
             behind: &target.behind,
             room,
-            argument: slot,
+            argument,
             hook,
         });
-        let made = made.map_err(|why| Seen::Immovable(format!("{} {why}", target.name)))?;
+        let made = match made {
+            Err(_) if !target.is_needed => continue,
+            made => made.map_err(|why| Seen::Immovable(format!("{} {why}", target.name)))?,
+        };
         let original = room + made.original as u64;
-        let for_hook = for_hook(&target.signature, original, wanted.number);
+        let for_hook = match &target.leads_to {
+            LeadsTo::OwnHook(signature) => for_hook(signature, original, wanted.number),
+            LeadsTo::Hook(_) => vec![0; size_of::<Redirected>()],
+        };
         let at = (slot - address) as usize;
         let whole: Vec<u8> = for_hook.into_iter().chain(made.code.iter().copied()).collect();
         let place = content

@@ -1,0 +1,121 @@
+//! `memtoll attach`, and `memtoll record --pid`
+
+use crate::debug_file_options;
+use crate::exit::{self, Code};
+use crate::record;
+use clap::ValueHint;
+use memtoll_record::{Attach, Destination, Stops, find_process};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Record a process that runs already
+///
+/// Records from now on, until the process ends, the time of --for is over, or Ctrl-C. The process then goes on as it did before.
+/// What it allocated before is not in the recording.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The process: its number, or its name if only one has it
+    #[arg(value_name = "PID|NAME")]
+    process: String,
+
+    /// Record for this long, such as 500ms, 60s, 5m or 2h [default: until the process ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    lasts: Option<Duration>,
+
+    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Replace the recording that -o names, if there is one
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    /// Print no summary
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Stop recording when the file reaches this size, such as 500M or 2G; the process goes on
+    #[arg(long, value_name = "SIZE", value_parser = record::parse_size)]
+    max_size: Option<u64>,
+
+    /// Cut off call stacks deeper than this
+    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    stack_depth: u32,
+
+    /// Use this build of the recorder, for work on memtoll itself
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    recorder: Option<PathBuf>,
+}
+
+/// A time with its unit; without one, seconds.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("expected a time such as 500ms, 60s, 5m or 2h, found \"{text}\"");
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let seconds = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let value: f64 = digits.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(value * seconds).map_err(|_| wrong())
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let pid = match find_process(&arguments.process) {
+        Ok(pid) => pid,
+        Err(why) => return exit::fail(why, Code::CannotRecord).into(),
+    };
+    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let output = match &arguments.output {
+        Some(path) if arguments.force => Destination::Replace(path.clone()),
+        Some(path) => Destination::New(path.clone()),
+        None => Destination::Numbered(name.file_name().unwrap_or_default().into()),
+    };
+    let what = Attach {
+        pid,
+        output,
+        max_size: arguments.max_size,
+        stack_depth: arguments.stack_depth,
+        lasts: arguments.lasts,
+        debug_folders: debug_file_options::usual_folders(),
+        recorder: arguments.recorder.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let began = |stopped| {
+        if !arguments.quiet {
+            let name = name.file_name().unwrap_or_default().to_string_lossy();
+            exit::say(format!("recording process {pid} ({name}); Ctrl-C ends the recording, not the process{stopped}"));
+        }
+    };
+    let (outcome, stops) = match memtoll_record::attach(&what, || began("")) {
+        Ok(done) => done,
+        Err(error) => return exit::fail(error, Code::CannotRecord).into(),
+    };
+    record::close(Path::new(&outcome.path), &outcome, arguments.quiet);
+    if !arguments.quiet {
+        let Stops { begin, end } = stops;
+        exit::say(format!(
+            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended"
+        ));
+    }
+    Code::Done.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_time("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
+        for wrong in ["", "s", "5 weeks", "-1s", "1e30h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Loads the recorder into a process. One of its threads, which is in the middle of nothing, does that; all others go on, so
+//! that it gets every lock that it needs. It finds back by itself (`memtoll_processor::injection`), so this process may die at
+//! any instant.
+//!
+//! Not with a breakpoint at malloc, neither a software's nor a hardware's: both outlive whoever has set them, and then kill the
+//! process.
+
+use super::code::Code;
+use super::threads::{self, Waiting};
+use super::tracing::{Stop, Traced};
+use crate::proc_files;
+use crate::process_memory::ProcessMemory;
+use crate::redirection::mapped;
+use memtoll_processor::injection::{self, Order, Registers, step};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a thread is looked for that is in the middle of nothing.
+const LOOKS_FOR: Duration = Duration::from_secs(5);
+/// How long the process may take to load the recorder: it reads files and waits for memtoll's plans, which takes up to 20 s.
+const LOADS_WITHIN: Duration = Duration::from_secs(60);
+/// How long a thread may take to stop, or to make memory.
+const STEP: Duration = Duration::from_secs(2);
+/// The stack for loading, bytes.
+const STACK: u64 = 256 << 10;
+/// How the file of the recorder is called there, in memory.
+pub const FILE_NAME: &str = "memtoll-recorder";
+
+/// System calls that wait for others, and in which no lock of the C library is held.
+const WAITS: [i64; 19] = [
+    libc::SYS_restart_syscall,
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+    libc::SYS_select,
+    libc::SYS_pselect6,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_pause,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_read,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+];
+
+/// A process into which the recorder is loaded.
+pub struct Loading<'a> {
+    pub pid: u32,
+    pub memory: &'a ProcessMemory,
+    pub code: &'a Code,
+    pub library: &'a [u8],
+    /// The private directory of this run.
+    pub directory: &'a Path,
+}
+
+impl Loading<'_> {
+    /// Loads it, and waits until it is prepared.
+    pub fn load(&self) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            for tid in self.candidates() {
+                if let Some(done) = self.try_with(tid)? {
+                    return self.wait_for(done);
+                }
+            }
+            if threads::tasks(self.pid).is_empty() {
+                return Err("it has ended".to_owned());
+            }
+            if began.elapsed() > LOOKS_FOR {
+                return Err(format!(
+                    "for {} s, none of its threads came to a point where it could load the recorder; try again",
+                    LOOKS_FOR.as_secs()
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Threads that may be in the middle of nothing: first those that wait, then those that run.
+    fn candidates(&self) -> Vec<i32> {
+        let all = threads::tasks(self.pid);
+        let looked: Vec<(i32, Option<Waiting>)> =
+            all.iter().map(|task| (task.tid, threads::waiting(self.pid, task.tid))).collect();
+        let waits = |waiting: &Option<Waiting>| waiting.is_some_and(|waiting| self.is_harmless(&waiting));
+        let waiting = looked.iter().filter(|(_, waiting)| waits(waiting)).map(|(tid, _)| *tid);
+        let running = looked.iter().filter(|(_, waiting)| waiting.is_none()).map(|(tid, _)| *tid);
+        waiting.chain(running).take(8).collect()
+    }
+
+    fn is_harmless(&self, waiting: &Waiting) -> bool {
+        let is_known = WAITS.contains(&waiting.call)
+            || waiting.call == libc::SYS_futex
+                && self.code.waits_for_others(self.memory, waiting.instruction, waiting.stack);
+        is_known && self.code.is_libcs(waiting.instruction)
+    }
+
+    /// Where the order is that this thread carries out. None: it is not the right one.
+    fn try_with(&self, tid: i32) -> Result<Option<u64>, String> {
+        // What is not possible is not the thread's fault.
+        let failed = |error: io::Error| format!("one of its threads cannot be stopped: {error}");
+        let Ok(mut thread) = Traced::seize(tid) else { return Ok(None) };
+        let was_waiting = threads::waiting(self.pid, tid);
+        thread.interrupt().map_err(failed)?;
+        if thread.wait(Instant::now() + STEP).map_err(failed)? != Stop::Asked {
+            return Ok(None);
+        }
+        let mut registers = thread.registers().map_err(failed)?;
+        if !registers.is_64_bit() {
+            return Err("it executes 32-bit code, which memtoll does not record".to_owned());
+        }
+        let is_where_it_waited = was_waiting
+            .is_some_and(|waiting| self.is_harmless(&waiting) && waiting.instruction == registers.instruction());
+        let is_harmless = is_where_it_waited || self.code.is_programs(registers.instruction());
+        let own_tid = threads::own_tid(self.pid, tid).unwrap_or(tid);
+        if !is_harmless
+            || self.code.holds_loader(self.memory, own_tid)
+            || self.code.is_in_handler(self.memory, registers.stack())
+            || !self.has_room_for_frame(registers.top_for_frame())
+            || !self.finds_call_again(&mut registers)
+        {
+            return Ok(None);
+        }
+        self.send(thread, &registers).map(Some)
+    }
+
+    fn finds_call_again(&self, registers: &mut Registers) -> bool {
+        let mut code = [0; injection::CALL_BYTES];
+        let is_known = self.memory.read(registers.before_call(), &mut code).is_ok();
+        registers.make_call_again(&code) && is_known
+    }
+
+    /// Whether a frame fits below `top`. A guard page would take it, too, but the thread could not read it.
+    fn has_room_for_frame(&self, top: u64) -> bool {
+        const FRAME: u64 = 24 << 10;
+        let holds = |line: &proc_files::MapLine| line.writable && line.start <= top - FRAME && top <= line.end;
+        proc_files::maps(self.pid).iter().any(holds)
+    }
+
+    /// Sends a thread that stands still to load the recorder, and lets go of it.
+    fn send(&self, mut thread: Traced, registers: &Registers) -> Result<u64, String> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| format!("cannot load the recorder: {what}: {error}")
+        };
+        let mask = thread.blocked_signals().map_err(failed("its signals are not shown"))?;
+        let state = thread.extended_state().map_err(failed("its registers are not shown"))?;
+        let restorer = self.code.restorer;
+
+        // Memory, by a first call.
+        let page = proc_files::page();
+        let round = |bytes: u64| bytes.next_multiple_of(page);
+        let code_bytes = round(injection::code().len() as u64);
+        let library_bytes = round(self.library.len() as u64);
+        let writable = round(size_of::<Order>() as u64) + library_bytes + STACK;
+        let bytes = code_bytes + writable;
+        let maps = proc_files::maps(self.pid);
+        let at = mapped::room_far(&maps, bytes)
+            .ok_or("cannot load the recorder: there is no address space left in the process")?;
+        let (frame, content) = registers.frame(registers.top_for_frame(), restorer, mask, &state);
+        self.memory.write(frame, &content).map_err(failed("its stack cannot be written"))?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        let arguments = [at, bytes, protection as u64, flags as u64, u64::MAX, 0];
+        // From here on the thread finds back by itself.
+        thread
+            .set_registers(&registers.calling(self.code.functions.mmap, frame, arguments))
+            .map_err(failed("a thread cannot be moved"))?;
+        // The frame lets them in again.
+        let _ = thread.block_signals(u64::MAX);
+        let until = Instant::now() + STEP;
+        loop {
+            thread.go_on_to_call().map_err(failed("a thread does not go on"))?;
+            match thread.wait(until).map_err(failed("a thread does not come back"))? {
+                Stop::Gone => return Err("it has ended".to_owned()),
+                Stop::Call if thread.registers().is_ok_and(|now| now.returns_through(restorer)) => break,
+                Stop::Call | Stop::Asked | Stop::Signal(_) => {}
+            }
+        }
+        let is_there = |line: &proc_files::MapLine| line.start <= at && at < line.end;
+        if !proc_files::maps(self.pid).iter().any(is_there) {
+            return Err("cannot load the recorder: the system gives the process no memory for code".to_owned());
+        }
+
+        // What the second call carries out.
+        let order_at = at + code_bytes;
+        let library_at = order_at + round(size_of::<Order>() as u64);
+        let stack_top = library_at + library_bytes + STACK;
+        let functions = &self.code.functions;
+        // The loader takes files of the same path for one, also when an earlier one was another.
+        let earlier = maps.iter().filter(|line| line.offset == 0 && line.path.contains(FILE_NAME)).count();
+        let path = format!("/proc/self/fd{}", "/".repeat(1 + earlier));
+        let mut order = Order {
+            done: 0,
+            step: 0,
+            value: 0,
+            memory: order_at,
+            memory_bytes: writable,
+            library: library_at,
+            library_bytes: self.library.len() as u64,
+            dlopen: functions.dlopen,
+            dlerror: functions.dlerror,
+            dlsym: functions.dlsym,
+            errno_location: functions.errno_location,
+            path_bytes: path.len() as u64,
+            path: [0; 80],
+            file_name: [0; 24],
+            shown: [0; 40],
+            function: [0; 24],
+            argument: [0; 256],
+        };
+        let put = |place: &mut [u8], text: &[u8]| {
+            let fits = text.len() < place.len();
+            if fits {
+                place[..text.len()].copy_from_slice(text);
+            }
+            fits
+        };
+        let fits = put(&mut order.path[..70], path.as_bytes())
+            && put(&mut order.file_name, FILE_NAME.as_bytes())
+            && put(&mut order.shown, format!("/memfd:{FILE_NAME}").as_bytes())
+            && put(&mut order.function, b"memtoll_recorder_attach")
+            && put(&mut order.argument, self.directory.as_os_str().as_encoded_bytes());
+        if !fits {
+            return Err("memtoll was attached to it too often; restart it".to_owned());
+        }
+        let (frame, content) = registers.frame(stack_top, restorer, mask, &state);
+        // SAFETY: an order consists of integers without gaps.
+        let order = unsafe { std::slice::from_raw_parts((&raw const order).cast::<u8>(), size_of::<Order>()) };
+        for (address, bytes) in
+            [(at, injection::code()), (order_at, order), (library_at, self.library), (frame, &content)]
+        {
+            self.memory.write(address, bytes).map_err(failed("its memory cannot be written"))?;
+        }
+        thread
+            .set_registers(&registers.calling(at, frame, [order_at, 0, 0, 0, 0, 0]))
+            .map_err(failed("a thread cannot be moved"))?;
+        thread.let_go();
+        Ok(order_at)
+    }
+
+    fn wait_for(&self, order: u64) -> Result<(), String> {
+        const PAUSE: Duration = Duration::from_millis(1);
+        let field = |offset: usize| self.memory.word(order + offset as u64);
+        let until = Instant::now() + LOADS_WITHIN;
+        loop {
+            match field(std::mem::offset_of!(Order, done)) {
+                Err(_) => return Err("it has ended".to_owned()),
+                Ok(0) if Instant::now() > until => {
+                    return Err("it takes more than a minute to load the recorder, and goes on".to_owned());
+                }
+                Ok(0) => std::thread::sleep(PAUSE),
+                Ok(_) => break,
+            }
+        }
+        let value = field(std::mem::offset_of!(Order, value)).unwrap_or_default();
+        match field(std::mem::offset_of!(Order, step)).unwrap_or_default() {
+            step::ALL_DONE => Ok(()),
+            step::LOAD | step::FIND => Err(format!("its loader refuses the recorder: {}", self.memory.text(value))),
+            step::CALL => Err("the recorder in it cannot reach memtoll".to_owned()),
+            0 => Err("the system does not let it write to its memory".to_owned()),
+            _ => Err(format!(
+                "it cannot make a file in memory: {}",
+                io::Error::from_raw_os_error((value as i64).unsigned_abs() as i32)
+            )),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! All threads of a process stand still while its code changes.
+
+use super::threads;
+use super::tracing::Traced;
+use crate::process_memory::ProcessMemory;
+use crate::wire::PlanFunction;
+use rustc_hash::FxHashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long a process may take to stand still: a thread in the middle of a disk's answer does not stop.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How far up a stack is looked for the frame of a signal handler, bytes.
+const LOOKED_AT: usize = 64 << 10;
+
+/// A process whose threads all stand still, until this is dropped.
+pub struct Standstill {
+    threads: Vec<Traced>,
+    since: Instant,
+}
+
+impl Standstill {
+    /// Stops all threads, those that begin meanwhile included.
+    pub fn begin(pid: u32) -> io::Result<Standstill> {
+        let since = Instant::now();
+        let mut all: FxHashMap<i32, Traced> = FxHashMap::default();
+        loop {
+            let new: Vec<i32> =
+                threads::tasks(pid).iter().map(|task| task.tid).filter(|tid| !all.contains_key(tid)).collect();
+            if new.is_empty() {
+                // Threads that stand still begin no others.
+                break;
+            }
+            let mut stopping = Vec::new();
+            for tid in new {
+                match Traced::seize(tid) {
+                    Ok(traced) => {
+                        let _ = traced.interrupt();
+                        stopping.push(traced);
+                    }
+                    // It has ended meanwhile.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    Err(_) if !threads::tasks(pid).iter().any(|task| task.tid == tid) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            for mut traced in stopping {
+                traced.wait(since + PATIENCE)?;
+                all.insert(traced.tid(), traced);
+            }
+        }
+        Ok(Standstill { threads: all.into_values().collect(), since })
+    }
+
+    /// How long it has lasted.
+    pub fn lasted(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Writes jumps over the beginnings of functions. Threads in the middle of one go on in its copy. False: one has been
+    /// interrupted there by a signal, and will come back.
+    pub fn write_jumps(&self, memory: &ProcessMemory, jumps: &[PlanFunction]) -> io::Result<bool> {
+        let inside =
+            |address: u64| jumps.iter().find(|jump| address > jump.at && address < jump.at + u64::from(jump.bytes));
+        let mut moved = Vec::new();
+        let mut stack = vec![0; LOOKED_AT];
+        for thread in &self.threads {
+            let Ok(mut registers) = thread.registers() else { continue };
+            if let Some(jump) = inside(registers.instruction()) {
+                // The copy's instructions have the lengths of those that were moved as they are.
+                let behind = registers.instruction() - jump.at;
+                if !is_same_code(memory, jump, behind)? {
+                    return Ok(false);
+                }
+                registers.set_instruction(jump.original + behind);
+                moved.push((thread, registers.clone()));
+            }
+            let count = memory.read_some(registers.stack() & !7, &mut stack);
+            let mut words =
+                stack[..count].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            if words.any(|word| inside(word).is_some()) {
+                return Ok(false);
+            }
+        }
+        for jump in jumps {
+            let mut now = vec![0; jump.bytes as usize];
+            memory.read(jump.at, &mut now)?;
+            if now != jump.before[..now.len()] {
+                return Err(io::Error::other("another tool has changed its code meanwhile"));
+            }
+        }
+        // First: the copies work with and without the jumps, and this process may be killed at any instant.
+        for (thread, registers) in moved {
+            thread.set_registers(&registers)?;
+        }
+        for jump in jumps {
+            memory.write(jump.at, &jump.after[..jump.bytes as usize])?;
+        }
+        Ok(true)
+    }
+
+    /// Writes back what was there before. A thread at a jump is at its first byte, and executes what is there then.
+    pub fn take_jumps_back(&self, memory: &ProcessMemory, jumps: &[PlanFunction]) -> io::Result<()> {
+        for jump in jumps {
+            let mut now = vec![0; jump.bytes as usize];
+            if memory.read(jump.at, &mut now).is_ok() && now == jump.after[..now.len()] {
+                memory.write(jump.at, &jump.before[..now.len()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the copy begins as the function does, up to there.
+fn is_same_code(memory: &ProcessMemory, jump: &PlanFunction, bytes: u64) -> io::Result<bool> {
+    let (mut here, mut there) = (vec![0; bytes as usize], vec![0; bytes as usize]);
+    memory.read(jump.at, &mut here)?;
+    memory.read(jump.original, &mut there)?;
+    Ok(here == there)
+}
+
+impl Drop for Standstill {
+    fn drop(&mut self) {
+        self.threads.drain(..).for_each(Traced::let_go);
+    }
+}

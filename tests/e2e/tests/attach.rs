@@ -1,0 +1,300 @@
+//! Processes that run already: what is recorded of them, and that they go on as if nothing had happened.
+
+use memtoll_e2e::{Metrics, Report};
+use memtoll_e2e::{Outcome, memtoll, program, read_report, run, scratch, skipped, wait_until};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rounds of each test that repeats something.
+const ROUNDS: u32 = 20;
+
+/// A program that reads commands and answers each with a line.
+struct Running {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Starts it, and waits for its first line.
+    fn start(mut command: Command) -> Running {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (commands, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut running = Running { child, commands, answers };
+        assert_eq!(running.answer(), "ready");
+        running
+    }
+
+    /// `attached.c` with so many threads.
+    fn with_threads(threads: u32) -> Running {
+        let mut command = Command::new(program("attached.c"));
+        command.arg(threads.to_string());
+        Running::start(command)
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn ask(&mut self, command: &str) -> String {
+        writeln!(self.commands, "{command}").unwrap();
+        self.answer()
+    }
+
+    /// Expects that nothing is broken.
+    #[track_caller]
+    fn end_well(mut self) {
+        assert_eq!(self.ask("quit"), "broken 0");
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+fn attach(pid: u32, file: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(memtoll());
+    command.args(["attach", &pid.to_string(), "-o"]).arg(file).args(options);
+    command
+}
+
+/// Attaches until this is dropped or told to end, and waits until calls are recorded.
+struct Attached {
+    memtoll: Child,
+    said: BufReader<std::process::ChildStderr>,
+}
+
+impl Attached {
+    fn to(pid: u32, file: &Path) -> Attached {
+        let mut memtoll = attach(pid, file, &[]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(memtoll.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("recording process"), "{line}");
+        Attached { memtoll, said }
+    }
+
+    /// As Ctrl-C does.
+    fn end(mut self) -> String {
+        // SAFETY: kill takes no pointers; the child has not been waited for.
+        unsafe { libc::kill(self.memtoll.id() as libc::pid_t, libc::SIGINT) };
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.said, &mut rest).unwrap();
+        assert_eq!(self.memtoll.wait().unwrap().code(), Some(0), "{rest}");
+        rest
+    }
+}
+
+#[track_caller]
+fn report(file: &Path) -> Report {
+    let outcome = read_report(file, &["--format", "json"]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    Report::parse(outcome.stdout.as_bytes())
+}
+
+/// What `exact` makes in `calls` rounds of so many threads.
+#[track_caller]
+fn expect_exact(found: &Metrics, rounds: u64) {
+    let each = 500 * rounds;
+    assert_eq!((found.new_blocks, found.bytes, found.frees, found.live_blocks), (2 * each, each * 130, each, each));
+}
+
+#[test]
+fn every_call_from_an_instant_on_is_counted() {
+    for threads in [1, 4, 50] {
+        let folder = scratch();
+        let file = folder.path().join("a.memtoll");
+        let mut running = Running::with_threads(threads);
+        assert_eq!(running.ask("exact"), "made"); // before
+        let attached = Attached::to(running.pid(), &file);
+        for _ in 0..3 {
+            assert_eq!(running.ask("exact"), "made");
+        }
+        let said = attached.end();
+        assert_eq!(running.ask("exact"), "made"); // afterwards
+        running.end_well();
+        let mut found = report(&file).function("exact");
+        if threads > 4 {
+            // A release of a block from before waits for an acquisition of its address, and takes the block of another thread
+            // that gets it within 10 ms (early_releases.rs), until blocks from before are known.
+            let live = found.live_blocks;
+            assert!((74_900..=75_000).contains(&live), "{live}");
+            found.live_blocks = 75_000;
+        }
+        expect_exact(&found, u64::from(3 * threads));
+        assert!(said.contains("stood still for"), "{said}");
+    }
+}
+
+#[test]
+fn what_a_process_starts_is_recorded_too() {
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    let script = "echo ready; read line; $1 >/dev/null & wait; ($2 >/dev/null); echo done; read line; echo broken 0";
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash"]).args([program("tiny.c"), program("tiny.c")]);
+    let mut running = Running::start(command);
+    let attached = Attached::to(running.pid(), &file);
+    assert_eq!(running.ask("go"), "done");
+    attached.end();
+    running.end_well();
+    let programs: Vec<String> = report(&file).processes.iter().map(|process| process.program().to_owned()).collect();
+    assert!(programs.iter().filter(|name| name.contains("tiny")).count() >= 2, "{programs:?}");
+}
+
+#[test]
+fn a_process_outlives_a_memtoll_that_is_killed_at_any_instant() {
+    // The loader has room for the variables of some twenty recorders in a process.
+    for batch in 0..2 {
+        let folder = scratch();
+        let mut running = Running::with_threads(3);
+        for round in 0..ROUNDS / 2 {
+            let file = folder.path().join(format!("{round}.memtoll"));
+            let mut memtoll = attach(running.pid(), &file, &["-q"]).stderr(Stdio::null()).spawn().unwrap();
+            // From its very begin to the middle of recording.
+            let instant = Duration::from_millis(u64::from((batch * ROUNDS + round) * 37 % 400));
+            std::thread::sleep(instant);
+            memtoll.kill().unwrap();
+            memtoll.wait().unwrap();
+            assert_eq!(running.ask("exact"), "made", "killed after {instant:?}");
+        }
+        // What the dead ones have left does not stand in the way.
+        let file = folder.path().join("last.memtoll");
+        let attached = Attached::to(running.pid(), &file);
+        assert_eq!(running.ask("exact"), "made");
+        attached.end();
+        running.end_well();
+        expect_exact(&report(&file).function("exact"), 3);
+    }
+}
+
+/// A server, or another program that goes on by itself, to which memtoll is attached again and again.
+#[track_caller]
+fn attach_again_and_again(pid: u32) {
+    let folder = scratch();
+    for round in 0..ROUNDS {
+        let file = folder.path().join(format!("{round}.memtoll"));
+        let outcome: Outcome = run(attach(pid, &file, &["--for", "100ms"]));
+        assert_eq!(outcome.status.code(), Some(0), "round {round}: {outcome:?}");
+        let found = report(&file);
+        assert!(found.totals.metrics.new_blocks > 0, "round {round}: {outcome:?}");
+    }
+}
+
+#[test]
+fn redis_under_load_goes_on() {
+    if !Path::new("/usr/bin/redis-server").exists() {
+        return skipped("redis-server is not installed");
+    }
+    let folder = scratch();
+    let socket = folder.path().join("socket");
+    let mut server = Command::new("redis-server")
+        .args(["--port", "0", "--save", "", "--unixsocket"])
+        .arg(&socket)
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("redis listens", || socket.exists());
+    let client = |program: &str| {
+        let mut command = Command::new(program);
+        command.arg("-s").arg(&socket).stdout(Stdio::piped());
+        command
+    };
+    let mut load = client("redis-benchmark")
+        .args(["-q", "-t", "set,get", "-n", "100000000", "-c", "8", "-r", "100000"])
+        .spawn()
+        .unwrap();
+    attach_again_and_again(server.id());
+    assert!(load.try_wait().unwrap().is_none(), "its clients saw an error");
+    load.kill().unwrap();
+    load.wait().unwrap();
+    let answer = client("redis-cli").arg("ping").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "PONG");
+    client("redis-cli").args(["shutdown", "nosave"]).output().unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_python_with_threads_goes_on() {
+    let script = "
+import threading, time, sys
+over = threading.Event()
+def work():
+    while not over.is_set():
+        blocks = [bytes(1000 + i) for i in range(50)]
+        time.sleep(0.001)
+threads = [threading.Thread(target=work) for _ in range(50)]
+for thread in threads: thread.start()
+print('ready', flush=True)
+for line in sys.stdin:
+    if line == 'quit\\n': break
+    print(sum(len(str(i)) for i in range(1000)), flush=True)
+over.set()
+for thread in threads: thread.join()
+print('broken 0')
+";
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-c", script]);
+    let mut running = Running::start(command);
+    attach_again_and_again(running.pid());
+    assert_eq!(running.ask("add"), "2890");
+    running.end_well();
+}
+
+#[test]
+fn a_process_that_ends_ends_the_recording() {
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    let running = Running::with_threads(2);
+    let mut attached = Attached::to(running.pid(), &file);
+    running.end_well();
+    assert_eq!(attached.memtoll.wait().unwrap().code(), Some(0));
+    assert_eq!(report(&file).processes[0].exit_code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_left_alone() {
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    #[track_caller]
+    fn refused(mut command: Command, why: &str) {
+        let began = Instant::now();
+        let outcome = run({
+            command.arg("-q");
+            command
+        });
+        assert_eq!(outcome.status.code(), Some(125), "{outcome:?}");
+        assert!(outcome.stderr.contains(why), "{why}: {outcome:?}");
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+    let running = Running::with_threads(1);
+    let pid = running.pid();
+    // SAFETY: kill takes no pointers; the child has not been waited for.
+    let signal = |signal| unsafe { libc::kill(pid as libc::pid_t, signal) };
+    signal(libc::SIGSTOP);
+    wait_until("it is stopped", || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "))
+    });
+    refused(attach(pid, &file, &[]), "it is stopped");
+    signal(libc::SIGCONT);
+    let attached = Attached::to(pid, &file);
+    refused(attach(pid, &folder.path().join("b.memtoll"), &[]), "another memtoll is attached to it");
+    attached.end();
+    running.end_well();
+    refused(attach(999_999_999, &file, &[]), "there is no such process");
+    assert!(!folder.path().join("b.memtoll").exists());
+
+    let mut recorded = Command::new(memtoll());
+    recorded.args(["record", "-q", "-o"]).arg(folder.path().join("c.memtoll")).arg(program("attached.c"));
+    let running = Running::start(recorded);
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let child = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();
+    refused(attach(child, &folder.path().join("b.memtoll"), &[]), "it is being recorded already");
+    running.end_well();
+}
