@@ -58,4 +58,7 @@ struct ThreadLog {
 void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_bytes, const void* text,
                  size_t text_bytes);
 
+// The process is about to end: waits until the supervisor has looked at its pages, for half a second at the most.
+void await_look();
+
 } // namespace memtoll

@@ -1,5 +1,7 @@
 #include "kernel.hpp"
 
+#include "own_ranges.hpp"
+
 #include <cstring>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -15,6 +17,19 @@ long read_own_memory(void* to, uintptr_t from, size_t bytes) {
 }
 
 } // namespace
+
+void* map_private(size_t bytes) {
+    const long result = call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (failed(result)) return nullptr;
+    own_ranges::add(reinterpret_cast<void*>(result), bytes);
+    return reinterpret_cast<void*>(result);
+}
+
+void unmap(void* address, size_t bytes) {
+    own_ranges::remove(address);
+    call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
+}
 
 bool readable(uintptr_t address) {
     if (arch::valgrind_depth() > 0) { // it has a look at the call below, and complains of the nonsense

@@ -30,15 +30,8 @@ inline size_t page_bytes() { return getauxval(AT_PAGESZ); }
 inline size_t whole_pages(size_t bytes) { return (bytes + page_bytes() - 1) & ~(page_bytes() - 1); }
 
 // Private zeroed memory, not counted against overcommit until touched. Null on failure.
-inline void* map_private(size_t bytes) {
-    const long result = call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return failed(result) ? nullptr : reinterpret_cast<void*>(result);
-}
-
-inline void unmap(void* address, size_t bytes) {
-    call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
-}
+void* map_private(size_t bytes);
+void unmap(void* address, size_t bytes);
 
 // Private memory reads as zeroes again, and is given back until it is next touched.
 inline void zero(void* address, size_t bytes) {

@@ -39,6 +39,14 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
     append_blob(log, wire::kUsage, &blob, sizeof blob, "", 0);
 }
 
+bool has_used_much() {
+    constexpr uint64_t kNanoseconds = 20'000'000;
+    constexpr long kKib = 16 << 10;
+    rusage usage;
+    if (kernel::failed(kernel::call(SYS_getrusage, RUSAGE_SELF, reinterpret_cast<long>(&usage)))) return false;
+    return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime) >= kNanoseconds || usage.ru_maxrss >= kKib;
+}
+
 uint64_t faults_of_this_thread() {
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage)))) return 0;

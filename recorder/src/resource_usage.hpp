@@ -11,4 +11,7 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope);
 // Page faults that the kernel has counted for the calling thread. A system call of a quarter of a microsecond.
 uint64_t faults_of_this_thread();
 
+// Whether the process has used more than a short one does: 20 ms of CPU time, or 16 MiB at once.
+bool has_used_much();
+
 } // namespace memtoll

@@ -5,6 +5,7 @@
 #include "fnv.hpp"
 #include "footprint.hpp"
 #include "kernel.hpp"
+#include "own_ranges.hpp"
 
 #include <cstring>
 #include <fcntl.h>
@@ -322,6 +323,7 @@ bool Session::connect(bool forked) {
     arena = reinterpret_cast<wire::ArenaHeader*>(address);
     has_gaps_.store(false, std::memory_order_relaxed);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
+    arena->own_ranges = reinterpret_cast<uint64_t>(own_ranges::table());
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
     set_ticks_per_microsecond(arena->ticks_per_microsecond);
     if (counter_forbidden_.load(std::memory_order_relaxed)) share_time();

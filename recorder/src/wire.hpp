@@ -21,7 +21,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 8;
+inline constexpr uint32_t kVersion = 9;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -268,12 +268,23 @@ struct ArenaHeader {
     // What the recorder had in memory when it last looked, for a supervisor that says what the program had when it was killed.
     // KiB: its own in bits 31..0, the program's unwinding tables that it has read in bits 63..32.
     std::atomic<uint64_t> own_memory;
+    uint64_t own_ranges; // where the process has the table of the recorder's other memory: OwnRange[kMostOwnRanges]
 
     // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
     // that all stamps of the process are in order; the supervisor sets it to the true time again and again.
     alignas(64) std::atomic<uint64_t> time;
     std::atomic<uint32_t> counter_forbidden; // 1: `time` is used
+
+    // A process that is about to end waits until its pages have been looked at.
+    std::atomic<uint32_t> look_wanted; // 1: it waits
+    std::atomic<uint32_t> look_over;   // 1, and woken: it has been looked at, or need not be
 };
+
+// Memory that the recorder has mapped for itself. None where the start is 0.
+struct OwnRange {
+    std::atomic<uint64_t> start, bytes;
+};
+inline constexpr uint32_t kMostOwnRanges = 64;
 
 // Why a process calls the supervisor.
 enum Purpose : uint32_t {

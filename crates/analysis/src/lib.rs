@@ -24,6 +24,7 @@ pub mod memory_map;
 pub mod metric;
 pub mod names;
 pub mod packages;
+pub mod page_balance;
 mod parallel;
 pub mod patterns;
 mod peak_of_sum;

@@ -67,6 +67,9 @@ pub struct Arguments {
 const NOT_OVER_TIME: [&str; 10] =
     ["group", "metric", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
 
+/// The same for what is known of instants.
+const NOT_OVER_TIME_BUT_AT: [&str; 6] = ["group", "metric", "min_size", "max_size", "paid", "filter"];
+
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Shape {
@@ -85,6 +88,9 @@ struct Shape {
     /// Show what each run of a region (memtoll.h) cost, such as a frame: median, 99th percentile, worst
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     regions: bool,
+    /// Show who holds the pages of the resident set at the end, or at another look at them: --at peak, --at end, --at TIME
+    #[arg(long, conflicts_with_all = NOT_OVER_TIME_BUT_AT, conflicts_with_all = ["from", "to", "between_marks", "thread"])]
+    resident: bool,
     /// Show what the recorder itself did and cost
     #[arg(long, conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     recorder: bool,

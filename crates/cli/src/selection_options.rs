@@ -4,7 +4,7 @@ use crate::record::parse_size;
 use crate::stack_options::StackArguments;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::{Metric, TABLE};
-use memtoll_query::query::{Query, View, When};
+use memtoll_query::query::{Instant, Query, View, When};
 use regex::Regex;
 
 /// Options of a selection.
@@ -29,9 +29,9 @@ pub struct SelectionArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// Show what was live at this time after the start, such as 1.25s or 300ms
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["from", "to", "between_marks"])]
-    at: Option<f64>,
+    /// Show what was live at this time after the start, such as 1.25s or 300ms; with --resident, also peak or end
+    #[arg(long, value_name = "TIME", value_parser = parse_at, conflicts_with_all = ["from", "to", "between_marks"])]
+    at: Option<At>,
 
     /// Count from this time on
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -70,13 +70,44 @@ impl SelectionArguments {
         }
     }
 
+    /// At which look at a process's pages.
+    pub fn instant(&self) -> Instant {
+        match self.at {
+            Some(At::Time(at)) => Instant::Near(ns(at)),
+            Some(At::Look(look)) => look,
+            None => Instant::Last,
+        }
+    }
+
+    /// Whether the instant is one that only pages have.
+    pub fn is_at_look(&self) -> bool {
+        matches!(self.at, Some(At::Look(_)))
+    }
+
     fn when(&self) -> When {
         match (self.at, self.between_marks.as_deref()) {
-            (Some(at), _) => When::At { ns: ns(at) },
+            (Some(At::Time(at)), _) => When::At { ns: ns(at) },
             (_, Some([from, to])) => When::Marks { from: from.clone(), to: to.clone() },
             _ if self.from.is_none() && self.to.is_none() => When::All,
             _ => When::Span { from_ns: self.from.map(ns), to_ns: self.to.map(ns) },
         }
+    }
+}
+
+/// An instant.
+#[derive(Clone, Copy)]
+enum At {
+    /// Seconds after the start.
+    Time(f64),
+    /// A look at a process's pages.
+    Look(Instant),
+}
+
+fn parse_at(text: &str) -> Result<At, String> {
+    match text {
+        "peak" => Ok(At::Look(Instant::Peak)),
+        "end" => Ok(At::Look(Instant::End)),
+        time => parse_time(time).map(At::Time),
     }
 }
 

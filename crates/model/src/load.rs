@@ -130,6 +130,7 @@ impl Loader {
                     BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
+                    BlockKind::Snapshot => image.snapshot_blocks.push(*block),
                     BlockKind::Nodes => image.node_blocks.push(*block),
                     BlockKind::Places => image.place_blocks.push(*block),
                     BlockKind::Inherited => image.inherited_blocks.push(*block),
@@ -292,6 +293,7 @@ fn new_image(about: meta::Image) -> Image {
         pattern_blocks: Vec::new(),
         parts_blocks: Vec::new(),
         timeline_blocks: Vec::new(),
+        snapshot_blocks: Vec::new(),
         scanned: OnceLock::new(),
     }
 }

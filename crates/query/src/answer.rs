@@ -6,6 +6,7 @@ use crate::findings::Finding;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
 use crate::regions::Region;
+use crate::resident::Resident;
 use crate::rows::Row;
 use crate::run_details::{Details, Recorder};
 use crate::timeline::Timeline;
@@ -108,6 +109,11 @@ pub enum Shown<'r> {
     Timeline {
         /// The time line; `None` where several processes count: ask for one of them.
         timeline: Option<Timeline>,
+    },
+    /// Who holds the pages of a process.
+    Resident {
+        /// At an instant.
+        resident: Box<Resident<'r>>,
     },
     /// What the recorder itself did.
     Recorder {

@@ -12,6 +12,7 @@ use crate::notes;
 use crate::patterns::Pattern;
 use crate::query::{Query, View};
 use crate::regions::Region;
+use crate::resident::Resident;
 use crate::rows::Row;
 use crate::run_details::{self, Details};
 use crate::schema_version::SCHEMA_VERSION;
@@ -93,6 +94,11 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             let (found, damage) = regions::regions(recording, from, to, &selected.thread_filter);
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
+        }
+        View::Resident { at } => {
+            let mut stacks = session.stacks(&selected.view);
+            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, *at, &tariff)?;
+            answer.shown = Shown::Resident { resident: Box::new(found) };
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
         View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),

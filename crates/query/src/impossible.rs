@@ -77,6 +77,12 @@ pub enum Impossible {
         /// What is wrong with it.
         why: String,
     },
+    /// No look at a process's pages.
+    #[error("the recording does not tell who holds the resident set: {why}")]
+    NoPages {
+        /// What is missing.
+        why: String,
+    },
     /// There is no such node of the tree.
     #[error("the tree has no node {key}: ask for its parent again")]
     NoNode {
@@ -118,6 +124,7 @@ impl Impossible {
             | Impossible::TooLate { .. }
             | Impossible::NoBlock { .. }
             | Impossible::NoStack { .. }
+            | Impossible::NoPages { .. }
             | Impossible::NoNode { .. }
             | Impossible::NoFunction { .. } => false,
         }

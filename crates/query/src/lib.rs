@@ -63,6 +63,7 @@ mod pools;
 pub mod processor;
 pub mod query;
 pub mod regions;
+pub mod resident;
 pub mod rows;
 pub mod run_details;
 mod run_id;

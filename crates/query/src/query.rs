@@ -107,8 +107,25 @@ pub enum View {
     Timeline,
     /// What the recorder itself did.
     Recorder,
+    /// Who holds the pages of a process at an instant.
+    Resident { at: Instant },
     /// What there is to choose from.
     List { of: List },
+}
+
+/// At which look at a process's pages.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instant {
+    /// The last one.
+    #[default]
+    Last,
+    /// Where it had most.
+    Peak,
+    /// When it was about to end.
+    End,
+    /// The one nearest to this time after the start, ns.
+    Near(u64),
 }
 
 /// Which part of a call tree.

@@ -256,6 +256,11 @@ impl Arena {
         let _ = futex::wake(&self.header().chunk_returned, futex::Flags::empty(), i32::MAX as u32);
     }
 
+    /// Wakes the thread of the target that waits for a look at its pages.
+    pub fn wake_ending(&self) {
+        let _ = futex::wake(&self.header().look_over, futex::Flags::empty(), 1);
+    }
+
     /// Whether a thread of the target waits for a chunk.
     pub fn is_awaited(&self) -> bool {
         self.slots().iter().any(|slot| slot.waiting.load(Acquire) != 0)

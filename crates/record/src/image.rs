@@ -14,12 +14,14 @@ use crate::chunk_quota::Growth;
 use crate::exit_watcher;
 use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
+use crate::page_look;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
-use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks};
+use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
+use memtoll_trace::snapshot::Cause;
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::os::fd::OwnedFd;
@@ -191,6 +193,7 @@ impl Worker {
                 self.drain_all();
                 break;
             }
+            self.look_if_wanted();
             let taken = self.drain_settled();
             if self.run.output.stopped() {
                 header.stop.store(1, Release);
@@ -230,6 +233,25 @@ impl Worker {
         self.run.roster.exit_of(self.pid).or_else(|| exit_watcher::exit_of(&self.process, self.pid))
     }
 
+    /// The process is about to end, and waits until its pages have been looked at.
+    fn look_if_wanted(&mut self) {
+        let header = self.arena.header();
+        if header.look_wanted.load(Acquire) == 0 || header.look_over.load(Relaxed) != 0 {
+            return;
+        }
+        let clock = &self.run.around.clock;
+        match page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now()))) {
+            Ok(snapshot) => self.parent_sink.sink().looked_at_pages(snapshot),
+            Err(error) => self.run.note(Note {
+                time: clock.units(clock.now()),
+                text: format!("which pages of process {} are in memory, the kernel does not say: {error}", self.pid),
+                missing: false,
+            }),
+        }
+        header.look_over.store(1, Release);
+        self.arena.wake_ending();
+    }
+
     /// The program writes chunks faster than they are drained: let it have more of them.
     fn help_if_behind(&mut self) {
         self.arena.allow_kept_chunks();
@@ -253,7 +275,8 @@ impl Worker {
             return;
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
-        let something = self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
+        let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
+        let something = is_awaited || self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });

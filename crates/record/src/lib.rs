@@ -53,6 +53,7 @@ mod machine_prices;
 mod malloc_settings;
 mod output;
 mod own_allocators;
+mod page_look;
 mod private_directory;
 mod proc_files;
 mod process_memory;

@@ -133,6 +133,13 @@ pub fn memory(pid: u32) -> Option<Memory> {
     Some(Memory { now: bytes("VmRSS:")?, largest: bytes("VmHWM:")? })
 }
 
+/// The resident set of a process, bytes, as the kernel's counters say it: cheaper than [`memory`], and off by some pages for each
+/// processor.
+pub fn resident_set(pid: u32) -> Option<u64> {
+    let pages: u64 = text(&format!("/proc/{pid}/statm")).split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * page())
+}
+
 /// What the kernel counted for a process until now, or until its end if its parent has not waited for it yet. Switches are
 /// only told of single threads, and not here.
 pub fn counted(pid: u32) -> Option<Usage> {

@@ -63,11 +63,12 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 8;
+    VERSION: u32 = 9;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
     NO_CHUNK: u32 = u32::MAX;
+    MOST_OWN_RANGES: usize = 64;
     KEPT_CHUNKS: u32 = 20;
     KEPT_FOR_FURTHER_THREAD: u32 = 2;
     TICKS_SHIFT: u32 = 8;
@@ -287,10 +288,18 @@ structs! {
         burst_chunks: AtomicU64,
         filled_pages: AtomicU64,
         own_memory: AtomicU64,
-        _to_both: [u8; 8],
+        own_ranges: u64,
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,
+        look_wanted: AtomicU32,
+        look_over: AtomicU32,
+    }
+
+    #[align = 8]
+    struct OwnRange {
+        start: AtomicU64,
+        bytes: AtomicU64,
     }
 
     #[align = 8]

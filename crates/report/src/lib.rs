@@ -28,6 +28,7 @@ mod pools;
 mod processes;
 pub mod recorder;
 pub mod regions;
+pub mod resident;
 pub mod rows;
 pub mod section;
 pub mod summary;

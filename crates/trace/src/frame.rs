@@ -84,11 +84,13 @@ pub enum BlockKind {
     /// JSON, [`crate::meta::OwnAllocators`]: what hides calls of an image. A later block replaces an earlier one of the same
     /// image.
     OwnAllocators,
+    /// [`crate::snapshot`]: which pages of an image were in memory at an instant.
+    Snapshot,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 24] = [
+const KINDS: [BlockKind; 25] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -113,6 +115,7 @@ const KINDS: [BlockKind; 24] = [
     BlockKind::Parts,
     BlockKind::Verified,
     BlockKind::OwnAllocators,
+    BlockKind::Snapshot,
 ];
 
 impl BlockKind {

@@ -21,6 +21,7 @@ pub mod path;
 pub mod pattern;
 pub mod reader;
 pub mod scanned;
+pub mod snapshot;
 pub mod summary;
 pub mod symbols;
 pub mod timeline;

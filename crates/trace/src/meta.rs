@@ -192,6 +192,9 @@ pub struct ImageEnd {
     /// What the process had in the place of its command line or of its name, as servers tell what they do; the last that was
     /// seen. `None`: neither was changed.
     pub title: Option<String>,
+    /// The resident set without the recorder, at some hundred instants: when, units, and how many bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resident_curve: Vec<(u64, u64)>,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// The kernel's figures of the image.

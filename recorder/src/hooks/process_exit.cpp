@@ -20,6 +20,8 @@ void say_last_words(HookScope& scope) {
     append_usage(scope.log(), wire::UsageBlob::kThread);
     append_usage(scope.log(), wire::UsageBlob::kProcess);
     publish_statistics(scope.state());
+    // A look at the pages takes some tenths of a millisecond: too much for a process that did next to nothing.
+    if (has_used_much()) await_look();
 }
 
 // For kernels that do not tell the supervisor how a process ended.

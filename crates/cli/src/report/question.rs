@@ -14,6 +14,9 @@ impl Arguments {
     /// The question. `width`: columns of the terminal, if there is one.
     pub(super) fn query(&self, recording: &Recording, width: Option<usize>) -> Result<Query, &'static str> {
         let asked = self.view(recording, width)?;
+        if self.selection.is_at_look() && !matches!(asked, View::Resident { .. }) {
+            return Err("--at peak and --at end go with --resident: expected a time such as 1.25s");
+        }
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),
             Format::Export(export) => (export.view(asked)?, export.has_details()),
@@ -57,6 +60,7 @@ impl Arguments {
             },
             None if shape.regions => View::Regions,
             None if shape.recorder => View::Recorder,
+            None if shape.resident => View::Resident { at: self.selection.instant() },
             None if is_table || matches!(self.format, Format::Export(_)) && self.limit.is_some() => {
                 View::Table { group: self.group.unwrap_or(GroupBy::Site), limit: self.rows() }
             }

@@ -8,17 +8,20 @@ mod final_figures;
 mod peak_of_all_processes;
 mod polled_process;
 mod recent_changes;
+mod resident_curve;
 
 use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
 use crate::identity::Identity;
 use crate::machine_facts::MachineFacts;
+use crate::page_look;
 use crate::proc_files;
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
 pub use final_figures::Word;
-use memtoll_trace::ids::ImageNo;
+use memtoll_trace::ids::{ImageNo, Units};
 use memtoll_trace::meta::Resident;
+use memtoll_trace::snapshot::Cause;
 use peak_of_all_processes::HighestSum;
 pub use polled_process::Known;
 use polled_process::{Others, Watched};
@@ -156,9 +159,27 @@ impl Looks {
             }
             let before = processor_time();
             self.locked().look_at_all(self.now());
+            self.look_at_pages();
             let took = processor_time().saturating_sub(before);
             let least = (took * MOST_OF_TIME * 2).max(SHORTEST_PAUSE);
             pause = (began.elapsed() / PAUSE_OF_AGE).min(LONGEST_PAUSE).max(least);
+        }
+    }
+
+    /// Looks at the pages of those that have more memory than ever. Nobody waits for that.
+    fn look_at_pages(&self) {
+        let due: Vec<_> = {
+            let state = self.locked();
+            let due = state.watched.iter().filter(|(_, watched)| watched.is_at_its_peak());
+            due.map(|(image, watched)| (*image, watched.pid, watched.arena.clone())).collect()
+        };
+        for (image, pid, arena) in due {
+            let before = processor_time();
+            let seen = page_look::take(pid, &arena, Cause::Peak, Units(self.around.clock.units(self.now())));
+            let took = processor_time().saturating_sub(before);
+            if let Some(watched) = self.locked().watched.get_mut(&image) {
+                watched.saw_pages(seen, took);
+            }
         }
     }
 
@@ -207,13 +228,13 @@ impl Looks {
         watched.look(now); // if it goes on
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
+        let (curve, pages_at_peak) = (watched.curve.take(), watched.pages_at_peak.take());
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
         let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
-            Some(word) => {
-                Known { usage: Some(word.usage), resident: word.resident.or(known.resident), title: known.title }
-            }
+            Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },
             None => known,
         };
+        let known = Known { curve, pages_at_peak, ..known };
         if let Some(resident) = &known.resident {
             let from = if watched.in_round { seen_last.unwrap_or(watched.began) } else { watched.began };
             let most = resident.program.saturating_add(resident.error);

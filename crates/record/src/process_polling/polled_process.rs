@@ -1,12 +1,17 @@
 //! A process under observation, and its figures when it has ended.
 
 use super::Recent;
+use super::resident_curve::ResidentCurve;
 use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
+use crate::clock::UNIT_TICKS_LOG2;
 use crate::identity::Identity;
 use crate::proc_files::{self, Memory};
 use memtoll_trace::meta::{Resident, Usage};
+use memtoll_trace::snapshot::Snapshot;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Looks at a process that has run for a while, for one look at its title.
 const LOOKS_PER_TITLE: u32 = 8;
@@ -18,6 +23,10 @@ pub struct Known {
     pub resident: Option<Resident>,
     /// What the process showed last in the place of its command line.
     pub title: Option<String>,
+    /// The program's part of the resident set, as looks saw it: when, units, and how many bytes.
+    pub curve: Vec<(u64, u64)>,
+    /// The pages where it was largest.
+    pub pages_at_peak: Option<Snapshot>,
 }
 
 /// What one look saw.
@@ -57,6 +66,10 @@ pub(super) struct Watched {
     pub(super) ended: Option<u64>,
     pub(super) counted: Option<Usage>,
     pub(super) others: Option<Others>,
+    pub(super) curve: ResidentCurve,
+    pub(super) pages_at_peak: Option<Snapshot>,
+    /// Processor time that looks at pages took.
+    page_looks: Duration,
 }
 
 /// All other processes when one had ended.
@@ -85,7 +98,32 @@ impl Watched {
             ended: None,
             counted: None,
             others: None,
+            curve: ResidentCurve::default(),
+            pages_at_peak: None,
+            page_looks: Duration::ZERO,
         }
+    }
+
+    /// Whether a look at its pages is due: it has more than at the last one by a part, and such looks have taken next to nothing
+    /// of its time.
+    pub(super) fn is_at_its_peak(&self) -> bool {
+        const LEAST: u64 = 16 << 20;
+        const STEP: u64 = 16;
+        const PART_OF_TIME: u32 = 100;
+        const NS_PER_MIB: u64 = 3_000;
+        let (Some(last), None) = (&self.last, self.ended) else { return false };
+        let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        let now = last.memory.now;
+        let took = Duration::from_nanos(last.usage.map_or(0, |usage| usage.cpu_ns()));
+        let takes = Duration::from_nanos((now >> 20) * NS_PER_MIB);
+        now >= (before + before / STEP).max(LEAST) && (self.page_looks + takes) * PART_OF_TIME <= took
+    }
+
+    /// The pages, if the kernel told; what the look took.
+    pub(super) fn saw_pages(&mut self, seen: io::Result<Snapshot>, took: Duration) {
+        self.page_looks += took;
+        let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        self.pages_at_peak = seen.ok().filter(|seen| seen.resident_bytes() > largest).or(self.pages_at_peak.take());
     }
 
     /// Looks. Returns the most that the program may have had since the look before; `None`: it is gone, or executes
@@ -106,6 +144,7 @@ impl Watched {
         let own = self.arena.own_memory();
         let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
         let last = self.last?;
+        self.curve.add(at >> UNIT_TICKS_LOG2, last.program().middle());
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
         if has_grown {
             // Reached between the two looks, with what the recorder had in one of them or in between.
@@ -130,7 +169,7 @@ impl Watched {
     /// What looks say of it, now that it is over. `happened` tells what the kernel told after a time.
     pub(super) fn known(&self, ended: u64, happened: &Recent, units: impl Fn(u64) -> u64) -> Known {
         let Some(last) = self.last else {
-            return Known { usage: self.counted, resident: None, title: self.title.clone() };
+            return Known { usage: self.counted, title: self.title.clone(), ..Known::default() };
         };
         let counted = pages_between(last.usage, self.counted);
         // What is forgotten may have been anything.
@@ -138,7 +177,7 @@ impl Watched {
         let (came, went) = match (told, counted) {
             (Some(told), counted) => (told.came.max(counted.unwrap_or(0)), told.went),
             (None, Some(counted)) => (counted, u64::MAX),
-            (None, None) => return Known { usage: None, resident: None, title: self.title.clone() },
+            (None, None) => return Known { title: self.title.clone(), ..Known::default() },
         };
         let now = last.program();
         let at_end = BytesRange { least: now.least.saturating_sub(went), most: now.most.saturating_add(came) };
@@ -153,7 +192,7 @@ impl Watched {
         let processor = told.map_or(0, |told| told.processor);
         let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + processor, ..usage };
         let usage = self.counted.or(last.usage.map(until_then));
-        Known { usage, resident: Some(resident), title: self.title.clone() }
+        Known { usage, resident: Some(resident), title: self.title.clone(), ..Known::default() }
     }
 }
 

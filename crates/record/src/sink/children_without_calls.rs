@@ -65,7 +65,11 @@ impl Sink {
         output.block(BlockKind::Summary, image, &summary);
         let exit = exit.or_else(|| run.roster.exit_of(pid)).unwrap_or(Exit::Unknown);
         let (recorder, kernel) = (RecorderStats::default(), join.stats(|path| run.allocator_code(path)));
-        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, title: None, recorder, kernel });
+        output.json(
+            BlockKind::ImageEnd,
+            image,
+            &ImageEnd { exit, ended, title: None, resident_curve: Vec::new(), recorder, kernel },
+        );
         addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
     }
 }

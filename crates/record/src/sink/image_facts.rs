@@ -9,6 +9,7 @@ use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlo
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::{GiveOrTake, Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
 use memtoll_trace::path::last_part;
+use memtoll_trace::snapshot::Snapshot;
 use memtoll_trace::symbols::path_of;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -32,6 +33,8 @@ pub struct Facts {
     pub exit_code: Option<i32>,
     /// What the process reported when it seemed to end, or to execute another program.
     pub word: Option<Word>,
+    /// Its pages when it was about to end.
+    pub pages_at_end: Option<Snapshot>,
     /// The process took memtoll for dead.
     pub given_up: bool,
     unrecorded: Vec<Unrecorded>,
@@ -62,6 +65,7 @@ impl Facts {
             marks: Vec::new(),
             exit_code: None,
             word: None,
+            pages_at_end: None,
             given_up: false,
             unrecorded: Vec::new(),
             late_files: Vec::new(),

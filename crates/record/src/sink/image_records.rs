@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::proc_files;
 use crate::wire::kind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
+use memtoll_trace::snapshot::Snapshot;
 
 impl Sink {
     /// A thread begins to record. `handle` is the C library's.
@@ -27,6 +28,11 @@ impl Sink {
         {
             self.join.is_stopped(number, self.time.now());
         }
+    }
+
+    /// The process is about to end: which of its pages are in memory.
+    pub fn looked_at_pages(&mut self, snapshot: Snapshot) {
+        self.facts.pages_at_end = Some(snapshot);
     }
 
     /// The process took memtoll for dead.

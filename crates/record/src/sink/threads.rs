@@ -33,6 +33,15 @@ impl ThreadList {
         true
     }
 
+    /// What the C library has called all threads but `main` so far: where it lies in their stacks.
+    pub fn handles(&self, main: u32) -> Vec<u64> {
+        let tid = |number: &ThreadNo| self.by_number.get(number).map(|index| self.all[*index].tid);
+        let others = self.by_handle.iter().filter(|(_, number)| tid(number) != Some(main));
+        let mut all: Vec<u64> = others.map(|(handle, _)| *handle).collect();
+        all.sort_unstable();
+        all
+    }
+
     pub fn ends(&mut self, number: ThreadNo, ended: Units) {
         if let Some(thread) = self.get(number) {
             thread.ended = Some(ended.0);

@@ -17,6 +17,7 @@ use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
+use memtoll_trace::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -168,10 +169,15 @@ impl Sink {
         let executes = exit == Exit::Exec;
         let word = self.facts.word.map(|word| Word { is_over: word.is_over || executes, ..word });
         let known = run.looks.finished(image, word, &self.recent);
+        for snapshot in [known.pages_at_peak, self.facts.pages_at_end.take()].into_iter().flatten() {
+            let snapshot = Snapshot { threads: self.facts.threads.handles(self.facts.pid), ..snapshot };
+            output.block(BlockKind::Snapshot, image, &snapshot.encode());
+        }
         let end = ImageEnd {
             exit,
             ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
             title: known.title,
+            resident_curve: known.curve,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
                 usage: known.usage,

@@ -1,0 +1,186 @@
+//! Who holds the pages of a process's resident set: what lies on each page that was in memory at an instant.
+//!
+//! The total is the kernel's by construction; what may be wrong is the split. So pages are first taken out that are known for
+//! certain (the recorder's, stacks, mappings of the program's own), and memory counts as the allocator's only where a block ever
+//! lay. Where it is not known in which units the allocator gives memory back, what pins is not told.
+
+mod address_space;
+mod chunks;
+mod pinning;
+mod program_memory;
+
+pub use pinning::{Pin, Unit};
+
+use crate::stacks::Stacks;
+use address_space::{AddressSpace, Holder};
+use memtoll_model::StackId;
+use memtoll_trace::snapshot::{Cause, Snapshot};
+use pinning::Pinning;
+use program_memory::ProgramMemory;
+use rustc_hash::FxHashMap;
+
+/// What a byte of the resident set is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Of a live block, as it was asked for.
+    Live,
+    /// Beside a live block: the allocator's header, and what it rounds sizes up to.
+    Slack,
+    /// Free, on a page that a live block keeps.
+    Pinned,
+    /// Free, on pages that the allocator keeps. Where its units are not known, slack and pinned memory, too.
+    FreePages,
+    /// Of mappings that the program made.
+    Mappings,
+    Stacks,
+    /// Of global variables.
+    Globals,
+    /// Of files: code, constants, and what else is mapped of them.
+    Files,
+    Recorder,
+    Other,
+}
+
+impl Part {
+    pub const ALL: [Part; 10] = [
+        Part::Live,
+        Part::Slack,
+        Part::Pinned,
+        Part::FreePages,
+        Part::Mappings,
+        Part::Stacks,
+        Part::Globals,
+        Part::Files,
+        Part::Recorder,
+        Part::Other,
+    ];
+}
+
+/// The resident set at an instant.
+#[derive(Debug)]
+pub struct Balance {
+    /// When, units.
+    pub time: u64,
+    pub cause: Cause,
+    /// All pages in memory, bytes: the sum of all parts.
+    pub resident: u64,
+    /// By [`Part`], bytes.
+    parts: [u64; Part::ALL.len()],
+    /// The kernel's own figure before and after the look, bytes.
+    pub kernel: (u64, u64),
+    /// Bytes of live blocks, and how many blocks there are.
+    pub live_bytes: u64,
+    pub live_blocks: u64,
+    /// Bytes of live blocks on pages that are not in memory, and were not swapped out.
+    pub never_touched: u64,
+    /// Bytes on pages that are swapped out.
+    pub swapped: u64,
+    /// The allocator, and in which units it gives memory back.
+    pub unit: Unit,
+    /// By line, most first: who keeps free memory from being given back.
+    pub pins: Vec<Pin>,
+    /// Resident bytes of units that only blocks below this node keep. Roots are not in it.
+    alone: FxHashMap<StackId, u64>,
+    /// Bytes by what they hold, most first: mappings of the program by the node that made them.
+    pub mappings: Vec<(StackId, u64)>,
+    /// Global variables by the file that they are in.
+    pub globals: Vec<(String, u64)>,
+}
+
+impl Balance {
+    /// Bytes of a part.
+    pub fn part(&self, part: Part) -> u64 {
+        self.parts[part as usize]
+    }
+
+    /// What comes back if all blocks below a node of the stack tree vanish, bytes: for all nodes for which something does.
+    pub fn alone_by_node(&self) -> impl Iterator<Item = (StackId, u64)> {
+        self.alone.iter().map(|(node, bytes)| (*node, *bytes))
+    }
+}
+
+/// Why there is no balance.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unknown {
+    /// A forked child has blocks of its parent's.
+    #[error("process {0} was forked: where the blocks lie that it has of its parent is not told yet")]
+    Forked(u32),
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// The balance of a snapshot of image number `index`.
+pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result<Balance, Unknown> {
+    let recording = stacks.recording();
+    let image = &recording.images[index];
+    if image.about.forked_from.is_some() {
+        return Err(Unknown::Forked(image.about.pid));
+    }
+    let memory =
+        ProgramMemory::at(recording, index, snapshot.time).map_err(|why| Unknown::Unreadable(why.to_string()))?;
+    let unit = Unit::of(image, snapshot);
+    let space = AddressSpace::new(snapshot, &memory, image.modules());
+    let mut pinning = Pinning::new(&memory.blocks, unit.clone(), snapshot.page);
+    let mut parts = [0; Part::ALL.len()];
+    let mut swapped = 0;
+    let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
+    let mut globals: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut add = |part: Part, bytes: u64| parts[part as usize] += bytes;
+    for run in &snapshot.runs {
+        let end = run.start + run.pages * snapshot.page;
+        if run.is_swapped {
+            swapped += run.pages * snapshot.page;
+        }
+        for (piece, holder) in space.pieces(run.start..end) {
+            if let Holder::Allocator = holder {
+                pinning.allocators(piece, run.is_swapped);
+                continue;
+            }
+            if run.is_swapped {
+                continue;
+            }
+            let bytes = piece.end - piece.start;
+            match holder {
+                Holder::Recorder => add(Part::Recorder, bytes),
+                Holder::Stack => add(Part::Stacks, bytes),
+                Holder::Mapping(node) => {
+                    *mappings.entry(*node).or_default() += bytes;
+                    add(Part::Mappings, bytes);
+                }
+                Holder::File(_) if run.is_files => add(Part::Files, bytes),
+                Holder::File(path) => {
+                    *globals.entry(path).or_default() += bytes;
+                    add(Part::Globals, bytes);
+                }
+                _ => add(Part::Other, bytes),
+            }
+        }
+    }
+    let held = pinning.finish(stacks, snapshot.time.0);
+    for (part, bytes) in
+        [(Part::Live, held.live), (Part::Slack, held.slack), (Part::Pinned, held.pinned), (Part::FreePages, held.free)]
+    {
+        add(part, bytes);
+    }
+    let live_bytes: u64 = memory.blocks.iter().map(|block| block.size).sum();
+    let mut mappings: Vec<_> = mappings.into_iter().collect();
+    mappings.sort_unstable_by_key(|(node, bytes)| (std::cmp::Reverse(*bytes), *node));
+    let mut globals: Vec<_> = globals.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect();
+    globals.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(Balance {
+        time: snapshot.time.0,
+        cause: snapshot.cause,
+        resident: snapshot.resident_bytes(),
+        parts,
+        kernel: snapshot.resident,
+        live_bytes,
+        live_blocks: memory.blocks.len() as u64,
+        never_touched: live_bytes.saturating_sub(held.live + held.swapped_live),
+        swapped,
+        unit,
+        pins: held.pins,
+        alone: held.alone,
+        mappings,
+        globals,
+    })
+}

@@ -1,0 +1,141 @@
+//! Who holds the resident set: the balance of a process's pages, and what keeps free memory from being given back.
+
+use memtoll_analysis::page_balance::{Part, Unit};
+use memtoll_model::Recording;
+use memtoll_query::resident::{PinRow, Resident};
+use memtoll_query::rows::Place;
+use memtoll_text::format;
+use memtoll_text::table::Table;
+use memtoll_trace::snapshot::Cause;
+
+/// The balance and who pins.
+pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Option<usize>) -> String {
+    let found = &resident.found;
+    let image = recording.images.iter().find(|image| image.about.pid == resident.pid);
+    let name = image.map_or("", |image| image.about.name.as_str());
+    let when = match resident.cause {
+        Cause::Peak => format!("after {}, at the highest look", format::seconds(resident.at_ns as f64 / 1e9)),
+        Cause::End => format!("at the end, after {}", format::seconds(resident.at_ns as f64 / 1e9)),
+    };
+    let mut text = format!(
+        "Resident set {when}: {} (kernel: {})   {name}, {}\n\n",
+        format::bytes(resident.rss),
+        format::bytes(resident.kernel[1]),
+        resident.allocator
+    );
+    let mut table = Table::new(&["bytes", "share", "held by"]);
+    let mut add = |bytes: u64, what: String| {
+        if bytes > 0 {
+            table.add([format::bytes(bytes), format::percent(bytes, resident.rss), what]);
+        }
+    };
+    for part in Part::ALL {
+        add(found.part(part), held_by(part, resident));
+    }
+    text += &table.render(width);
+    if resident.swapped > 0 {
+        text += &format!("Swapped out: {}\n", format::bytes(resident.swapped));
+    }
+    text += &pins(resident, rows, width);
+    if resident.others > 0 {
+        let others = format::counted(resident.others as u64, "other process");
+        text += &format::wrapped("", &format!("{others} ended with less; --process shows one of them."), width);
+    }
+    text
+}
+
+fn held_by(part: Part, resident: &Resident) -> String {
+    let found = &resident.found;
+    let untouched = |bytes: u64| match bytes {
+        0 => String::new(),
+        bytes => format!("; {} more of them were never touched", format::bytes(bytes)),
+    };
+    match part {
+        Part::Live => {
+            format!("live blocks: {}{}", format::count(found.live_blocks), untouched(found.never_touched))
+        }
+        Part::Slack => "headers and rounding of live blocks".to_owned(),
+        Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
+        Part::FreePages => match &found.unit {
+            Unit::Page => "free pages that the allocator keeps".to_owned(),
+            Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
+        },
+        Part::Mappings => "mappings that the program made".to_owned(),
+        Part::Stacks => "stacks of threads".to_owned(),
+        Part::Globals => "global variables".to_owned(),
+        Part::Files => "code and other pages of files".to_owned(),
+        Part::Recorder => "memtoll's recorder".to_owned(),
+        Part::Other => "other: memory of which no call is known".to_owned(),
+    }
+}
+
+fn pins(resident: &Resident, rows: usize, width: Option<usize>) -> String {
+    let Some(pinned) = resident.pinned else {
+        let text = format!(
+            "Who pins is not known: {} gives memory back in units of its own, which memtoll does not know.",
+            resident.allocator
+        );
+        return "\n".to_owned() + &format::wrapped("", &text, width);
+    };
+    let mut text = String::new();
+    if !resident.pins.is_empty() && pinned > 0 {
+        text += "\nWho pins\n";
+        let mut table = Table::new(&["share", "alone", "blocks", "bytes", "median age", "line"]);
+        for pin in resident.pins.iter().take(rows) {
+            table.add([
+                format::bytes(pin.share),
+                format::bytes(pin.alone),
+                format::count(pin.blocks),
+                format::bytes(pin.bytes),
+                format::seconds(pin.median_age_ns as f64 / 1e9),
+                line(pin),
+            ]);
+        }
+        text += &table.render(width);
+        let left = resident.pins.len().saturating_sub(rows);
+        if left > 0 {
+            text += &format!("… and {left} more\n");
+        }
+        if let Some(held) = &resident.held_below {
+            let what = format!(
+                "Without the blocks of {} and of what it calls, {} could be given back.",
+                shown(&held.place),
+                format::bytes(held.alone)
+            );
+            text += &format::wrapped("", &what, width);
+        }
+    }
+    text += "\n";
+    text + &format::wrapped("", &what_helps(resident, pinned), width)
+}
+
+/// One sentence on what would make the resident set smaller.
+fn what_helps(resident: &Resident, pinned: u64) -> String {
+    /// Less of the resident set than this is no reason to do anything.
+    const WORTH: f64 = 0.05;
+    let is_much = |bytes: u64| bytes as f64 >= WORTH * resident.rss as f64;
+    let trim = format!("malloc_trim(0) would give back {}", format::bytes(resident.free_pages));
+    match (is_much(resident.free_pages), is_much(pinned)) {
+        (true, true) => format!(
+            "{trim}. The pinned part comes back only when the blocks that pin go: separate them from those that live shortly."
+        ),
+        (true, false) => format!("{trim}."),
+        (false, true) => {
+            "malloc_trim(0) would give back next to nothing. Separate the blocks that pin from those that live shortly: \
+             by lifetime, in a pool or an arena of their own."
+                .to_owned()
+        }
+        (false, false) => "The allocator keeps next to nothing that is free: only fewer or smaller blocks help.".to_owned(),
+    }
+}
+
+fn line(pin: &PinRow) -> String {
+    pin.place.as_ref().map_or("(no stack)".to_owned(), shown)
+}
+
+fn shown(place: &Place) -> String {
+    match (place.file, place.line) {
+        (Some(file), Some(line)) => format!("{} {}:{line}", place.function, memtoll_trace::path::last_part(file)),
+        _ => place.function.to_owned(),
+    }
+}
