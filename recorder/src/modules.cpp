@@ -151,6 +151,8 @@ bool describe_module(uintptr_t start, uintptr_t end, uintptr_t bias, const char*
     for (unsigned i = 0; i < header->e_phnum; ++i) {
         const ElfW(Phdr)& segment = segments[i];
         const uintptr_t at = bias + segment.p_vaddr;
+        // The loader may only know where code ends.
+        if (segment.p_type == PT_LOAD && at + segment.p_memsz > module.end) module.end = at + segment.p_memsz;
         if (segment.p_type == PT_NOTE && module.build_id_bytes == 0 && loaded_around(at).holds(at, segment.p_filesz)) {
             const auto* notes = reinterpret_cast<const uint8_t*>(at);
             read_build_id(notes, notes + segment.p_filesz, module);

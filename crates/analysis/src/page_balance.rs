@@ -5,16 +5,21 @@
 //! lay. Where it is not known in which units the allocator gives memory back, what pins is not told.
 
 mod address_space;
+mod callers;
 mod chunks;
 mod pinning;
 mod program_memory;
+mod units;
 
-pub use pinning::{Pin, Unit};
+pub use callers::HeldBelow;
+pub use pinning::Pin;
+pub use units::Unit;
 
 use crate::stacks::Stacks;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
+use memtoll_trace::unreadable::Unreadable;
 use pinning::Pinning;
 use program_memory::ProgramMemory;
 use rustc_hash::FxHashMap;
@@ -79,8 +84,8 @@ pub struct Balance {
     pub unit: Unit,
     /// By line, most first: who keeps free memory from being given back.
     pub pins: Vec<Pin>,
-    /// Resident bytes of units that only blocks below this node keep. Roots are not in it.
-    alone: FxHashMap<StackId, u64>,
+    /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
+    pub held_below: Option<HeldBelow>,
     /// Bytes by what they hold, most first: mappings of the program by the node that made them.
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
@@ -91,11 +96,6 @@ impl Balance {
     /// Bytes of a part.
     pub fn part(&self, part: Part) -> u64 {
         self.parts[part as usize]
-    }
-
-    /// What comes back if all blocks below a node of the stack tree vanish, bytes: for all nodes for which something does.
-    pub fn alone_by_node(&self) -> impl Iterator<Item = (StackId, u64)> {
-        self.alone.iter().map(|(node, bytes)| (*node, *bytes))
     }
 }
 
@@ -116,10 +116,11 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     if image.about.forked_from.is_some() {
         return Err(Unknown::Forked(image.about.pid));
     }
-    let memory =
-        ProgramMemory::at(recording, index, snapshot.time).map_err(|why| Unknown::Unreadable(why.to_string()))?;
+    let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
+    let memory = ProgramMemory::at(recording, index, snapshot.time).map_err(unreadable)?;
+    let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
-    let space = AddressSpace::new(snapshot, &memory, image.modules());
+    let space = AddressSpace::new(snapshot, &memory, &modules);
     let mut pinning = Pinning::new(&memory.blocks, unit.clone(), snapshot.page);
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
@@ -179,7 +180,7 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         swapped,
         unit,
         pins: held.pins,
-        alone: held.alone,
+        held_below: held.below,
         mappings,
         globals,
     })

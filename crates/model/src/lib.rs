@@ -81,6 +81,7 @@ pub struct Image {
     /// Each with the number of events blocks before it.
     timeline_blocks: Vec<(BlockRef, usize)>,
     snapshot_blocks: Vec<BlockRef>,
+    module_blocks: Vec<BlockRef>,
     /// Chapters that the file lacks; `None` if they cannot be made.
     scanned: OnceLock<Option<Vec<Scanned>>>,
 }
@@ -112,11 +113,6 @@ impl Image {
     /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
     pub fn files(&self) -> &[(TextId, TextId)] {
         &self.files
-    }
-
-    /// What was loaded, and where.
-    pub fn modules(&self) -> &[meta::Module] {
-        &self.modules
     }
 
     pub fn thread(&self, number: ThreadNo) -> Option<&meta::Thread> {

@@ -124,7 +124,10 @@ impl Loader {
                     BlockKind::Parts => image.parts_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Timeline => image.timeline_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Costs => image.cost_blocks.push(*block),
-                    BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
+                    BlockKind::Modules => {
+                        image.modules.extend(reader.json::<Vec<Module>>(block)?);
+                        image.module_blocks.push(*block);
+                    }
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
                     BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
@@ -294,6 +297,7 @@ fn new_image(about: meta::Image) -> Image {
         parts_blocks: Vec::new(),
         timeline_blocks: Vec::new(),
         snapshot_blocks: Vec::new(),
+        module_blocks: Vec::new(),
         scanned: OnceLock::new(),
     }
 }

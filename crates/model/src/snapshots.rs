@@ -1,6 +1,7 @@
 //! Which pages of an image were in memory, at the instants at which that was looked at.
 
 use crate::Recording;
+use memtoll_trace::meta::Module;
 use memtoll_trace::snapshot::Snapshot;
 use memtoll_trace::unreadable::Unreadable;
 
@@ -16,5 +17,12 @@ impl Recording {
         let mut all = blocks.iter().map(read).collect::<Result<Vec<Snapshot>, Unreadable>>()?;
         all.sort_by_key(|snapshot| snapshot.time);
         Ok(all)
+    }
+
+    /// What image number `index` had loaded, and where. There may be ten thousand images: so they are read when they are wanted.
+    pub fn loaded(&self, index: usize) -> Result<Vec<Module>, Unreadable> {
+        let blocks = self.images.get(index).map_or(&[][..], |image| &image.module_blocks);
+        let read = blocks.iter().map(|block| self.reader().json::<Vec<Module>>(block));
+        Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 }

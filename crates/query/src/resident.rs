@@ -5,11 +5,11 @@
 use crate::impossible::Impossible;
 use crate::query::Instant;
 use crate::rows::Place;
-use memtoll_analysis::page_balance::{self, Balance, Part, Pin, Unit};
+use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
-use memtoll_model::{Recording, StackId};
+use memtoll_model::Recording;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use serde::Serialize;
 
@@ -108,7 +108,7 @@ impl<'r> Resident<'r> {
         let found = page_balance::balance(stacks, index, &snapshot)
             .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
         let part = |part| found.part(part);
-        let is_known = found.unit == Unit::Page;
+        let is_known = found.unit.is_known();
         let pin = |pin: &Pin| PinRow {
             place: pin.frame.map(|frame| Place::of(&recording.frames, frame)),
             share: pin.share,
@@ -135,30 +135,13 @@ impl<'r> Resident<'r> {
             never_touched: found.never_touched,
             swapped: found.swapped,
             kernel: [found.kernel.0, found.kernel.1],
-            allocator: match &found.unit {
-                Unit::Page => "glibc".to_owned(),
-                Unit::Unknown(name) => name.clone(),
-            },
+            allocator: found.unit.allocator().to_owned(),
             pins: found.pins.iter().map(pin).collect(),
-            held_below: held_below(recording, stacks, &found),
+            held_below: found
+                .held_below
+                .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
             others,
             found,
         })
     }
-}
-
-/// The innermost function below which nearly all lies that a single one keeps.
-fn held_below<'r>(recording: &'r Recording, stacks: &mut Stacks<'r>, found: &Balance) -> Option<HeldBelow<'r>> {
-    /// Less than this part of what is pinned answers nothing.
-    const LEAST: f64 = 0.1;
-    const NEARLY_ALL: f64 = 0.9;
-    let mut all: Vec<(StackId, u64)> = found.alone_by_node().collect();
-    // Callers before what they call: a node's stack is longer than its caller's.
-    all.sort_unstable_by_key(|(node, bytes)| (std::cmp::Reverse(*bytes), recording.stacks.stack(*node).0.len(), *node));
-    let most = all.first()?.1;
-    let innermost = all.into_iter().take_while(|(_, bytes)| *bytes as f64 >= NEARLY_ALL * most as f64).last();
-    let (node, alone) = innermost.filter(|(_, bytes)| *bytes as f64 >= LEAST * found.part(Part::Pinned) as f64)?;
-    let leading = stacks.leading(node).leading;
-    let frame = stacks.first(leading)?;
-    Some(HeldBelow { place: Place::of(&recording.frames, frame), alone })
 }

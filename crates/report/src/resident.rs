@@ -58,6 +58,7 @@ fn held_by(part: Part, resident: &Resident) -> String {
         Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
         Part::FreePages => match &found.unit {
             Unit::Page => "free pages that the allocator keeps".to_owned(),
+            Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
             Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
         },
         Part::Mappings => "mappings that the program made".to_owned(),
@@ -114,18 +115,24 @@ fn what_helps(resident: &Resident, pinned: u64) -> String {
     /// Less of the resident set than this is no reason to do anything.
     const WORTH: f64 = 0.05;
     let is_much = |bytes: u64| bytes as f64 >= WORTH * resident.rss as f64;
-    let trim = format!("malloc_trim(0) would give back {}", format::bytes(resident.free_pages));
-    match (is_much(resident.free_pages), is_much(pinned)) {
-        (true, true) => format!(
-            "{trim}. The pinned part comes back only when the blocks that pin go: separate them from those that live shortly."
+    let free = format::bytes(resident.free_pages);
+    let gives_back = match resident.found.unit {
+        Unit::Slab => format!(
+            "jemalloc keeps {free} that is free, less what it needs itself: dirty_decay_ms and purging decide for how long."
         ),
-        (true, false) => format!("{trim}."),
-        (false, true) => {
-            "malloc_trim(0) would give back next to nothing. Separate the blocks that pin from those that live shortly: \
-             by lifetime, in a pool or an arena of their own."
-                .to_owned()
+        _ => format!("malloc_trim(0) would give back {free}."),
+    };
+    let separate =
+        "separate the blocks that pin from those that live shortly: by lifetime, in a pool or an arena of their own.";
+    match (is_much(resident.free_pages), is_much(pinned)) {
+        (true, true) => {
+            format!("{gives_back} The pinned part comes back only when the blocks that pin it go: {separate}")
         }
-        (false, false) => "The allocator keeps next to nothing that is free: only fewer or smaller blocks help.".to_owned(),
+        (true, false) => gives_back,
+        (false, true) => format!("Giving back free pages brings next to nothing. What helps: {separate}"),
+        (false, false) => {
+            "The allocator keeps next to nothing that is free: only fewer or smaller blocks help.".to_owned()
+        }
     }
 }
 

@@ -44,6 +44,7 @@ mod redirected;
 mod replays;
 mod report_formats;
 mod resident;
+mod resident_pages;
 mod sandboxes;
 mod shortages;
 mod signed_advice;

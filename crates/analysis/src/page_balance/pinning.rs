@@ -1,42 +1,18 @@
 //! Which live blocks keep free memory from being given back.
 //!
-//! The least that an allocator can give back is a *unit*: of glibc, a page that lies wholly between two chunks. A unit is pinned by
+//! The least that an allocator can give back is a *unit*: of glibc, a page that lies wholly between two chunks; of jemalloc, a slab. A unit is pinned by
 //! the lines that have blocks in it. Of what is free there, each of them has an equal share (the Shapley value, so that shares add
 //! up); alone, a line has the units that no other line pins. A node of the stack tree has alone what only blocks below it pin: the
 //! units whose blocks have no common caller closer to them than it.
 
-use super::chunks::{FREE_HEADER, chunk, is_mapped_alone, mapping};
+use super::callers::{Callers, HeldBelow};
+use super::chunks::FREE_HEADER;
+use super::units::Unit;
 use crate::memory_map::Block;
 use crate::stacks::Stacks;
-use memtoll_model::{FrameId, Image, Recording, StackId};
-use memtoll_trace::path::last_part;
-use memtoll_trace::snapshot::Snapshot;
+use memtoll_model::{FrameId, StackId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-/// In which units the allocator of a process gives memory back.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// glibc's: pages.
-    Page,
-    /// Those of an allocator whose units are not known here: its name.
-    Unknown(String),
-}
-
-impl Unit {
-    /// Which library a program is linked with decides which functions answer.
-    pub(super) fn of(image: &Image, snapshot: &Snapshot) -> Unit {
-        const OTHERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard"];
-        let files = || snapshot.mappings.iter().map(|mapping| last_part(&mapping.path));
-        let other = OTHERS.into_iter().find(|name| files().any(|file| file.starts_with("lib") && file.contains(name)));
-        let own = image.own_allocators.allocators.first().map(|own| own.name.as_str());
-        let musl = files().any(|file| file.starts_with("ld-musl")).then_some("musl");
-        match other.or(own).or(musl) {
-            Some(name) => Unit::Unknown(name.to_owned()),
-            None => Unit::Page,
-        }
-    }
-}
 
 /// A line that pins free memory.
 #[derive(Clone, Debug)]
@@ -63,12 +39,13 @@ pub(super) struct Held {
     pub free: u64,
     pub swapped_live: u64,
     pub pins: Vec<Pin>,
-    pub alone: FxHashMap<StackId, u64>,
+    pub below: Option<HeldBelow>,
 }
 
-/// A page with blocks and free memory: those of `blocks` that lie on it, and the free bytes.
-struct PinnedPage {
+/// A unit with blocks: which of `blocks` lie in it, its bytes in memory, and those of them that are free.
+struct Pinned {
     blocks: Range<u32>,
+    resident: u64,
     free: u64,
 }
 
@@ -83,25 +60,39 @@ pub(super) struct Pinning<'a> {
     slack: u64,
     free: u64,
     swapped_live: u64,
-    pages: Vec<PinnedPage>,
+    /// By address. Where blocks say which units there are, these are all of them.
+    pinned: Vec<Pinned>,
+    around: Vec<Range<u64>>,
+    next_around: usize,
 }
 
 impl<'a> Pinning<'a> {
     /// For blocks by address.
     pub fn new(blocks: &'a [Block], unit: Unit, page: u64) -> Pinning<'a> {
-        let span = |block: &Block| match unit {
-            Unit::Page if is_mapped_alone(block) => mapping(block),
-            Unit::Page => chunk(block),
-            Unit::Unknown(_) => block.address..block.address.saturating_add(block.size),
-        };
-        let mut spans: Vec<Range<u64>> = blocks.iter().map(span).collect();
-        // No chunk reaches into the next one; and a large block in the heap is no mapping.
+        let mut spans: Vec<Range<u64>> = blocks.iter().map(|block| unit.span(block)).collect();
+        // No chunk reaches into the next one.
         for index in 1..spans.len() {
             let next = spans[index].start;
             let before = &mut spans[index - 1];
             before.end = before.end.min(next).max(before.start);
         }
-        Pinning { blocks, spans, unit, page, next: 0, live: 0, slack: 0, free: 0, swapped_live: 0, pages: Vec::new() }
+        let mut around: Vec<Range<u64>> = Vec::new();
+        let mut pinned: Vec<Pinned> = Vec::new();
+        for (index, range) in blocks.iter().map(|block| unit.around(block)).enumerate() {
+            let (Some(range), index) = (range, index as u32) else { break };
+            match (around.last_mut(), pinned.last_mut()) {
+                (Some(last), Some(unit)) if last.end > range.start => {
+                    last.end = last.end.max(range.end);
+                    unit.blocks.end = index + 1;
+                }
+                _ => {
+                    around.push(range);
+                    pinned.push(Pinned { blocks: index..index + 1, resident: 0, free: 0 });
+                }
+            }
+        }
+        let (live, slack, free, swapped_live) = (0, 0, 0, 0);
+        Pinning { blocks, spans, unit, page, next: 0, live, slack, free, swapped_live, pinned, around, next_around: 0 }
     }
 
     /// Live bytes in a range, which is behind those before; and all that chunks take of it, and which chunks these are.
@@ -123,23 +114,34 @@ impl<'a> Pinning<'a> {
 
     /// Pages of the allocator's, by address.
     pub fn allocators(&mut self, range: Range<u64>, swapped: bool) {
-        let mut start = range.start;
-        while start < range.end {
-            let page = start..range.end.min((start + 1).next_multiple_of(self.page));
-            self.page(&page, swapped);
-            start = page.end;
+        match self.unit {
+            Unit::Page => {
+                let mut start = range.start;
+                while start < range.end {
+                    let page = start..range.end.min((start + 1).next_multiple_of(self.page));
+                    self.page(&page, swapped);
+                    start = page.end;
+                }
+            }
+            Unit::Slab => self.slabs(range, swapped),
+            Unit::Unknown(_) => self.free += self.taken(&range, swapped).0,
         }
     }
 
-    fn page(&mut self, page: &Range<u64>, swapped: bool) {
-        let (live, taken, mut on_it) = self.overlap(page);
+    /// What is free in a range that is in memory; blocks in it. The rest is counted.
+    fn taken(&mut self, range: &Range<u64>, swapped: bool) -> (u64, Range<usize>) {
+        let (live, taken, on_it) = self.overlap(range);
         if swapped {
             self.swapped_live += live;
-            return;
+            return (0, on_it);
         }
-        let free = (page.end - page.start) - taken;
         self.live += live;
         self.slack += taken - live;
+        ((range.end - range.start) - taken, on_it)
+    }
+
+    fn page(&mut self, page: &Range<u64>, swapped: bool) {
+        let (free, mut on_it) = self.taken(page, swapped);
         // The begin of a free chunk stays where it is.
         if on_it.is_empty()
             && let Some(before) = on_it.start.checked_sub(1)
@@ -148,17 +150,42 @@ impl<'a> Pinning<'a> {
         {
             on_it = before..before + 1;
         }
-        if on_it.is_empty() || self.unit != Unit::Page {
-            self.free += free;
-        } else {
-            self.pages.push(PinnedPage { blocks: on_it.start as u32..on_it.end as u32, free });
+        match (swapped, on_it.is_empty()) {
+            (true, _) => {}
+            (false, true) => self.free += free,
+            (false, false) => {
+                let blocks = on_it.start as u32..on_it.end as u32;
+                self.pinned.push(Pinned { blocks, resident: page.end - page.start, free });
+            }
+        }
+    }
+
+    fn slabs(&mut self, range: Range<u64>, swapped: bool) {
+        let mut start = range.start;
+        while start < range.end {
+            while self.around.get(self.next_around).is_some_and(|unit| unit.end <= start) {
+                self.next_around += 1;
+            }
+            let unit = self.around.get(self.next_around).cloned().unwrap_or(range.end..range.end);
+            let is_inside = unit.start <= start;
+            let end = if is_inside { unit.end.min(range.end) } else { unit.start.min(range.end) };
+            let piece = start..end;
+            let (free, _) = self.taken(&piece, swapped);
+            match self.pinned.get_mut(self.next_around).filter(|_| is_inside) {
+                Some(pinned) if !swapped => {
+                    pinned.free += free;
+                    pinned.resident += piece.end - piece.start;
+                }
+                _ => self.free += free,
+            }
+            start = end;
         }
     }
 
     /// At a time, units.
     pub fn finish(self, stacks: &mut Stacks, at: u64) -> Held {
-        let Pinning { blocks, page, live, slack, free, swapped_live, pages, .. } = self;
-        let recording = stacks.recording();
+        let Pinning { blocks, live, slack, free, swapped_live, pinned: units, .. } = self;
+        let mut callers = Callers::new(stacks, blocks);
         let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
         let mut line_of_node: FxHashMap<StackId, usize> = FxHashMap::default();
         let mut frames: Vec<Option<FrameId>> = Vec::new();
@@ -175,10 +202,8 @@ impl<'a> Pinning<'a> {
         let mut shares: Vec<f64> = Vec::new();
         let mut alone: Vec<u64> = Vec::new();
         let mut counted: Vec<Vec<u32>> = Vec::new();
-        let mut of_node: FxHashMap<StackId, u64> = FxHashMap::default();
-        let mut callers: FxHashMap<Vec<StackId>, Option<StackId>> = FxHashMap::default();
         let mut last = None;
-        for pinned in &pages {
+        for pinned in units.iter().filter(|unit| unit.resident > 0) {
             let on_it = || pinned.blocks.clone().filter_map(|index| blocks.get(index as usize));
             let mut lines: Vec<usize> = on_it().map(|block| line_of(block.node)).collect();
             for (line, index) in lines.iter().zip(pinned.blocks.clone()) {
@@ -198,17 +223,12 @@ impl<'a> Pinning<'a> {
                 shares[*line] += pinned.free as f64 / lines.len() as f64;
             }
             if let [line] = lines[..] {
-                alone[line] += page;
+                alone[line] += pinned.resident;
             }
-            let mut nodes: Vec<StackId> = on_it().map(|block| block.node).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            let caller = *callers.entry(nodes).or_insert_with_key(|nodes| common_caller(recording, nodes));
-            if let Some(node) = caller {
-                *of_node.entry(node).or_default() += page;
-            }
+            let caller = on_it().map(|block| block.node).fold(None, |common, node| callers.common(common, node));
+            callers.holds(caller, pinned.resident, pinned.free);
         }
-        let pinned = pages.iter().map(|page| page.free).sum();
+        let pinned = units.iter().map(|unit| unit.free).sum();
         let mut pins: Vec<Pin> = Vec::new();
         for (line, frame) in frames.iter().enumerate() {
             let mut ages: Vec<u64> =
@@ -229,32 +249,6 @@ impl<'a> Pinning<'a> {
         }
         pins.retain(|pin| pin.share > 0);
         pins.sort_by_key(|pin| (std::cmp::Reverse(pin.share), pin.frame));
-        Held { live, slack, pinned, free, swapped_live, pins, alone: below(recording, of_node) }
+        Held { live, slack, pinned, free, swapped_live, pins, below: callers.innermost(pinned) }
     }
-}
-
-/// The node that all these stacks pass through, closest to them. `None`: they have none in common.
-fn common_caller(recording: &Recording, nodes: &[StackId]) -> Option<StackId> {
-    let mut common: Option<Vec<StackId>> = None;
-    for node in nodes {
-        // From the thread's entry to the call.
-        let mut path = recording.stacks.stack(*node).0;
-        path.reverse();
-        match &mut common {
-            None => common = Some(path),
-            Some(common) => common.truncate(common.iter().zip(&path).take_while(|(a, b)| a == b).count()),
-        }
-    }
-    common?.last().copied()
-}
-
-/// Each node's own bytes and those of all nodes below it.
-fn below(recording: &Recording, of_node: FxHashMap<StackId, u64>) -> FxHashMap<StackId, u64> {
-    let mut sums: FxHashMap<StackId, u64> = FxHashMap::default();
-    for (node, bytes) in of_node {
-        for caller in recording.stacks.stack(node).0 {
-            *sums.entry(caller).or_default() += bytes;
-        }
-    }
-    sums
 }

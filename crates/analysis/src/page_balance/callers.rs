@@ -1,0 +1,103 @@
+//! What comes back if all blocks vanish that a function and all that it calls have allocated: the units whose blocks have no common
+//! caller closer to them.
+
+use crate::memory_map::Block;
+use crate::stacks::Stacks;
+use memtoll_model::{FrameId, StackId, TextId};
+use rustc_hash::FxHashMap;
+
+/// A function below its callers.
+struct Function {
+    /// Index of its caller's.
+    caller: Option<usize>,
+    depth: usize,
+    frame: FrameId,
+    /// Bytes of the units of which it is the closest common caller; what is free in them.
+    resident: u64,
+    free: u64,
+}
+
+/// The functions below which blocks were allocated, as a tree: however often a function calls another one, it is there once.
+pub struct Callers {
+    functions: Vec<Function>,
+    of_node: FxHashMap<StackId, Option<usize>>,
+}
+
+/// A function whose blocks, with those of all that it calls, keep memory.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldBelow {
+    pub frame: FrameId,
+    /// What comes back without them, bytes.
+    pub alone: u64,
+}
+
+impl Callers {
+    /// Those of the blocks' stacks, as they are shown.
+    pub fn new(stacks: &mut Stacks, blocks: &[Block]) -> Callers {
+        let mut callers = Callers { functions: Vec::new(), of_node: FxHashMap::default() };
+        let mut known: FxHashMap<(Option<usize>, TextId, TextId), usize> = FxHashMap::default();
+        let mut path = Vec::new();
+        for block in blocks {
+            if callers.of_node.contains_key(&block.node) {
+                continue;
+            }
+            path.clear();
+            stacks.list(block.node, &mut path);
+            let mut caller = None;
+            for frame in path.iter().rev() {
+                let about = stacks.recording().frames.frame(*frame);
+                let functions = &mut callers.functions;
+                caller = Some(*known.entry((caller, about.function, about.module)).or_insert_with(|| {
+                    let depth = caller.map_or(0, |caller: usize| functions[caller].depth + 1);
+                    functions.push(Function { caller, depth, frame: *frame, resident: 0, free: 0 });
+                    functions.len() - 1
+                }));
+            }
+            callers.of_node.insert(block.node, caller);
+        }
+        callers
+    }
+
+    /// The closest caller of both, of which one is the first: `None` before it.
+    pub fn common(&self, known: Option<Option<usize>>, node: StackId) -> Option<Option<usize>> {
+        let other = self.of_node.get(&node).copied().flatten();
+        let Some(known) = known else { return Some(other) };
+        let (mut a, mut b) = (known, other);
+        while a != b {
+            let (Some(x), Some(y)) = (a, b) else { return Some(None) };
+            match self.functions[x].depth >= self.functions[y].depth {
+                true => a = self.functions[x].caller,
+                false => b = self.functions[y].caller,
+            }
+        }
+        Some(a)
+    }
+
+    /// Blocks with this closest caller keep a unit.
+    pub fn holds(&mut self, caller: Option<Option<usize>>, resident: u64, free: u64) {
+        if let Some(caller) = caller.flatten() {
+            self.functions[caller].resident += resident;
+            self.functions[caller].free += free;
+        }
+    }
+
+    /// The innermost function below which nearly all of what is `pinned` is kept, bytes; none if no function keeps much.
+    pub fn innermost(mut self, pinned: u64) -> Option<HeldBelow> {
+        const MUCH: f64 = 0.5;
+        const NEARLY_ALL: f64 = 0.9;
+        // Callers stand before what they call.
+        for index in (0..self.functions.len()).rev() {
+            let Function { caller, resident, free, .. } = self.functions[index];
+            if let Some(caller) = caller {
+                self.functions[caller].resident += resident;
+                self.functions[caller].free += free;
+            }
+        }
+        let most = self.functions.iter().map(|function| function.free).max()?;
+        let is_much = pinned > 0 && most as f64 >= MUCH * pinned as f64;
+        let nearly_all = |function: &&Function| function.free as f64 >= NEARLY_ALL * most as f64;
+        let found =
+            self.functions.iter().filter(nearly_all).max_by_key(|function| function.depth).filter(|_| is_much)?;
+        Some(HeldBelow { frame: found.frame, alone: found.resident })
+    }
+}
