@@ -4,18 +4,21 @@
 use crate::caveats;
 use crate::head::{self, stays};
 use crate::numbers::Numbers;
+use crate::resident;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
-use memtoll_analysis::resident;
+use memtoll_analysis::page_balance::Part;
+use memtoll_analysis::resident as resident_sets;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::findings::Finding;
 use memtoll_query::findings_in_brief::{Brief, LEAST, brief};
-use memtoll_query::{Answer, Basis};
+use memtoll_query::query::Instant;
+use memtoll_query::{Answer, Basis, Query, Shown, View, ask};
 use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_text::visible;
@@ -45,7 +48,7 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
         return text(lines);
     }
     lines.push(String::new());
-    lines.extend(totals(recording, sums, width));
+    lines.extend(totals(answer, sums, width));
     lines.extend(curve(recording, sums, width));
     lines.push(String::new());
     // What the recorder noted, such as processes that it could not record. Others explain figures of the report.
@@ -93,7 +96,8 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
+    let recording = answer.basis.recording;
     let sees_frees = recording.sees_frees();
     let mut lines = match sees_frees {
         true => peak(recording, sums, width),
@@ -105,6 +109,7 @@ fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let reserved = head::only_reserved(recording, sums).filter(|_| sees_frees);
     lines.extend(reserved.iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
+    lines.extend(beside_live_blocks(answer, sums, width));
     if sees_frees {
         lines.extend(stay(recording, sums, width));
     }
@@ -152,12 +157,36 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
 
 /// The resident set, where it was largest and at the end.
 fn resident_set(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let Some(resident) = resident::together(recording, sums) else { return Vec::new() };
+    let Some(resident) = resident_sets::together(recording, sums) else { return Vec::new() };
     let processes = if sums.are_of_several() { " of all processes" } else { "" };
     let shared = if sums.are_of_several() { "; what they share counts in each" } else { "" };
     let at_end = resident.at_end.map_or(String::new(), |of| format!(", {} at the end", format::bytes(of.bytes)));
     let what = format!("resident set{processes} at its peak (± {}){at_end}{shared}", format::bytes(resident.error));
     line(&format::bytes(resident.program), &what, width)
+}
+
+/// What the resident set at the end is for the most part, beside live blocks.
+fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
+    /// Replaying more events takes longer than anybody waits for a line.
+    const MOST_EVENTS: u64 = 3_000_000;
+    /// What is less of the resident set is no answer.
+    const LEAST: f64 = 0.1;
+    let recording = answer.basis.recording;
+    let is_short = sums
+        .counted()
+        .all(|(index, _)| recording.images[index].end.as_ref().is_some_and(|end| end.recorder.events <= MOST_EVENTS));
+    if sums.is_part() || sums.are_of_several() || !is_short {
+        return Vec::new();
+    }
+    let query = Query::of(View::Resident { at: Instant::End });
+    let Ok(Answer { shown: Shown::Resident { resident }, .. }) = ask(recording, &query) else { return Vec::new() };
+    let parts = Part::ALL.into_iter().filter(|part| !matches!(part, Part::Live | Part::Recorder));
+    let largest = parts.map(|part| (resident.found.part(part), part)).max_by_key(|(bytes, _)| *bytes);
+    let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * resident.rss as f64) else {
+        return Vec::new();
+    };
+    let what = format!("of it at the end: {}; report --resident", resident::largest(part, &resident));
+    line(&format::bytes(bytes), &what, width)
 }
 
 /// What memory costs, and what most of that is.

@@ -46,17 +46,24 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
 
 fn held_by(part: Part, resident: &Resident) -> String {
     let found = &resident.found;
-    let untouched = |bytes: u64| match bytes {
+    let untouched = match found.never_touched {
         0 => String::new(),
         bytes => format!("; {} more of them were never touched", format::bytes(bytes)),
     };
     match part {
-        Part::Live => {
-            format!("live blocks: {}{}", format::count(found.live_blocks), untouched(found.never_touched))
-        }
-        Part::Slack => "headers and rounding of live blocks".to_owned(),
+        Part::Live => format!("live blocks: {}{untouched}", format::count(found.live_blocks)),
         Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
-        Part::FreePages => match &found.unit {
+        _ => largest(part, resident),
+    }
+}
+
+/// What a part is, in a sentence.
+pub(crate) fn largest(part: Part, resident: &Resident) -> String {
+    match part {
+        Part::Live => "live blocks".to_owned(),
+        Part::Slack => "headers and rounding of live blocks".to_owned(),
+        Part::Pinned => "free memory on pages that live blocks keep".to_owned(),
+        Part::FreePages => match &resident.found.unit {
             Unit::Page => "free pages that the allocator keeps".to_owned(),
             Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
             Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
