@@ -109,9 +109,11 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let ids = identities::ids(&facts, weighed.iter().map(|of| (of.rule.id, &of.draft)));
     weighed.iter_mut().zip(ids).for_each(|(of, id)| of.id = id);
     let found = weighed.len();
-    // A change of source for memory alone has to be worth more than one for time.
+    // A change of source for memory alone has to be worth more than one for time. What piles up is worth more with each hour.
     weighed.retain(|of| {
-        of.of_time >= wish.threshold || of.of_memory >= wish.threshold * MEMORY && of.of_time > -wish.threshold
+        of.rule.id == RuleId::NeverFreed
+            || of.of_time >= wish.threshold
+            || of.of_memory >= wish.threshold * MEMORY && of.of_time > -wish.threshold
     });
     weighed.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     let below_threshold = found - weighed.len();

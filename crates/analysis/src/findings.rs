@@ -4,6 +4,7 @@
 mod churn;
 mod costly_line;
 mod disk_waits;
+mod grows;
 mod hardly_touched;
 mod heap_thrash;
 mod never_freed;
@@ -21,6 +22,7 @@ mod wrapped;
 pub use churn::Churn;
 pub use costly_line::{CheapMemory, CostlyLine};
 pub use disk_waits::WaitingForDisk;
+pub use grows::Grows;
 pub use hardly_touched::HardlyTouched;
 pub use heap_thrash::TakenAgain;
 pub use never_freed::NeverFreed;
@@ -124,6 +126,8 @@ pub enum What {
     HoldsPeak(HoldsPeak),
     /// Blocks are never freed.
     NeverFreed(NeverFreed),
+    /// Blocks of a line pile up: their number grows steadily.
+    Grows(Grows),
     /// Null pointers are freed as often as others.
     NullFrees(NullFrees),
     /// Pages of the dearest line faulted more than once.
@@ -217,6 +221,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
         found.extend(churn::find(&facts));
         found.extend(peak::find(&facts));
         found.extend(never_freed::find(&mut facts));
+        found.extend(grows::find(&mut facts));
     }
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);

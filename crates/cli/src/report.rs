@@ -91,6 +91,9 @@ struct Shape {
     /// Show who holds the pages of the resident set at the end, or at another look at them: --at peak, --at end, --at TIME
     #[arg(long, conflicts_with_all = NOT_OVER_TIME_BUT_AT, conflicts_with_all = ["from", "to", "between_marks", "thread"])]
     resident: bool,
+    /// Show the lines whose live bytes grow steadily, with --from and --to between two times
+    #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
+    grown: bool,
     /// Show what the recorder itself did and cost
     #[arg(long, conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     recorder: bool,

@@ -3,6 +3,7 @@
 use crate::activity::Activity;
 use crate::choices::Items;
 use crate::findings::Finding;
+use crate::grown::Grown;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
 use crate::regions::Region;
@@ -114,6 +115,11 @@ pub enum Shown<'r> {
     Resident {
         /// At an instant.
         resident: Box<Resident<'r>>,
+    },
+    /// Lines whose live bytes grow steadily.
+    Grown {
+        /// Those that grow most first.
+        grown: Vec<Grown<'r>>,
     },
     /// What the recorder itself did.
     Recorder {

@@ -5,6 +5,7 @@ use crate::answer::{About, Answer, Basis, Shown, Span, Table};
 use crate::choices;
 use crate::figures::Figures;
 use crate::findings::Finding;
+use crate::grown::Grown;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::left_out::LeftOut;
@@ -28,7 +29,7 @@ use memtoll_analysis::sites::{self, GroupBy, rows, sort};
 use memtoll_analysis::stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::{findings, lanes, regions, timeline};
+use memtoll_analysis::{findings, growth, lanes, regions, timeline};
 use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
@@ -99,6 +100,16 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             let mut stacks = session.stacks(&selected.view);
             let found = Resident::new(recording, &mut stacks, &selected.thread_filter, *at, &tariff)?;
             answer.shown = Shown::Resident { resident: Box::new(found) };
+        }
+        View::Grown => {
+            let mut stacks = session.stacks(&selected.view);
+            match growth::growing(&mut stacks, &selected.thread_filter, from, to, &tariff) {
+                Ok(found) => {
+                    let grown = found.into_iter().map(|found| Grown::new(recording, found)).collect();
+                    answer.shown = Shown::Grown { grown };
+                }
+                Err(why) => return Err(Impossible::NoEvents { why: why.to_string() }),
+            }
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
         View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),

@@ -5,8 +5,8 @@ use crate::{rows, unnamed_functions};
 use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{
-    self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees, Share,
-    TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
+    self, CheapMemory, Churn, CostlyLine, Grows, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees,
+    Share, TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
 use memtoll_analysis::inclusive_lines;
 use memtoll_analysis::intervals::Interval;
@@ -33,7 +33,12 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
 pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Option<String> {
     let is_about_blocks = matches!(
         finding.what,
-        What::CostlyLine(_) | What::Churn(_) | What::HoldsPeak(_) | What::NeverFreed(_) | What::HardlyTouched(_)
+        What::CostlyLine(_)
+            | What::Churn(_)
+            | What::HoldsPeak(_)
+            | What::NeverFreed(_)
+            | What::Grows(_)
+            | What::HardlyTouched(_)
     );
     let site = finding.site.as_ref().filter(|_| is_about_blocks)?;
     let Entered { function, library } = entered_by_all(recording, site)?;
@@ -42,10 +47,8 @@ pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Optio
 
 /// With a small letter where it begins with a word, and not with a name.
 fn uncapitalized(text: &str) -> String {
-    match text.strip_prefix("Threads") {
-        Some(rest) => format!("threads{rest}"),
-        None => text.to_owned(),
-    }
+    let word = ["Threads", "Blocks"].into_iter().find(|word| text.starts_with(word));
+    word.map_or(text.to_owned(), |word| word.to_lowercase() + &text[word.len()..])
 }
 
 /// What was found at a place, in a sentence.
@@ -84,6 +87,12 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
             format::bytes(*bytes),
             percent(share)
         ),
+        What::Grows(grows) => format!(
+            "Blocks of {place} pile up: {} live at the end, {} of them older than any that was freed; they grow by {}",
+            format::counted(grows.blocks, "block"),
+            format::count(grows.older),
+            growth(grows)
+        ),
         What::NullFrees(NullFrees { calls }) => {
             format!("free is called {} with a null pointer, {} of it at {place}", format::often(*calls), percent(share))
         }
@@ -92,6 +101,13 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
         What::NoNames(NoNames { files }) => unnamed_functions::sentence(recording, files),
         What::Wrapped(wrapped) => self::wrapped(recording, wrapped, share),
     }
+}
+
+/// How fast blocks that pile up grow.
+pub(crate) fn growth(grows: &Grows) -> String {
+    let bytes = |rate: f64| format::bytes(rate.max(0.0) as u64);
+    let [low, high] = grows.interval;
+    format!("{} a second ({} to {})", bytes(grows.bytes_per_second), bytes(low), bytes(high))
 }
 
 /// Why pages fault that have faulted before.

@@ -1,6 +1,6 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
-use crate::findings::{Finding, disk_faults, maker, memory, place, touched};
+use crate::findings::{Finding, disk_faults, growth, maker, memory, place, touched};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
 use memtoll_analysis::metric::Metric;
@@ -60,6 +60,10 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         }
         What::HoldsPeak(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
         What::NeverFreed(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
+        What::Grows(grows) => {
+            let blocks = format::counted(grows.blocks, "block");
+            (format::bytes(grows.bytes), format!("{blocks} pile up, by {}", growth(grows)))
+        }
         What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
         // Memory costs little; this line has most of it, and perhaps enough for a look.
         What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
@@ -133,6 +137,7 @@ fn beside(what: &What, share: Option<&Share>) -> Option<String> {
     match what {
         What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
         What::NeverFreed(memory) => Some(format!("{} never freed", format::bytes(memory.bytes))),
+        What::Grows(grows) => Some(format!("blocks that pile up, by {}", growth(grows))),
         What::HardlyTouched(_) => Some("hardly touched".to_owned()),
         What::Churn(churn) => {
             let part = Estimate::exact(churn.temporary as f64).scaled(1.0 / churn.blocks.max(1) as f64);

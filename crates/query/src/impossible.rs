@@ -77,6 +77,12 @@ pub enum Impossible {
         /// What is wrong with it.
         why: String,
     },
+    /// Events cannot be read.
+    #[error("what grows is not known: {why}")]
+    NoEvents {
+        /// What is wrong.
+        why: String,
+    },
     /// No look at a process's pages.
     #[error("the recording does not tell who holds the resident set: {why}")]
     NoPages {
@@ -125,6 +131,7 @@ impl Impossible {
             | Impossible::NoBlock { .. }
             | Impossible::NoStack { .. }
             | Impossible::NoPages { .. }
+            | Impossible::NoEvents { .. }
             | Impossible::NoNode { .. }
             | Impossible::NoFunction { .. } => false,
         }

@@ -53,6 +53,7 @@ pub mod figures;
 pub mod findings;
 pub mod findings_in_brief;
 mod fresh_memory;
+pub mod grown;
 mod impossible;
 pub mod lanes;
 pub mod layout;

@@ -105,6 +105,8 @@ pub enum View {
     Regions,
     /// Live bytes over time.
     Timeline,
+    /// Lines whose live bytes grow steadily.
+    Grown,
     /// What the recorder itself did.
     Recorder,
     /// Who holds the pages of a process at an instant.

@@ -33,7 +33,7 @@ pub(crate) struct Selected {
 
 /// Whether any part of a query's answer depends on stacks.
 fn needs_stacks(query: &Query) -> bool {
-    matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_) | Shown::Resident { .. })
+    matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_) | Shown::Resident { .. } | Shown::Grown)
 }
 
 impl Selected {

@@ -17,6 +17,7 @@ pub mod empty_result;
 pub mod export;
 pub mod findings;
 pub mod first_screen;
+pub mod grown;
 mod head;
 pub mod json;
 pub mod lanes;

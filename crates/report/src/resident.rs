@@ -147,7 +147,7 @@ fn line(pin: &PinRow) -> String {
     pin.place.as_ref().map_or("(no stack)".to_owned(), shown)
 }
 
-fn shown(place: &Place) -> String {
+pub(crate) fn shown(place: &Place) -> String {
     match (place.file, place.line) {
         (Some(file), Some(line)) => format!("{} {}:{line}", place.function, memtoll_trace::path::last_part(file)),
         _ => place.function.to_owned(),

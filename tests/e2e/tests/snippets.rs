@@ -52,6 +52,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/export.md", "go tool pprof", What::Text),
     ("docs/export.md", "callgrind_annotate", What::Text),
     ("docs/export.md", "heaptrack_print", What::Text),
+    ("docs/resident.md", "memtoll record ./app", What::Commands),
     ("docs/fleet.md", "memtoll record -o before", What::Commands),
     ("docs/fleet.md", "memtoll view --store", What::Commands),
     ("docs/fleet.md", "export CLICKHOUSE_USER", What::Commands),

@@ -60,6 +60,7 @@ impl Arguments {
             },
             None if shape.regions => View::Regions,
             None if shape.recorder => View::Recorder,
+            None if shape.grown => View::Grown,
             None if shape.resident => View::Resident { at: self.selection.instant() },
             None if is_table || matches!(self.format, Format::Export(_)) && self.limit.is_some() => {
                 View::Table { group: self.group.unwrap_or(GroupBy::Site), limit: self.rows() }

@@ -7,7 +7,7 @@ use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::waits::waits;
 use memtoll_query::{Answer, Query, Shown, View};
 use memtoll_report::section::Limits;
-use memtoll_report::{lanes, list, recorder, regions, resident, rows, summary, threads, tree};
+use memtoll_report::{grown, lanes, list, recorder, regions, resident, rows, summary, threads, tree};
 
 impl Arguments {
     /// The answer as text. `width`: columns of the terminal, if there is one.
@@ -32,6 +32,7 @@ impl Arguments {
             // No option asks for it: lanes say more on paper.
             Shown::Activity(_) => String::new(),
             Shown::Regions { regions: shown } => regions::render(recording, shown, width),
+            Shown::Grown { grown: shown } => grown::render(shown, self.limit.unwrap_or(20), width),
             Shown::Resident { resident: shown } => resident::render(recording, shown, self.limit.unwrap_or(8), width),
             Shown::Recorder { .. } => recorder::render(recording, &answer.basis.thread_filter, width),
             Shown::List(items) => list::render(items, width),

@@ -1,0 +1,53 @@
+//! Blocks that pile up: of a line that frees some of them soon, others stay, more and more of them.
+
+use super::{Facts, Finding, What};
+use crate::growth::{Growing, growing};
+use memtoll_trace::ids::Units;
+use serde::Serialize;
+
+/// Live bytes of a line grow steadily, and what it frees, it frees sooner.
+#[derive(Clone, Debug, Serialize)]
+pub struct Grows {
+    /// Live blocks at the end, and their bytes.
+    pub blocks: u64,
+    pub bytes: u64,
+    /// How fast that grows, bytes a second, and the two ends of its interval at 95 %.
+    pub bytes_per_second: f64,
+    pub interval: [f64; 2],
+    /// Live blocks that are older than any that was freed.
+    pub older: u64,
+}
+
+pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
+    /// Fewer blocks may be chance.
+    const FEWEST: u64 = 64;
+    /// A shorter process, seconds, only builds what it works with.
+    const SHORTEST: f64 = 1.0;
+    /// Reading more events takes longer than anybody waits for a finding.
+    const MOST_EVENTS: u64 = 3_000_000;
+    let (recording, sums) = (facts.recording, facts.sums);
+    let is_short = |events: u64| events <= MOST_EVENTS;
+    let events = sums
+        .counted()
+        .map(|(index, _)| recording.images[index].end.as_ref().map_or(u64::MAX, |end| end.recorder.events));
+    let is_lasting = recording.seconds().is_some_and(|seconds| seconds >= SHORTEST);
+    let may_forget = |blocks: u64, frees: u64| blocks >= FEWEST && frees >= blocks / 10;
+    let some_may = facts.lines.iter().any(|line| {
+        let metrics = &line.row.metrics;
+        may_forget(metrics.live_blocks, metrics.allocations().saturating_sub(metrics.live_blocks))
+    });
+    if sums.is_part() || !is_lasting || !some_may || !is_short(events.fold(0, u64::saturating_add)) {
+        return Vec::new();
+    }
+    // Damage is told where the sums were made.
+    let found = growing(facts.stacks, &sums.thread_filter, Units::ZERO, Units::MAX, facts.tariff).unwrap_or_default();
+    let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
+    let lines = facts.lines;
+    let finding = |one: Growing| {
+        let row = &lines.iter().find(|line| line.row.frame == one.frame)?.row;
+        let Growing { blocks, bytes, per_second, interval: (low, high), older, .. } = one;
+        let what = Grows { blocks, bytes, bytes_per_second: per_second, interval: [low, high], older };
+        Some(Finding::new(What::Grows(what), Some(row.clone()), None))
+    };
+    found.into_iter().filter(forgets).filter_map(finding).collect()
+}

@@ -1,0 +1,246 @@
+//! Lines whose live bytes grow steadily, told apart from start-up, caches that level off and bursts.
+//!
+//! The time is cut into windows, and of each the least that a line had live is taken: what grows for good grows there, too. That
+//! these minima rise from each window to the next by chance has the probability 1/k! for k windows. A line must go on growing in the last
+//! windows: a cache that fills up does not. The rate is the median of the slopes between all pairs of windows (Theil and Sen), its
+//! interval that of Sen 1968 with Kendall's variance, at 95 %.
+
+use crate::stacks::Stacks;
+use crate::tariff::Tariff;
+use crate::thread_filter::ThreadFilter;
+use memtoll_model::FrameId;
+use memtoll_trace::event::Block;
+use memtoll_trace::ids::Units;
+use memtoll_trace::op::Effect;
+use memtoll_trace::unreadable::Unreadable;
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// Windows, of which the first is start-up: of the time from a line's first block on.
+const WINDOWS: usize = 13;
+/// Pieces of the whole time, from which these windows are put together.
+const PIECES: usize = 8 * WINDOWS;
+/// A line whose first block is later than in this part of the time has just begun.
+const LATEST: f64 = 0.5;
+/// Behind the last window, this part of the time belongs to the end, when programs free what they have.
+const END: f64 = 0.02;
+/// Windows at the end in which a line must go on growing, at this part of its rate.
+const LAST: usize = 4;
+const GOES_ON: f64 = 0.4;
+
+/// A line that grows.
+#[derive(Clone, Debug)]
+pub struct Growing {
+    /// The process.
+    pub pid: u32,
+    /// The line; `None`: its blocks have no stack.
+    pub frame: Option<FrameId>,
+    /// The least that was live in each window, bytes. Windows are equally long.
+    pub least: Vec<u64>,
+    /// Bytes a second: the median slope, and its interval at 95 %.
+    pub per_second: f64,
+    pub interval: (f64, f64),
+    /// Live blocks and bytes at the end of the time.
+    pub blocks: u64,
+    pub bytes: u64,
+    /// Those of the live blocks that are older than any block of the line was when it was freed.
+    pub older: u64,
+    /// Blocks that were freed.
+    pub freed: u64,
+}
+
+#[derive(Default)]
+struct Line {
+    live: u64,
+    blocks: u64,
+    freed: u64,
+    longest: u64,
+    /// The piece that it is in, and the first one.
+    piece: usize,
+    first: usize,
+    least: Vec<u64>,
+}
+
+impl Line {
+    /// With its first block in a piece of the time.
+    fn new(first: usize) -> Line {
+        Line { piece: first, first, least: vec![0; PIECES], ..Line::default() }
+    }
+
+    fn goes_to(&mut self, piece: usize) {
+        while self.piece < piece {
+            self.piece += 1;
+            self.least[self.piece] = self.live;
+        }
+    }
+
+    fn changes(&mut self, piece: usize, bytes: i64) {
+        self.goes_to(piece);
+        self.live = self.live.saturating_add_signed(bytes);
+        self.least[piece] = self.least[piece].min(self.live);
+    }
+
+    /// The least that was live in each window, and how many pieces a window has. `None`: it has just begun.
+    fn windows(&self) -> Option<(Vec<u64>, usize)> {
+        let is_new = self.first as f64 > LATEST * PIECES as f64;
+        let pieces = (PIECES - self.first) / WINDOWS;
+        let since = PIECES - pieces * WINDOWS;
+        let least = |window: &[u64]| window.iter().min().copied().unwrap_or(0);
+        (!is_new).then(|| (self.least[since..].chunks(pieces).map(least).collect(), pieces))
+    }
+}
+
+/// Whether the least rises with each window, and still does.
+fn rises(least: &[u64]) -> bool {
+    let least = &least[1..];
+    let rises = least.windows(2).all(|pair| pair[0] < pair[1]);
+    let (first, last) = (least[0], least[least.len() - 1]);
+    let rate = last.saturating_sub(first) as f64 / (least.len() - 1) as f64;
+    let lately = last.saturating_sub(least[least.len() - LAST]) as f64 / (LAST - 1) as f64;
+    rises && lately >= GOES_ON * rate
+}
+
+/// The lines that grow between two times of the processes that count, those that grow most first. It reads all events until then.
+pub fn growing(
+    stacks: &mut Stacks,
+    filter: &ThreadFilter,
+    from: Units,
+    to: Units,
+    tariff: &Tariff,
+) -> Result<Vec<Growing>, Unreadable> {
+    let recording = stacks.recording();
+    let mut found = Vec::new();
+    for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
+        let image = &recording.images[index];
+        let began = from.0.max(image.about.began);
+        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(to.0);
+        let span = ended.saturating_sub(began) as f64 * if to == Units::MAX { 1.0 - END } else { 1.0 };
+        let width = (span / PIECES as f64) as u64;
+        if width == 0 {
+            continue;
+        }
+        let piece = |time: Units| ((time.0.saturating_sub(began) / width) as usize).min(PIECES - 1);
+        let ended = began + width * PIECES as u64;
+        let mut lines: Vec<(Option<FrameId>, Line)> = Vec::new();
+        let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
+        let mut of_node: FxHashMap<memtoll_model::StackId, usize> = FxHashMap::default();
+        let mut live: FxHashMap<u64, (usize, u64, u64)> = FxHashMap::default();
+        recording.for_each_events_between(index, Units::ZERO, Units(ended), |events| {
+            for event in events.iter().take_while(|event| event.time.0 < ended) {
+                let Block::Number(number) = event.block else { continue };
+                match event.op.effect() {
+                    Effect::Acquire => {
+                        let node = image.node(event.node);
+                        let line = *of_node.entry(node).or_insert_with(|| {
+                            let leading = stacks.leading(node).leading;
+                            let frame = stacks.first(leading);
+                            *by_frame.entry(frame).or_insert_with(|| {
+                                lines.push((frame, Line::new(piece(event.time))));
+                                lines.len() - 1
+                            })
+                        });
+                        lines[line].1.changes(piece(event.time), event.size.0 as i64);
+                        lines[line].1.blocks += 1;
+                        live.insert(number.0, (line, event.size.0, event.time.0));
+                    }
+                    Effect::Release => {
+                        if let Some((line, size, time)) = live.remove(&number.0) {
+                            let line = &mut lines[line].1;
+                            line.changes(piece(event.time), -(size as i64));
+                            line.blocks -= 1;
+                            line.freed += 1;
+                            line.longest = line.longest.max(event.time.0.saturating_sub(time));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            match events.last() {
+                Some(event) if event.time.0 >= ended => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        lines.iter_mut().for_each(|(_, line)| line.goes_to(PIECES - 1));
+        let mut older = vec![0; lines.len()];
+        for (line, _, time) in live.into_values() {
+            older[line] += u64::from(ended - time > lines[line].1.longest);
+        }
+        for ((frame, line), older) in lines.into_iter().zip(older) {
+            let Some((least, pieces)) = line.windows().filter(|(least, _)| rises(least)) else { continue };
+            let seconds = tariff.ns((width * pieces as u64) as f64) / 1e9;
+            let (per_window, interval) = slope(&least[1..]);
+            found.push(Growing {
+                pid: image.about.pid,
+                frame,
+                least,
+                per_second: per_window / seconds,
+                interval: (interval.0 / seconds, interval.1 / seconds),
+                blocks: line.blocks,
+                bytes: line.live,
+                older,
+                freed: line.freed,
+            });
+        }
+    }
+    found.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then(a.frame.cmp(&b.frame)));
+    Ok(found)
+}
+
+/// The median slope, and its interval.
+fn slope(values: &[u64]) -> (f64, (f64, f64)) {
+    const SURE: f64 = 1.96;
+    let mut slopes: Vec<f64> = Vec::new();
+    for (i, a) in values.iter().enumerate() {
+        slopes.extend(values.iter().enumerate().skip(i + 1).map(|(j, b)| (*b as f64 - *a as f64) / (j - i) as f64));
+    }
+    slopes.sort_by(f64::total_cmp);
+    let (n, pairs) = (values.len() as f64, slopes.len() as f64);
+    let half = SURE * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt() / 2.0;
+    let at = |rank: f64| slopes[(rank.max(0.0) as usize).min(slopes.len() - 1)];
+    (at(pairs / 2.0), (at(pairs / 2.0 - half - 1.0), at((pairs / 2.0 + half).ceil())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_goes_on_growing_grows() {
+        let grows = |least: fn(u64) -> u64| rises(&(0..WINDOWS as u64).map(least).collect::<Vec<u64>>());
+        assert!(grows(|window| 1_000 * window));
+        assert!(grows(|window| 500 + window));
+        assert!(!grows(|_| 4_000), "a cache that is full");
+        assert!(!grows(|window| 64_000 - (64_000 >> window)), "a cache that levels off");
+        assert!(!grows(|window| if window % 3 == 0 { 10 } else { 5 }), "bursts");
+        assert!(!grows(|window| if window == 0 { 0 } else { 9_000 }), "start-up");
+    }
+
+    #[test]
+    fn windows_begin_with_the_first_block() {
+        let mut line = Line::new(20);
+        (20..PIECES).for_each(|piece| line.changes(piece, 10));
+        let (least, pieces) = line.windows().unwrap();
+        assert_eq!((least.len(), pieces), (WINDOWS, (PIECES - 20) / WINDOWS));
+        assert!(rises(&least), "{least:?}");
+        assert!(Line::new(PIECES - 10).windows().is_none());
+    }
+
+    #[test]
+    fn the_slope_is_in_its_interval() {
+        let (exact, interval) = slope(&(0..12).map(|window| 100 * window).collect::<Vec<u64>>());
+        assert_eq!((exact, interval), (100.0, (100.0, 100.0)));
+        let noisy: Vec<u64> = (0..12).map(|window| 1_000 * window + (window * 7_919) % 500).collect();
+        let (median, (low, high)) = slope(&noisy);
+        assert!(low < median && median < high && low <= 1_000.0 && 1_000.0 <= high, "{median} {low} {high}");
+    }
+
+    #[test]
+    fn minima_are_those_of_windows() {
+        let mut line = Line::new(0);
+        line.changes(0, 100);
+        line.changes(2, 50);
+        line.changes(2, -120);
+        line.goes_to(4);
+        assert_eq!(line.least[..5], [0, 100, 30, 30, 30]);
+    }
+}

@@ -1,0 +1,42 @@
+// Ways in which live bytes grow, for about two seconds each. Argument: which.
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { kSteps = 2000 };
+
+static void* kept[kSteps];
+
+static void pause_a_millisecond(void) {
+    const struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+__attribute__((noinline)) static char* open_session(void) { return memset(malloc(200), 1, 200); }
+__attribute__((noinline)) static char* fill_cache(void) { return memset(malloc(4000), 1, 4000); }
+__attribute__((noinline)) static char* burst(void) { return memset(malloc(1000), 1, 1000); }
+__attribute__((noinline)) static char* start_up(void) { return memset(malloc(1000), 1, 1000); }
+
+int main(int argc, char** argv) {
+    const char* how = argv[argc - 1];
+    for (int i = 0; i < 300 && !strcmp(how, "start"); i++) kept[i] = start_up();
+    for (int i = 0; i < kSteps; i++) {
+        if (!strcmp(how, "leak")) {
+            // One of four sessions is forgotten.
+            char* session = open_session();
+            if (i % 4) free(session);
+        }
+        // Full after a third of the time; entries are replaced.
+        if (!strcmp(how, "cache")) {
+            const int place = i % (kSteps / 3);
+            free(kept[place]);
+            kept[place] = fill_cache();
+        }
+        if (!strcmp(how, "bursts")) {
+            if (i % 400 == 0) for (int k = 0; k < 300; k++) kept[k] = burst();
+            if (i % 400 == 200) for (int k = 0; k < 300; k++) free(kept[k]);
+        }
+        pause_a_millisecond();
+    }
+    return 0;
+}
