@@ -10,7 +10,7 @@ use crate::resident;
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::meta::Resident;
+use memtoll_trace::meta::{GiveOrTake, Resident};
 use memtoll_trace::summary::PeakWithMappings;
 
 /// What figures are computed from. What is not known of something is missing.
@@ -106,6 +106,8 @@ pub enum Totals {
 pub enum Figure {
     /// The largest resident set: of a run, of all its processes at one instant.
     ResidentPeak,
+    /// The resident set when the program ended.
+    ResidentAtEnd,
     /// The highest sum of live blocks and the program's own mappings.
     PeakWithMappings,
     /// Memory that was only reserved then.
@@ -117,7 +119,7 @@ pub enum Figure {
 }
 
 /// All figures, in the order in which JSON and stores have them.
-pub const TABLE: [About; 5] = [
+pub const TABLE: [About; 6] = [
     About {
         figure: Figure::ResidentPeak,
         name: "resident-peak",
@@ -134,6 +136,24 @@ pub const TABLE: [About; 5] = [
         value: |facts| {
             let Resident { program, error, .. } = facts.resident?;
             Some(Estimate::exact(program as f64).give_or_take(error as f64))
+        },
+    },
+    About {
+        figure: Figure::ResidentAtEnd,
+        name: "resident-at-end",
+        key: "resident_at_end_bytes",
+        title: "resident set at the end",
+        unit: Unit::Bytes,
+        steadiness: Steadiness::Faults,
+        of_parts: false,
+        lines: Some(Metric::Live),
+        in_budget: false,
+        is_kept: false,
+        in_totals: Totals::Never,
+        unknown: "the resident set at the end is not known",
+        value: |facts| {
+            let GiveOrTake { bytes, error } = facts.resident?.at_end?;
+            Some(Estimate::exact(bytes as f64).give_or_take(error as f64))
         },
     },
     About {

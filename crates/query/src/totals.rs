@@ -120,7 +120,6 @@ impl BalanceFigures {
 pub struct ResidentFigures {
     pub resident_peak_error_bytes: Option<u64>,
     pub recorder_resident_bytes: Option<u64>,
-    pub resident_at_end_bytes: Option<u64>,
     pub resident_at_end_error_bytes: Option<u64>,
     pub resident_unseen_ns: Option<u64>,
 }
@@ -131,7 +130,6 @@ impl ResidentFigures {
         ResidentFigures {
             resident_peak_error_bytes: resident.map(|resident| resident.error),
             recorder_resident_bytes: resident.map(|resident| resident.recorder),
-            resident_at_end_bytes: at_end.map(|of| of.bytes),
             resident_at_end_error_bytes: at_end.map(|of| of.error),
             resident_unseen_ns: resident
                 .and_then(|resident| resident.unseen)
