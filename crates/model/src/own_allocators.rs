@@ -18,7 +18,7 @@ pub(crate) struct Statements {
 const UNKNOWN: &str = "live bytes, the peak, lifetimes and never freed blocks are not known";
 
 /// Those about these images; what is said of several is said once.
-pub(crate) fn statements(images: &[Image]) -> Statements {
+pub(crate) fn statements<'i>(images: impl IntoIterator<Item = &'i Image>) -> Statements {
     let mut found = Statements::default();
     let mut add = |is_programs: bool, text: String| {
         let list = if is_programs { &mut found.missing } else { &mut found.notes };

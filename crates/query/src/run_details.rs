@@ -106,10 +106,7 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             run: Facts::of_image(recording, sums, index, tariff).as_ref().map(RunFigures::new),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),
-            peak_with_mappings: image
-                .peak_with_mappings
-                .filter(|_| tariff.sees().frees)
-                .map(|peak| Peak::new(recording, index, &peak, tariff)),
+            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(recording, index, &peak, tariff)),
         }
     };
     sums.counted().map(process).collect()

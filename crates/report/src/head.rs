@@ -90,7 +90,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
     let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
-    if let Some(line) = bars(recording, sums, room) {
+    if let Some(line) = bars(sums, room) {
         // The curve leaves out what the peak above it has in mappings.
         let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
         text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
@@ -115,8 +115,8 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
 }
 
 /// The curve of live bytes in at most `room` columns, if it is known and has a shape.
-pub(crate) fn bars(recording: &Recording, sums: &Sums, room: usize) -> Option<String> {
-    let curve = sums.curve.as_ref().filter(|_| recording.sees_frees())?;
+pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
+    let curve = sums.curve.as_ref()?;
     let line = format::sparkline(shown_of(curve, sums), room);
     (line.chars().count() > 8).then_some(line)
 }
@@ -144,7 +144,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         _ => format!(", and {} of a null pointer", said(Metric::NullFrees)),
     };
     lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
-    let sees_frees = tariff.sees().frees;
+    let sees_frees = sums.see_frees();
+    lines.extend(without_frees(recording, sums));
     match sees_frees {
         true => {
             lines.push((
@@ -157,7 +158,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
             lines.push(peak(recording, sums));
             lines.extend(only_reserved(recording, sums));
         }
-        false => lines.push(without_frees()),
+        false => {}
     }
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
@@ -185,8 +186,29 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
 }
 
 /// In the place of figures that need frees which an allocator of the program hides.
-pub(crate) fn without_frees() -> (String, String) {
-    (UNKNOWN.to_owned(), "live bytes, their peak, temporary blocks, and what is never freed".to_owned())
+pub(crate) fn without_frees(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
+    let (all, hidden) = sums.hidden();
+    let what = "live bytes, their peak, temporary blocks, and what is never freed";
+    let of = match (hidden, all) {
+        (0, _) => return None,
+        _ if hidden == all => String::new(),
+        _ => {
+            let mut names: Vec<&str> = sums
+                .counted()
+                .filter(|(_, image)| image.hides_frees)
+                .map(|(index, _)| names::program(&recording.images[index]))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            let others = if names.len() > 3 { ", …" } else { "" };
+            names.truncate(3);
+            format!(
+                " of {hidden} of {all} processes ({}{others}); below, they are those of the others",
+                names.join(", ")
+            )
+        }
+    };
+    Some((UNKNOWN.to_owned(), format!("{what}{of}")))
 }
 
 /// What is live at the end.

@@ -123,6 +123,37 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
 }
 
+/// A process that hides frees takes nothing from what is known of another one.
+#[test]
+fn hidden_frees_are_those_of_their_process() {
+    let library = library("lib_for_heap.c", &[]);
+    let hides = program_with("own_heap.c", &["-O1", "-rdynamic", "-DIMMOVABLE", library.to_str().unwrap()]);
+    let keeps = program("keeps.c");
+    let recording = Target::shell("\"$1\"; \"$2\"; true", &[&hides, &keeps]).record();
+    let report = recording.report();
+    assert_eq!(report.function("lib_make").live_blocks, NOT_KNOWN, "only of the process that hides frees");
+    let kept = report.function("take");
+    assert_eq!((kept.live_blocks, kept.peak_bytes), (1, 10 * (40 << 10)), "{kept:?}");
+    let json = |options: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&recording.text(&[options, &["--format", "json"]].concat())).unwrap()
+    };
+    let all = json(&[]);
+    assert_eq!(all["totals"]["processes_that_hide_frees"], 1);
+    assert!(all["totals"]["live_blocks"].as_u64().unwrap() >= 1, "{}", all["totals"]);
+    let of = |name: &str| {
+        let processes = all["processes"].as_array().unwrap();
+        processes.iter().find(|of| of["name"].as_str().unwrap().starts_with(name)).unwrap().clone()
+    };
+    assert!(of("own_heap")["live_blocks"].is_null() && of("own_heap")["peak_bytes"].is_null());
+    assert_eq!(of("keeps")["live_blocks"], 1);
+    let text = recording.text(&[]);
+    assert!(text.contains("of 1 of 3 processes"), "{text}");
+    let only = json(&["--process", &of("own_heap")["pid"].to_string()]);
+    assert!(only["totals"]["live_blocks"].is_null() && only["totals"]["peak_bytes"].is_null(), "{}", only["totals"]);
+    let exact = recording.text(&["--process", &of("keeps")["pid"].to_string()]);
+    assert!(!exact.contains("not known"), "{exact}");
+}
+
 /// Operators that put a header before each object. The program deletes objects of a library, and the library those of the program:
 /// what is recorded is what all of these get from malloc.
 #[test]

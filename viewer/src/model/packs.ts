@@ -214,7 +214,7 @@ export interface ThreadOfRun {
 }
 
 export interface Totals {
-    values: Record<string, number>;
+    values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
     processes: number;
 }

@@ -99,7 +99,7 @@ sent! {
 
     /// All sums together, by metric.
     Totals {
-        values: BTreeMap<String, f64>,
+        values: BTreeMap<String, Option<f64>>,
         /// Where the true values are in 95 of 100 recordings.
         intervals: BTreeMap<String, [f64; 2]>,
         processes: usize,
