@@ -165,7 +165,7 @@ impl Redirections {
                 continue;
             }
             let Some(place) = place_of(pid, &mapped) else { continue };
-            for allocator in allocators.in_file(&place, OpenFiles::default).iter() {
+            for allocator in allocators.in_file(&place, OpenFiles::default).own.iter() {
                 let Some(number) = self.number(&mapped.path, allocator.family.name()) else { continue };
                 let mut of_image = OfImage {
                     number,
@@ -365,7 +365,7 @@ mod tests {
             let path = folders.iter().map(|folder| Path::new(folder).join(file)).find(|path| path.exists());
             let path = path.unwrap_or_else(|| panic!("{file} is not installed"));
             let all = OwnAllocators::new(memtoll_symbols::DebugFolders::of_system());
-            let found = expected(&path, &all.in_file(&path, OpenFiles::default));
+            let found = expected(&path, &all.in_file(&path, OpenFiles::default).own);
             assert!(found.iter().any(|own| own.name == name), "{found:?}");
             assert!(found.iter().all(|own| own.recorded == RecordedCalls::All), "{found:?}");
         }

@@ -12,6 +12,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
+use memtoll_query::run_details::answering;
 use memtoll_tally::Threads;
 use memtoll_text::format::{self, UNKNOWN};
 use memtoll_text::shell;
@@ -57,7 +58,11 @@ pub(crate) fn run(recording: &Recording) -> String {
     };
     let host = if about.machine.host.is_empty() { String::new() } else { format!(" on {}", about.machine.host) };
     let rank = about.rank.map_or(String::new(), |rank| format!(", {rank}"));
-    format!("{}{host}{rank}, {ended}", format::date(about.started))
+    let malloc = match answering(recording) {
+        names if names.is_empty() => names,
+        names => format!(", malloc: {names}"),
+    };
+    format!("{}{host}{rank}, {ended}{malloc}", format::date(about.started))
 }
 
 /// Which part of the recording is shown; empty: all of it. `matching`: what a filter lets through.

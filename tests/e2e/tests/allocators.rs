@@ -123,6 +123,39 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
 }
 
+/// The report says which file answered calls of malloc: the C library, and a library that comes before it.
+#[test]
+fn the_allocator_that_answered_is_named() {
+    let of = |target: Target| {
+        let recording = target.record();
+        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let malloc = json["mallocs"][0].clone();
+        assert_eq!(json["mallocs"].as_array().unwrap().len(), 1, "{json}");
+        let name = malloc["name"].as_str().unwrap().to_owned();
+        let text = recording.text(&[]);
+        assert!(text.contains(&format!("malloc: {name}")), "{text}");
+        assert!(recording.outcome.stderr.contains(&format!("malloc: {name}")), "{:?}", recording.outcome);
+        (name, malloc["file"].as_str().unwrap().to_owned(), recording)
+    };
+    let mut version = std::process::Command::new("getconf");
+    version.arg("GNU_LIBC_VERSION");
+    let version = run(version).stdout.trim().to_owned();
+    let (plain, file, before) = of(Target::new(program("keeps.c")));
+    assert_eq!(plain, version);
+    assert!(file.ends_with("/libc.so.6"), "{file}");
+    let jemalloc = system_library("libjemalloc.so.2", "libjemalloc2");
+    let (preloaded, file, after) = of(Target::new(program("keeps.c")).env("LD_PRELOAD", &jemalloc));
+    assert_eq!(preloaded, "jemalloc");
+    assert!(file.ends_with("/libjemalloc.so.2"), "{file}");
+    let (linked, ..) =
+        of(Target::new(program_with("keeps.c", &["-O2", "-Wl,--no-as-needed", "-lm", jemalloc.to_str().unwrap()])));
+    assert_eq!(linked, "jemalloc", "it comes before the C library");
+    let mut diff = std::process::Command::new(memtoll_e2e::memtoll());
+    diff.arg("diff").args([&before.file, &after.file]);
+    let text = run(diff).stdout;
+    assert!(text.contains(&format!("malloc: before {version}, after jemalloc in libjemalloc.so.2")), "{text}");
+}
+
 /// A process that hides frees takes nothing from what is known of another one.
 #[test]
 fn hidden_frees_are_those_of_their_process() {

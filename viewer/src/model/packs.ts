@@ -12,6 +12,7 @@ export interface About {
     duration_ns: number | null;
     processor: string;
     processors: number;
+    malloc: string;
     events: number | null;
     processes: ProcessOfRun[];
     process_count: number;

@@ -48,11 +48,15 @@ impl Sink {
     /// the recorder's.
     fn write_own_allocators(&mut self, forwards: bool) {
         let Facts { executable, modules, .. } = &self.facts;
-        let libraries = modules.iter().map(|module| module.path.as_str());
+        let libraries = || modules.iter().map(|module| module.path.as_str());
         let planned = self.run.redirections.of_image(self.facts.image, |number| self.answered.by(number));
-        let allocators =
-            self.run.own_allocators.of_image(executable, libraries, forwards, planned, || self.run.files.open_files());
-        let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
+        let allocators = self
+            .run
+            .own_allocators
+            .of_image(executable, libraries(), forwards, planned, || self.run.files.open_files());
+        let malloc =
+            self.run.own_allocators.malloc_of(executable, libraries(), forwards, || self.run.files.open_files());
+        let found = OwnAllocators { allocators, malloc, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
             if found != OwnAllocators::default() || self.own_allocators.is_some() {

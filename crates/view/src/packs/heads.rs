@@ -30,6 +30,8 @@ sent! {
         duration_ns: Option<f64>,
         processor: String,
         processors: u32,
+        /// Which allocators answered; empty: not known.
+        malloc: String,
         events: Option<u64>,
         processes: Vec<ProcessOfRun>,
         process_count: usize,
