@@ -156,6 +156,24 @@ fn the_allocator_that_answered_is_named() {
     assert!(text.contains(&format!("malloc: before {version}, after jemalloc in libjemalloc.so.2")), "{text}");
 }
 
+/// What an allocator maps when it is loaded and in a thread of its own is no mapping of the program.
+#[test]
+fn what_an_allocator_maps_is_its_own() {
+    let heap = library("lib_mapping_heap.c", &[]);
+    let recording = Target::new(program_with("maps_beside.c", &["-O2", heap.to_str().unwrap()])).record();
+    let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let totals = &json["totals"];
+    assert_eq!((totals["mapped_bytes"].as_u64(), totals["mappings"].as_u64()), (Some(3 << 20), Some(3)), "{totals}");
+    let touched = totals["peak_with_mappings"]["mapped_bytes"].as_u64().unwrap();
+    assert_eq!(touched, 3 << 20, "{totals}");
+    let sites = json["sites"].as_array().unwrap();
+    let of_heap =
+        sites.iter().filter(|site| ["begins", "fills"].contains(&site["function"].as_str().unwrap_or_default()));
+    assert!(of_heap.clone().all(|site| site["touched_bytes"] == 0 && site["faults"] == 0), "{sites:?}");
+    let first = recording.outcome.stderr.clone();
+    assert!(!first.contains("fills") && !first.contains("begins"), "{first}");
+}
+
 /// A process that hides frees takes nothing from what is known of another one.
 #[test]
 fn hidden_frees_are_those_of_their_process() {
