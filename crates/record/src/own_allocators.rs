@@ -7,7 +7,7 @@
 use crate::private_directory;
 use crate::redirection;
 use memtoll_processor::HERE;
-use memtoll_symbols::{Allocators, DebugFolders, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
+use memtoll_symbols::{Allocators, DebugFolders, Family, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
 use memtoll_trace::meta::{AnsweredCalls, Malloc, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
@@ -78,13 +78,21 @@ impl OwnAllocators {
         open: impl Fn() -> OpenFiles,
     ) -> Vec<OwnAllocator> {
         let is_recorded = |own: &OwnAllocator| own.recorded == RecordedCalls::All;
-        let is_reached = |own: &OwnAllocator| own.is_exported && (own.file != executable || forwards);
+        // Operators of an executable do not go on to the recorder's where they have memory of their own.
+        let goes_on = |family: Option<Family>| forwards && family.is_none_or(Family::has_malloc);
+        let is_reached =
+            |own: &OwnAllocator| own.is_exported && (own.file != executable || goes_on(Family::named(&own.name)));
         let mut all = planned;
         for own in all.iter_mut().filter(|own| !is_recorded(own)) {
             own.recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
         }
         all.retain(|own| is_recorded(own) || !is_reached(own));
-        for own in self.in_file(Path::new(executable), &open).own.iter().filter(|own| !(own.is_exported && forwards)) {
+        for own in self
+            .in_file(Path::new(executable), &open)
+            .own
+            .iter()
+            .filter(|own| !(own.is_exported && goes_on(Some(own.family))))
+        {
             let recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
             let known = described(executable, own, own.is_exported, recorded);
             if !all.iter().any(|own| own.is_the_same(&known)) {

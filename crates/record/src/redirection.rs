@@ -49,6 +49,10 @@ pub enum Seen {
     ShadowStack,
     /// Other threads were at work.
     Threads,
+    /// Valgrind translates the code before it runs.
+    Valgrind,
+    /// The compiler made a copy of one of its functions, with this name, and other code calls that.
+    Copied(String),
 }
 
 impl Seen {
@@ -57,11 +61,15 @@ impl Seen {
         let text = match self {
             Seen::Redirected => return None,
             Seen::Immovable(why) => return Some(format!("its functions cannot be redirected: {why}")),
+            Seen::Copied(name) => {
+                return Some(format!("the compiler made copies of its functions, and code calls {name}"));
+            }
             Seen::NoNames => "it was stripped of the names of its functions",
             Seen::OtherCode => "another tool has changed its code, or its file",
             Seen::NoMemory => "the system gives no memory for code near it",
             Seen::NotWritable => "the system forbids changes of its code",
             Seen::ShadowStack => "the processor watches where its functions return to",
+            Seen::Valgrind => "Valgrind runs a translation of its code",
             Seen::Threads => "threads were at work when it was found",
         };
         Some(text.to_owned())
@@ -156,6 +164,8 @@ impl Redirections {
         was_running: Option<RunningBefore>,
     ) -> Option<Planned> {
         let maps = proc_files::maps(pid);
+        let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let is_translated = executable.to_string_lossy().ends_with(memtoll_processor::HERE.valgrind);
         let mut wanted = Vec::new();
         let mut about = Vec::new();
         for mapped in mapped::files(&maps) {
@@ -175,6 +185,7 @@ impl Redirections {
                     seen: Seen::Redirected,
                 };
                 match Wanted::new(&place, &mapped, allocator, number, &maps) {
+                    _ if is_translated => of_image.seen = Seen::Valgrind,
                     _ if !allocator.is_named() => of_image.seen = Seen::NoNames,
                     Ok(one) => {
                         wanted.push(one);
