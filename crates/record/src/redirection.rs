@@ -49,8 +49,6 @@ pub enum Seen {
     ShadowStack,
     /// Other threads were at work.
     Threads,
-    /// Valgrind translates the code before it runs.
-    Valgrind,
     /// The compiler made a copy of one of its functions, with this name, and other code calls that.
     Copied(String),
 }
@@ -69,7 +67,6 @@ impl Seen {
             Seen::NoMemory => "the system gives no memory for code near it",
             Seen::NotWritable => "the system forbids changes of its code",
             Seen::ShadowStack => "the processor watches where its functions return to",
-            Seen::Valgrind => "Valgrind runs a translation of its code",
             Seen::Threads => "threads were at work when it was found",
         };
         Some(text.to_owned())
@@ -164,8 +161,6 @@ impl Redirections {
         was_running: Option<RunningBefore>,
     ) -> Option<Planned> {
         let maps = proc_files::maps(pid);
-        let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let is_translated = executable.to_string_lossy().ends_with(memtoll_processor::HERE.valgrind);
         let mut wanted = Vec::new();
         let mut about = Vec::new();
         for mapped in mapped::files(&maps) {
@@ -185,7 +180,6 @@ impl Redirections {
                     seen: Seen::Redirected,
                 };
                 match Wanted::new(&place, &mapped, allocator, number, &maps) {
-                    _ if is_translated => of_image.seen = Seen::Valgrind,
                     _ if !allocator.is_named() => of_image.seen = Seen::NoNames,
                     Ok(one) => {
                         wanted.push(one);
