@@ -27,11 +27,7 @@ const POOL: [u64; 2] = [72_704, 73_728];
 const FRAMES_OF_START: usize = 5;
 
 const TABLE: [Known; 6] = [
-    Known {
-        what: "libstdc++'s pool for exceptions",
-        modules: &["libstdc++.so", "libstdc++-"],
-        functions: &[],
-    },
+    Known { what: "libstdc++'s pool for exceptions", modules: &["libstdc++.so", "libstdc++-"], functions: &[] },
     Known {
         what: "buffers of stdio",
         modules: LIBC,

@@ -301,8 +301,9 @@ pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(Strin
         () if error >= bytes => ("up to ", String::new()),
         () => ("", format!(" (or up to {} less)", format::bytes(error))),
     };
-    let what =
-        format!("reserved at that time{perhaps}: own mappings that the program has not touched, or cannot access");
+    let what = format!(
+        "of address space only reserved then{perhaps}: mapped by the program, but never touched or without access, so it takes no memory"
+    );
     is_worth_it.then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
 }
 
