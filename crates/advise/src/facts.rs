@@ -55,7 +55,7 @@ pub enum Language {
 impl<'a> Facts<'a> {
     /// Reads the events.
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
-        let tariff = Tariff::of(recording);
+        let tariff = Tariff::of(recording).of_sums(sums);
         let mut lines = lines(recording, sums, stacks, &tariff);
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));

@@ -38,7 +38,7 @@ impl<'a> Facts<'a> {
             tariff,
             processor: Balance::of_all(recording, sums).program(),
             resident: resident::together(recording, sums),
-            with_mappings: sums.peak_with_mappings().filter(|_| tariff.sees().frees),
+            with_mappings: sums.peak_with_mappings(),
             reserved: reserved::of_sums(recording, sums),
         }
     }
@@ -51,7 +51,7 @@ impl<'a> Facts<'a> {
             tariff,
             processor: Balance::of_image(recording, sums, index).and_then(|balance| balance.program()),
             resident: resident::of_image(recording, index).filter(|_| !sums.is_part()),
-            with_mappings: image.peak_with_mappings.filter(|_| tariff.sees().frees),
+            with_mappings: image.peak_with_mappings,
             reserved: image.peak_with_mappings.map(|peak| reserved::at(recording, index, &peak)),
         })
     }

@@ -207,7 +207,7 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
 
 /// The same, for who has the rows of the call sites.
 pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
-    let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording));
+    let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording).of_sums(sums));
     let frames = &recording.frames;
     let lines = inclusive_lines(frames, sites);
     let mut facts = Facts { recording, sums, lines: &lines, stacks, balance: &balance, tariff: &tariff };

@@ -28,7 +28,7 @@ pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filte
     let mut all = Generations::default();
     for (image, of) in recording.images.iter().enumerate() {
         // What a process had when it ended is live no more than the process is, and stays in its sums all the same.
-        if of.about.began > at || thread_filter.of(image).is_none() {
+        if of.about.began > at || thread_filter.of(image).is_none() || !of.own_allocators.show_frees() {
             continue;
         }
         let (blocks, missing) = live_blocks(recording, image, at);

@@ -95,7 +95,9 @@ pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
             let Some(&number) = row_of.get(&node) else { continue };
             let (acquiring, releasing) = of_threads.entry(number).or_default();
             acquiring.add(pattern.acquiring);
-            releasing.add(pattern.releasing);
+            if !sums.images[index].hides_frees {
+                releasing.add(pattern.releasing);
+            }
             let row = &mut found.rows[number];
             for (release, growth) in &pattern.replaced {
                 // What another line releases is another buffer.
@@ -103,7 +105,7 @@ pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
                     row.replaced.add(growth);
                 }
             }
-            row.add(&pattern);
+            row.add(&pattern, sums.images[index].hides_frees);
         }
         for (number, (acquiring, releasing)) in of_threads {
             found.rows[number].acquiring.add(acquiring);
@@ -121,14 +123,17 @@ fn elements(sizes: &Histogram, element: Element) -> Histogram {
 }
 
 impl RowPattern {
-    fn add(&mut self, pattern: &Pattern) {
+    fn add(&mut self, pattern: &Pattern, hides_frees: bool) {
         self.first = self.first.into_iter().chain(pattern.first).min();
         self.last = self.last.max(pattern.last);
         self.sizes.add(&pattern.sizes);
+        self.reallocated.add(&pattern.reallocated);
+        if hides_frees {
+            return;
+        }
         self.lifetimes.add(&pattern.lifetimes);
         self.cells.add(&pattern.cells);
         self.released_elsewhere = self.released_elsewhere.wrapping_add(pattern.released_elsewhere);
-        self.reallocated.add(&pattern.reallocated);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Blocks that the runtime of a language keeps to the end, whatever the program does. They are no leak of anybody's.
 
 use crate::stacks::Texts;
-use crate::sums::Sums;
+use crate::sums::{Site, Sums};
 use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::ids::Bytes;
 use memtoll_trace::metrics::Metrics;
@@ -17,11 +17,17 @@ struct Known {
     functions: &'static [&'static str],
 }
 
-const LIBC: &[&str] = &["libc.so", "libc-2"];
-const LOADER: &[&str] = &["ld-linux", "ld-2", "ld.so"];
+/// musl is its own loader.
+const LIBC: &[&str] = &["libc.so", "libc-2", "libc.musl", "ld-musl"];
+const LOADER: &[&str] = &["ld-linux", "ld-2", "ld.so", "libc.musl", "ld-musl"];
+
+/// Sizes of libstdc++'s pool, bytes: of GCC 5 to 12 and of later ones, with 64-bit pointers.
+const POOL: [u64; 2] = [72_704, 73_728];
+/// Frames at most between the pool and the first instruction of the program: initialization.
+const FRAMES_OF_START: usize = 5;
 
 const TABLE: [Known; 6] = [
-    Known { what: "libstdc++'s pool for exceptions", modules: &["libstdc++.so"], functions: &[] },
+    Known { what: "libstdc++'s pool for exceptions", modules: &["libstdc++.so", "libstdc++-"], functions: &[] },
     Known {
         what: "buffers of stdio",
         modules: LIBC,
@@ -35,7 +41,7 @@ const TABLE: [Known; 6] = [
     Known { what: "the time zone", modules: LIBC, functions: &["tzset", "__tz", "tzfile"] },
     Known {
         what: "threads' own storage",
-        modules: &["ld-linux", "ld-2", "ld.so", "libc.so", "libc-2", "libpthread"],
+        modules: &["ld-linux", "ld-2", "ld.so", "libc.so", "libc-2", "libpthread", "ld-musl"],
         functions: &["_dl_allocate_tls", "__tls_get_addr", "allocate_dtv", "pthread_create"],
     },
     Known {
@@ -71,7 +77,7 @@ pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
     let mut found = RuntimeBlocks::default();
     let mut kinds = [Metrics::default(); TABLE.len()];
     for site in sums.sites.iter().filter(|site| site.metrics.live_blocks > 0) {
-        if let Some(kind) = kind_of(recording, site.node) {
+        if let Some(kind) = kind_of(recording, site.node).or_else(|| linked_pool(recording, site)) {
             found.nodes.insert(site.node, kind);
             kinds[kind].add(&site.metrics);
         }
@@ -80,6 +86,17 @@ pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
     found.kinds = kinds.map(|(known, of)| (known.what, of.live_blocks, of.live_bytes)).collect();
     found.kinds.sort_by_key(|(what, _, bytes)| (std::cmp::Reverse(*bytes), *what));
     found
+}
+
+/// libstdc++'s pool where that is linked into the program, which may have been stripped: one block of its size, from before `main`.
+fn linked_pool(recording: &Recording, site: &Site) -> Option<usize> {
+    const PLACE: usize = 0;
+    let blocks = site.metrics.allocations();
+    let is_it = POOL.iter().any(|size| size.checked_mul(blocks) == Some(site.metrics.live_bytes.0));
+    let (stack, _) = recording.stacks.stack(site.node);
+    let frames = stack.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter());
+    let mut functions = frames.map(|frame| Texts::of(&recording.frames, *frame).function);
+    (is_it && stack.len() <= FRAMES_OF_START && functions.all(|function| function != "main")).then_some(PLACE)
 }
 
 /// Which row of the table tells of a stack.

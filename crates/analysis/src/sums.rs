@@ -27,6 +27,8 @@ use std::ops::ControlFlow;
 pub struct ImageSums {
     /// Whether it was added up at all; see [`ThreadFilter`].
     pub counts: bool,
+    /// Whether an allocator hides frees: what needs them is in no sum.
+    pub hides_frees: bool,
     /// All sites together.
     pub total: Priced,
     /// What is charged to no site.
@@ -102,6 +104,17 @@ impl Sums {
     /// The images that count, with their numbers.
     pub fn counted(&self) -> impl Iterator<Item = (usize, &ImageSums)> {
         self.images.iter().enumerate().filter(|(_, image)| image.counts)
+    }
+
+    /// How many images count, and in how many of them frees are hidden.
+    pub fn hidden(&self) -> (usize, usize) {
+        (self.counted().count(), self.counted().filter(|(_, image)| image.hides_frees).count())
+    }
+
+    /// Whether frees are known of one of the images that count, at least.
+    pub fn see_frees(&self) -> bool {
+        let (all, hidden) = self.hidden();
+        all == 0 || hidden < all
     }
 
     /// Whether several images count: each has its peak at a time of its own.
@@ -204,6 +217,7 @@ fn add_up(
         let here = programs.image(index);
         counting.get_or_insert(here).add(here);
         let found = found_in(recording, sliced, index, selection, threads, &mut damage);
+        let hides_frees = !image.own_allocators.show_frees();
         let mut total = Priced::default();
         if selection.split == Split::None {
             sites.reserve(found.sites.len());
@@ -220,15 +234,19 @@ fn add_up(
                 }
             }
         }
-        peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
+        if !hides_frees {
+            peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
+        }
         let Found { peak_time, peak_with_mappings, .. } = found;
-        images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
+        let peak_with_mappings = peak_with_mappings.filter(|_| !hides_frees);
+        let beside = found.beside;
+        images.push(ImageSums { counts: true, hides_frees, total, beside, peak_time, peak_with_mappings });
         counted += 1;
-        only_curve = (counted == 1 && !are_parts(&selection, &thread_filter)).then_some(found.curve);
+        only_curve = (counted == 1 && !hides_frees && !are_parts(&selection, &thread_filter)).then_some(found.curve);
     }
     let mut total = Priced::default();
     images.iter().for_each(|image| total.add(&image.total));
-    let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
+    let largest = images.iter().filter(|image| !image.hides_frees).max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if counted > 1 && !adds_peaks(&selection, &thread_filter) {
         let highest = largest.map_or(Bytes::ZERO, |image| image.total.peak_bytes);
@@ -277,6 +295,7 @@ fn priced<'f>(
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let tariff = *tariff;
+    let hides_frees = !recording.images[index].own_allocators.show_frees();
     let is_gone = ended(recording, index) < selection.to.0 && selection.to < Units(recording.ended());
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
@@ -288,6 +307,9 @@ fn priced<'f>(
             if selection.instant {
                 (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (Bytes::ZERO, 0);
             }
+        }
+        if hides_frees {
+            metrics.forget_fates();
         }
         (node, extra, metrics)
     })

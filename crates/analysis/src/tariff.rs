@@ -25,6 +25,7 @@ use crate::fault_prices::{FAULTS_TOO_CHEAP, FAULTS_TOO_DEAR, FaultPrices};
 use crate::metric::{Metric, TABLE};
 use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
+use crate::sums::Sums;
 use crate::visible_kernel_events::{Sees, sees};
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
@@ -198,7 +199,13 @@ impl Tariff {
         }
     }
 
-    /// What the kernel let be seen.
+    /// The same for sums of some processes, of which frees may be hidden in all.
+    #[must_use]
+    pub fn of_sums(self, sums: &Sums) -> Tariff {
+        Tariff { sees: Sees { frees: self.sees.frees && sums.see_frees(), ..self.sees }, ..self }
+    }
+
+    /// What could be seen.
     pub fn sees(&self) -> Sees {
         self.sees
     }
@@ -304,7 +311,7 @@ impl Tariff {
             .map(|about| {
                 about
                     .metric
-                    .is_known(self.sees)
+                    .is_known_of(of, self.sees)
                     .then(|| costs.of(about.metric).unwrap_or_else(|| self.by_chance(about.metric, of)))
             })
             .collect()
@@ -484,6 +491,7 @@ impl Tariff {
             reading_ns: span(site.reading_time),
             lifetime_ns: span(site.lifetime),
             touched_bytes,
+            unknown_fates: 0,
         }
     }
 

@@ -107,7 +107,9 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
         let Some(threads) = thread_filter.of(index) else { continue };
         match cells(recording, index, grid) {
             Ok(cells) => {
-                add_live(&mut intervals, grid, &cells);
+                if recording.images[index].own_allocators.show_frees() {
+                    add_live(&mut intervals, grid, &cells);
+                }
                 for cell in cells.threads.iter().filter(|cell| threads.admit(cell.thread)) {
                     let Some(at) = grid.index(cell.cell) else { continue };
                     let interval = &mut intervals[at];

@@ -110,10 +110,14 @@ impl Metric {
     /// The error is a sentence for the user.
     pub fn value(self, facts: &Facts) -> Result<Estimate, &'static str> {
         match self {
-            Metric::Sum(counted) if !counted.is_known(facts.tariff.sees()) => Err(match counted.about().seen {
-                Seen::Frees => "an allocator inside the program hides frees from memtoll; memtoll report says which",
-                _ => "the kernel did not show that to memtoll; memtoll doctor says why",
-            }),
+            Metric::Sum(counted) if !counted.is_known_of(facts.metrics, facts.tariff.sees()) => {
+                Err(match counted.about().seen {
+                    Seen::Frees => {
+                        "an allocator inside the program hides frees from memtoll; memtoll report says which"
+                    }
+                    _ => "the kernel did not show that to memtoll; memtoll doctor says why",
+                })
+            }
             Metric::Sum(counted) => Ok(facts.tariff.estimate(counted, facts.metrics)),
             Metric::Figure(figure) => figure.value(facts),
         }

@@ -33,8 +33,7 @@ impl Export for Perfetto {
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> Result<()> {
         let mut packets = Packets::begin(answer, out)?;
         tracks::write(answer, &mut packets)?;
-        // What stays is not known where frees are hidden.
-        if answer.basis.tariff.sees().frees { heap::write(answer, &mut packets) } else { Ok(()) }
+        heap::write(answer, &mut packets)
     }
 }
 

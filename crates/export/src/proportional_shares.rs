@@ -7,7 +7,7 @@ use memtoll_trace::metrics::{Adds, COUNTS};
 /// events of a file may tell more of them than its sums do, which the report shows.
 pub fn shares(whole: &Priced, mut parts: Vec<Priced>) -> Vec<Priced> {
     let mut whole = *whole;
-    for field in Priced::COSTS {
+    for field in Priced::SUMS {
         divide(&mut whole, &mut parts, field);
     }
     for count in COUNTS.iter().filter(|count| matches!(count.adds, Adds::Sum | Adds::Level)) {

@@ -94,6 +94,8 @@ counts! {
     35 events: u64 Sum { SUMMARY CHAPTER PART };
     /// Events whose stack is cut off.
     36 cut_off: u64 Sum { SUMMARY };
+    /// Those of the releases whose blocks were not recorded: they are from before the recording.
+    37 unknown_frees: u64 Sum { SUMMARY CHAPTER PART };
 }
 
 // What is shown: option, title, unit, who saw it, how it is priced, how values make one, where it is shown, its value. The
@@ -121,6 +123,8 @@ metrics! {
     Reallocations "reallocations", "reallocations": Count, Calls, None, Sum { Total } = |m| m.reallocations;
     /// Blocks that this line frees, no matter who allocated them.
     Frees "frees", "frees here": Count, Calls, None, Sum { Viewer Export } = |m| m.frees;
+    /// Those of the frees whose blocks were not recorded, as they were allocated before memtoll recorded the process.
+    UnknownFrees "unknown-frees", "frees of unknown blocks": Count, Calls, None, Sum {} = |m| m.unknown_frees;
     /// Blocks of this line that were freed or resized, no matter by whom.
     Freed "freed", "freed": Count, Frees, None, Sum { Viewer } = Priced::freed;
     /// Calls of free with a null pointer, which do nothing but take time.

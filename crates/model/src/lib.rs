@@ -175,6 +175,16 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// The statements about events that are missing, without those about images that do not count.
+    pub fn missing_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
+        let of = |counted: bool| {
+            let images = self.images.iter().enumerate().filter(|(index, _)| counts(*index) == counted);
+            own_allocators::statements(images.map(|(_, image)| image)).missing
+        };
+        let (counted, others) = (of(true), of(false));
+        self.missing.iter().filter(move |statement| counted.contains(statement) || !others.contains(statement))
+    }
+
     /// Whether each program's own calls of its allocator are recorded: else what memory costs it is not known.
     pub fn sees_programs_calls(&self) -> bool {
         self.images.iter().all(|image| {
@@ -183,9 +193,9 @@ impl Recording {
         })
     }
 
-    /// Whether each free of a block was recorded whose allocation was, in all processes.
+    /// Whether each free of a block was recorded whose allocation was, in one process at least.
     pub fn sees_frees(&self) -> bool {
-        self.images.iter().all(|image| image.own_allocators.show_frees())
+        self.images.is_empty() || self.images.iter().any(|image| image.own_allocators.show_frees())
     }
 
     /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off

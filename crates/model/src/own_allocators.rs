@@ -2,7 +2,7 @@
 
 use crate::Image;
 use memtoll_text::format;
-use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
+use memtoll_trace::meta::{Exit, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 
 /// Statements about a recording.
@@ -18,7 +18,7 @@ pub(crate) struct Statements {
 const UNKNOWN: &str = "live bytes, the peak, lifetimes and never freed blocks are not known";
 
 /// Those about these images; what is said of several is said once.
-pub(crate) fn statements(images: &[Image]) -> Statements {
+pub(crate) fn statements<'i>(images: impl IntoIterator<Item = &'i Image>) -> Statements {
     let mut found = Statements::default();
     let mut add = |is_programs: bool, text: String| {
         let list = if is_programs { &mut found.missing } else { &mut found.notes };
@@ -27,6 +27,10 @@ pub(crate) fn statements(images: &[Image]) -> Statements {
         }
     };
     for image in images {
+        let has_work = image.end.as_ref().is_some_and(|end| end.exit != Exit::Exec);
+        for own in image.own_allocators.allocators.iter().filter(|own| has_work && may_be_copied(own)) {
+            add(false, of_no_calls(own));
+        }
         for own in image.own_allocators.allocators.iter().filter(|own| own.recorded != RecordedCalls::All) {
             add(own.file == image.about.executable, statement(own));
         }
@@ -62,6 +66,20 @@ pub fn what_is_missing(own: &OwnAllocator) -> String {
              library's malloc"
         ),
     }
+}
+
+/// Whether it is one of the program's source, which compilers copy into its callers, and nothing called it.
+fn may_be_copied(own: &OwnAllocator) -> bool {
+    own.recorded == RecordedCalls::All && own.answered.calls == 0 && own.name.ends_with("of its own")
+}
+
+fn of_no_calls(own: &OwnAllocator) -> String {
+    format!(
+        "{} contains {}, which nothing called: where the compiler copied it into its callers (inlining, LTO), memtoll records no \
+         call; build it with __attribute__((noinline))",
+        last_part(&own.file),
+        own.name
+    )
 }
 
 fn of_reused_blocks(image: &Image) -> String {

@@ -45,6 +45,9 @@ pub struct Processor {
     pub call_before: fn(&Code<'_>, u64) -> Option<Called>,
     /// Reads a stub of the procedure linkage table: the slot through which it jumps.
     pub stub_at: fn(&Code<'_>, u64) -> Option<u64>,
+    /// Finds the direct calls of and jumps to an address in code: `calls_of(code, where it is, address)`. Data among the code may
+    /// look like one by chance.
+    pub calls_of: fn(&[u8], u64, u64) -> Vec<u64>,
     /// Makes the code that leads calls of a function to a hook.
     pub redirect: fn(&Function<'_>) -> Result<Redirection, Refusal>,
 }

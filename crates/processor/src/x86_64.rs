@@ -24,6 +24,7 @@ pub const PROCESSOR: Processor = Processor {
     samples: Samples { returns_to_top: true, entry: Some(Entry { address: IP, in_call: (AX, NO_RESULT_YET) }) },
     call_before,
     stub_at,
+    calls_of,
     redirect: redirect::redirect,
 };
 
@@ -48,6 +49,21 @@ pub fn prefetch<T>(address: *const T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: fetching has no effect that a program could see, and never faults.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+}
+
+/// `call`, `jmp` and `jcc` with a distance of 32 bits.
+fn calls_of(code: &[u8], start: u64, target: u64) -> Vec<u64> {
+    let leads_there = |at: &usize| {
+        let (opcode, to) = match &code[*at..] {
+            [0xe8 | 0xe9, to @ ..] => (1, to),
+            [0x0f, 0x80..=0x8f, to @ ..] => (2, to),
+            _ => return false,
+        };
+        let Some(to) = to.get(..4) else { return false };
+        let next = start.wrapping_add((*at + opcode + 4) as u64);
+        next.checked_add_signed(distance(to).unwrap_or_default()) == Some(target)
+    };
+    (0..code.len()).filter(leads_there).map(|at| start.wrapping_add(at as u64)).collect()
 }
 
 /// `call *slot(%rip)` or `call function`.

@@ -59,6 +59,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
     let recording = session.recording();
     let selected = Selected::of(session, query)?;
     let tariff = Tariff::of(recording);
+    let counts = |index| selected.thread_filter.of(index).is_some();
     let mut answer = Answer {
         schema_version: SCHEMA_VERSION,
         about: about(recording, &selected.selection, &tariff),
@@ -69,7 +70,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         details: None,
         wrappers: None,
         notes: recording.notes.clone(),
-        missing: recording.damage.iter().chain(&recording.missing).cloned().collect(),
+        missing: recording.damage.iter().chain(recording.missing_in(counts)).cloned().collect(),
         basis: Basis {
             recording,
             selection: selected.selection,
@@ -124,9 +125,10 @@ impl<'r> Answer<'r> {
     /// Answers from sums.
     fn add_up(&mut self, session: &Session<'r>, query: &Query, selected: &Selected) -> Result<(), Impossible> {
         let recording = session.recording();
-        let tariff = self.basis.tariff;
         let sums = selected.sums(session);
         selected.check(session, &sums)?;
+        self.basis.tariff = self.basis.tariff.of_sums(&sums);
+        let tariff = self.basis.tariff;
         self.misses(&sums.damage);
         // To look at all frames takes a while, and totals need none.
         let mut known = None;
@@ -147,7 +149,7 @@ impl<'r> Answer<'r> {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
                     let found = patterns(known.get_or_insert_with(make), &sums, &rows);
                     for (row, pattern) in table.sites.iter_mut().zip(&found.rows) {
-                        row.pattern = Some(Pattern::new(pattern, &tariff));
+                        row.pattern = Some(Pattern::new(pattern, &row.row.metrics, &tariff));
                     }
                     self.misses(&found.damage);
                 }

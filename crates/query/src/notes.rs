@@ -32,6 +32,21 @@ fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
     })
 }
 
+/// How many frees are of blocks whose allocation was not recorded, by what the processes are.
+fn unknown_frees(recording: &Recording, sums: &Sums) -> Vec<String> {
+    let (mut forked, mut first) = (0u64, 0u64);
+    for (index, image) in sums.counted() {
+        let of = if recording.images[index].about.forked_from.is_some() { &mut forked } else { &mut first };
+        *of = of.saturating_add(image.total.unknown_frees);
+    }
+    let of = |frees, whose| {
+        format!("{} {whose}: they count as frees, and their blocks in no sum", format::counted(frees, "free"))
+    };
+    let first = (first > 0).then(|| of(first, "of blocks that their process had before memtoll recorded it"));
+    let forked = (forked > 0).then(|| of(forked, "in forked processes of blocks from before the fork"));
+    first.into_iter().chain(forked).collect()
+}
+
 /// What is not known because records of the kernel were lost.
 fn lost_records(recording: &Recording) -> Option<String> {
     let end = recording.end.as_ref().filter(|end| end.kernel.lost_records > 0)?;
@@ -86,6 +101,7 @@ pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
     lines.extend(lost_records(recording));
     lines.extend(unseen_faults(recording, sums));
     lines.extend(fresh_memory::remark(recording, sums));
+    lines.extend(unknown_frees(recording, sums));
     let late = recording.recorder.late;
     if late > 0 {
         lines.push(format!(

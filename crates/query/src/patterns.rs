@@ -2,7 +2,9 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::{RowPattern, ThreadCount};
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_trace::cells;
 use memtoll_trace::histogram::Histogram;
@@ -91,9 +93,9 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    pub(crate) fn new(pattern: &RowPattern, tariff: &Tariff) -> Self {
+    pub(crate) fn new(pattern: &RowPattern, of: &Priced, tariff: &Tariff) -> Self {
         let ns = |units: u64| tariff.ns(units as f64) as u64;
-        let sees_frees = tariff.sees().frees;
+        let sees_frees = Metric::Lifetime.is_known_of(of, tariff.sees());
         Pattern {
             first_ns: pattern.first.map(ns),
             last_ns: pattern.first.map(|_| ns(pattern.last)),

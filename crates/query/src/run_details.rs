@@ -15,7 +15,8 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter;
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
-use memtoll_trace::meta::{Exit, KernelAccess, Rank, Running};
+use memtoll_trace::meta::{self, Exit, KernelAccess, Rank, Running};
+use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
@@ -29,6 +30,7 @@ pub struct Details<'r> {
     pub threads: Vec<Thread>,
     pub modules: Vec<Module<'r>>,
     pub pools: Vec<Pool<'r>>,
+    pub mallocs: Vec<Malloc>,
     pub own_allocators: Vec<OwnAllocator>,
     pub calibration: Option<Calibration>,
     pub recorder: Recorder,
@@ -49,6 +51,7 @@ impl<'r> Details<'r> {
             threads: threads::threads(recording, &waits, sums),
             modules: recording.modules.iter().map(Module::new).collect(),
             pools: pools::pools(recording),
+            mallocs: mallocs(recording),
             own_allocators: own_allocators(recording),
             calibration: calibration::calibration(recording),
             recorder: recorder(recording),
@@ -106,10 +109,7 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             run: Facts::of_image(recording, sums, index, tariff).as_ref().map(RunFigures::new),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),
-            peak_with_mappings: image
-                .peak_with_mappings
-                .filter(|_| tariff.sees().frees)
-                .map(|peak| Peak::new(recording, index, &peak, tariff)),
+            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(recording, index, &peak, tariff)),
         }
     };
     sums.counted().map(process).collect()
@@ -143,6 +143,57 @@ pub fn own_allocators(recording: &Recording) -> Vec<OwnAllocator> {
         }
     }
     all
+}
+
+/// Where the loader led calls of `malloc`.
+#[derive(Serialize)]
+pub struct Malloc {
+    #[serde(flatten)]
+    pub about: memtoll_trace::meta::Malloc,
+    pub pids: Vec<u32>,
+}
+
+/// Each once, with the processes that called it.
+pub fn mallocs(recording: &Recording) -> Vec<Malloc> {
+    let mut all: Vec<Malloc> = Vec::new();
+    for image in &recording.images {
+        let Some(about) = &image.own_allocators.malloc else { continue };
+        let pid = image.about.pid;
+        match all.iter_mut().find(|known| known.about == *about) {
+            Some(known) if known.pids.last() == Some(&pid) => {}
+            Some(known) => known.pids.push(pid),
+            None => all.push(Malloc { about: about.clone(), pids: vec![pid] }),
+        }
+    }
+    all
+}
+
+/// The allocators that answered, in words: `jemalloc in rustc, glibc 2.36`. Empty: it is not known which.
+pub fn answering(recording: &Recording) -> String {
+    let is_seen = |own: &&meta::OwnAllocator| own.recorded == meta::RecordedCalls::All;
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: String| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    let own = own_allocators(recording);
+    for own in own.iter().map(|own| &own.about).filter(is_seen).filter(|own| own.answered.calls > 0) {
+        add(format!("{} in {}", own.name, last_part(&own.file)));
+    }
+    for image in &recording.images {
+        let Some(malloc) = &image.own_allocators.malloc else { continue };
+        let file = last_part(&malloc.file);
+        let is_library = !["glibc", "musl"].iter().any(|name| malloc.name.starts_with(name));
+        add(if is_library { format!("{} in {file}", malloc.name) } else { malloc.name.clone() });
+    }
+    const SHOWN: usize = 3;
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }
 
 /// A program or library in which calls were recorded.

@@ -18,7 +18,7 @@ pub struct Timeline {
 impl Timeline {
     /// Of sums; nothing where frees are hidden, or several processes count, whose peaks within an interval are of different instants.
     pub(crate) fn new(sums: &Sums, tariff: &Tariff) -> Option<Timeline> {
-        let curve = sums.curve.as_ref().filter(|_| tariff.sees().frees)?;
+        let curve = sums.curve.as_ref()?;
         Some(Timeline {
             start_ns: tariff.ns(curve.start as f64) as u64,
             interval_ns: tariff.ns(curve.width as f64),

@@ -150,6 +150,7 @@ pub struct Totals {
     #[serde(flatten)]
     pub resident: ResidentFigures,
     pub peak_with_mappings: Option<Peak>,
+    pub processes_that_hide_frees: usize,
     pub lost_records: u64,
     pub heap_grown_calls: u64,
     pub heap_grown_bytes: u64,
@@ -166,10 +167,11 @@ impl Totals {
             run: RunFigures::new(&Facts::of(recording, sums, tariff)),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
-            peak_with_mappings: sums.peak_with_mappings().filter(|_| tariff.sees().frees).and_then(|peak| {
+            peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
                 let (image, _) = sums.counted().next()?;
                 Some(Peak::new(recording, image, &peak, tariff))
             }),
+            processes_that_hide_frees: sums.hidden().1,
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
             heap_grown_calls: beside.grown_calls,
             heap_grown_bytes: beside.grown_bytes,

@@ -7,8 +7,8 @@
 use crate::private_directory;
 use crate::redirection;
 use memtoll_processor::HERE;
-use memtoll_symbols::{DebugFolders, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
-use memtoll_trace::meta::{AnsweredCalls, OwnAllocator, RecordedCalls};
+use memtoll_symbols::{Allocators, DebugFolders, Family, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
+use memtoll_trace::meta::{AnsweredCalls, Malloc, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 use std::fs;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The allocators inside files: each file is searched once.
 pub struct OwnAllocators {
-    known: Mutex<FxHashMap<Key, Arc<[InFile]>>>,
+    known: Mutex<FxHashMap<Key, Arc<Allocators>>>,
     debug_folders: DebugFolders,
 }
 
@@ -32,8 +32,8 @@ impl OwnAllocators {
         OwnAllocators { known: Mutex::default(), debug_folders }
     }
 
-    /// Those in a file: none if it cannot be read.
-    pub fn in_file(&self, path: &Path, open: impl FnOnce() -> OpenFiles) -> Arc<[InFile]> {
+    /// Those of a file: none if it cannot be read.
+    pub fn in_file(&self, path: &Path, open: impl FnOnce() -> OpenFiles) -> Arc<Allocators> {
         let key = match fs::metadata(path) {
             Ok(file) => Ok((file.dev(), file.ino(), file.mtime(), file.mtime_nsec())),
             Err(_) => Err(path.to_owned()),
@@ -48,6 +48,25 @@ impl OwnAllocators {
         locked().entry(key).or_insert(found.into()).clone()
     }
 
+    /// Where the loader leads calls of `malloc` in an image: to the first file that exports one, in the order in which they were
+    /// loaded. What the executable defines comes first, unless it goes on to the recorder's (`forwards`).
+    pub fn malloc_of<'p>(
+        &self,
+        executable: &str,
+        files: impl IntoIterator<Item = &'p str>,
+        forwards: bool,
+        open: impl Fn() -> OpenFiles,
+    ) -> Option<Malloc> {
+        let mut files: Vec<&str> = files.into_iter().filter(|path| *path != executable && may_have_one(path)).collect();
+        if !forwards {
+            files.insert(0, executable);
+        }
+        files.into_iter().find_map(|file| {
+            let name = self.in_file(Path::new(file), &open).malloc.clone()?;
+            Some(Malloc { file: file.to_owned(), name })
+        })
+    }
+
     /// Those of an image. `libraries`: the files of its code. `forwards`: what the executable defines as malloc goes on to the
     /// recorder's. `planned`: those that were to be redirected.
     pub fn of_image<'p>(
@@ -59,13 +78,21 @@ impl OwnAllocators {
         open: impl Fn() -> OpenFiles,
     ) -> Vec<OwnAllocator> {
         let is_recorded = |own: &OwnAllocator| own.recorded == RecordedCalls::All;
-        let is_reached = |own: &OwnAllocator| own.is_exported && (own.file != executable || forwards);
+        // Operators of an executable do not go on to the recorder's where they have memory of their own.
+        let goes_on = |family: Option<Family>| forwards && family.is_none_or(Family::has_malloc);
+        let is_reached =
+            |own: &OwnAllocator| own.is_exported && (own.file != executable || goes_on(Family::named(&own.name)));
         let mut all = planned;
         for own in all.iter_mut().filter(|own| !is_recorded(own)) {
             own.recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
         }
         all.retain(|own| is_recorded(own) || !is_reached(own));
-        for own in self.in_file(Path::new(executable), &open).iter().filter(|own| !(own.is_exported && forwards)) {
+        for own in self
+            .in_file(Path::new(executable), &open)
+            .own
+            .iter()
+            .filter(|own| !(own.is_exported && goes_on(Some(own.family))))
+        {
             let recorded = if own.is_exported { RecordedCalls::OfOtherFiles } else { RecordedCalls::None };
             let known = described(executable, own, own.is_exported, recorded);
             if !all.iter().any(|own| own.is_the_same(&known)) {
@@ -74,7 +101,7 @@ impl OwnAllocators {
         }
         for library in libraries.into_iter().filter(|path| *path != executable && may_have_one(path)) {
             // What a library exports comes after the recorder's: others call it through the recorder.
-            for own in self.in_file(Path::new(library), &open).iter().filter(|own| !own.is_exported) {
+            for own in self.in_file(Path::new(library), &open).own.iter().filter(|own| !own.is_exported) {
                 let path = fs::canonicalize(library)
                     .map_or_else(|_| library.into(), |path| path.to_string_lossy().into_owned());
                 let known = described(&path, own, false, RecordedCalls::None);
@@ -90,7 +117,7 @@ impl OwnAllocators {
 /// The allocators inside a program, as they will be in its recording.
 pub fn own_allocators(program: &Path) -> Vec<OwnAllocator> {
     let all = OwnAllocators::new(DebugFolders::of_system());
-    let expected = redirection::expected(program, &all.in_file(program, OpenFiles::default));
+    let expected = redirection::expected(program, &all.in_file(program, OpenFiles::default).own);
     all.of_image(&program.to_string_lossy(), [], false, expected, OpenFiles::default)
 }
 

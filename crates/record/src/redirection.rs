@@ -49,6 +49,8 @@ pub enum Seen {
     ShadowStack,
     /// Other threads were at work.
     Threads,
+    /// The compiler made a copy of one of its functions, with this name, and other code calls that.
+    Copied(String),
 }
 
 impl Seen {
@@ -57,6 +59,9 @@ impl Seen {
         let text = match self {
             Seen::Redirected => return None,
             Seen::Immovable(why) => return Some(format!("its functions cannot be redirected: {why}")),
+            Seen::Copied(name) => {
+                return Some(format!("the compiler made copies of its functions, and code calls {name}"));
+            }
             Seen::NoNames => "it was stripped of the names of its functions",
             Seen::OtherCode => "another tool has changed its code, or its file",
             Seen::NoMemory => "the system gives no memory for code near it",
@@ -165,7 +170,7 @@ impl Redirections {
                 continue;
             }
             let Some(place) = place_of(pid, &mapped) else { continue };
-            for allocator in allocators.in_file(&place, OpenFiles::default).iter() {
+            for allocator in allocators.in_file(&place, OpenFiles::default).own.iter() {
                 let Some(number) = self.number(&mapped.path, allocator.family.name()) else { continue };
                 let mut of_image = OfImage {
                     number,
@@ -365,7 +370,7 @@ mod tests {
             let path = folders.iter().map(|folder| Path::new(folder).join(file)).find(|path| path.exists());
             let path = path.unwrap_or_else(|| panic!("{file} is not installed"));
             let all = OwnAllocators::new(memtoll_symbols::DebugFolders::of_system());
-            let found = expected(&path, &all.in_file(&path, OpenFiles::default));
+            let found = expected(&path, &all.in_file(&path, OpenFiles::default).own);
             assert!(found.iter().any(|own| own.name == name), "{found:?}");
             assert!(found.iter().all(|own| own.recorded == RecordedCalls::All), "{found:?}");
         }

@@ -1,5 +1,6 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
+mod allocator_mappings;
 mod answered_calls;
 mod block_writer;
 mod chapters;
@@ -69,6 +70,8 @@ pub struct Sink {
     own_allocators: Option<OwnAllocators>,
     /// What allocators were asked for.
     answered: Answered,
+    /// Which calls for mappings are an allocator's.
+    mapping_callers: allocator_mappings::Callers,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -111,6 +114,7 @@ impl Sink {
             touches: Vec::new(),
             own_allocators: None,
             answered: Answered::default(),
+            mapping_callers: allocator_mappings::Callers::default(),
             untimed: false,
             run,
         }
@@ -199,9 +203,13 @@ impl Sink {
                 if !self.ledger.pools.is_empty() {
                     self.mapping_goes(arena, &event);
                 }
-                self.ledger.tally.other(&event);
                 let (node, size, effect) = (event.node, event.size, join::Effect::Mapping);
-                self.other(&event, Call { begin, end, node, charged: node, size, effect });
+                let call = Call { begin, end, node, charged: node, size, effect };
+                if op.is_mapping() && self.is_allocators(arena, node) {
+                    return self.allocator_maps(&event, call);
+                }
+                self.ledger.tally.other(&event);
+                self.other(&event, call);
                 self.keep(&event, Effect::Other);
                 let takes = op.maps_memory(event.detail) || op.opens(event.detail) == Some(true);
                 if takes && self.run.kernel().is_none() {
@@ -298,6 +306,16 @@ impl Sink {
         } else if event.op == Op::PTHREAD_CREATE {
             self.facts.threads.handle_is_new(event.address.0, self.time.at(call.begin));
             self.join.has_stack(event.address.0);
+        }
+    }
+
+    /// A call for mappings of an allocator itself: the memory is its own, and the line that it is called from pays the time.
+    #[cold]
+    fn allocator_maps(&mut self, event: &Event, call: Call) {
+        self.gives_back(call.end, event.size);
+        self.join.remaps(event.op, &Call { node: None, ..call }, event.address.0, event.detail);
+        if !event.op.is_release_half() {
+            self.join.call_with_costs(event.thread, call, event.address.0);
         }
     }
 

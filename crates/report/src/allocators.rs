@@ -3,7 +3,7 @@
 use crate::section::{Limits, title};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
-use memtoll_query::run_details::own_allocators;
+use memtoll_query::run_details::{mallocs, own_allocators};
 use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::meta::RecordedCalls;
@@ -39,7 +39,15 @@ pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> Str
         });
     }
     if let Some((allocations, bytes, frees)) = left.filter(|left| left.0 + left.2 > 0) {
-        row(allocations, bytes, frees, "malloc as the loader found it".to_owned());
+        row(allocations, bytes, frees, found_by_loader(recording));
     }
     title("Which allocator answered; a reallocation is an allocation and a free") + &rows.render(limits.width)
+}
+
+/// What the loader led calls to.
+fn found_by_loader(recording: &Recording) -> String {
+    match mallocs(recording).as_slice() {
+        [one] => format!("{} in {}", one.about.name, last_part(&one.about.file)),
+        _ => "malloc as the loader found it".to_owned(),
+    }
 }

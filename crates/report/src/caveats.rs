@@ -8,7 +8,7 @@ use memtoll_text::format;
 /// Statements about what is not in the recording, or cannot be read of it: the first thing to know.
 pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator<Item = &'a String> {
     let found_later = sums.damage.iter().filter(|statement| !recording.damage.contains(statement));
-    recording.damage.iter().chain(found_later).chain(&recording.missing)
+    recording.damage.iter().chain(found_later).chain(recording.missing_in(|index| sums.images[index].counts))
 }
 
 /// What is missing in the recording: the first lines of a report.

@@ -152,7 +152,7 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
     let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
     let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
-        _ if !tariff.sees().frees => None,
+        _ if !Metric::Lifetime.is_known_of(metrics, tariff.sees()) => None,
         (0, 0) => None,
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.

@@ -6,9 +6,22 @@ mod text;
 
 use memtoll_analysis::diff::{CONFIDENCE, Change, Fate};
 use memtoll_query::comparison::Comparison;
+use memtoll_query::run_details::answering;
 
 pub use markdown::markdown;
 pub use text::text;
+
+/// Which allocators answered, where that is not the same on both sides.
+fn allocators(comparison: &Comparison) -> Option<String> {
+    let [before, after] = comparison.sides.each_ref().map(|runs| {
+        let mut names: Vec<String> = runs.iter().map(|run| answering(run.recording)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(" or ")
+    });
+    (before != after && !before.is_empty() && !after.is_empty())
+        .then(|| format!("malloc: before {before}, after {after}"))
+}
 
 /// How to read the figures.
 fn method(comparison: &Comparison) -> String {

@@ -9,7 +9,7 @@ use memtoll_trace::ids::Units;
 
 /// That no row has any of what rows are sorted by.
 pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
-    let sees = Tariff::of(recording).sees();
+    let sees = Tariff::of(recording).of_sums(sums).sees();
     let then = if sums.selection.to < Units::MAX { "then" } else { "at the end" };
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",

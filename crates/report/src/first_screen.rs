@@ -49,7 +49,7 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     }
     lines.push(String::new());
     lines.extend(totals(answer, sums, width));
-    lines.extend(curve(recording, sums, width));
+    lines.extend(curve(sums, width));
     lines.push(String::new());
     // What the recorder noted, such as processes that it could not record. Others explain figures of the report.
     let notes = statements("note", recording.notes.iter(), width);
@@ -98,14 +98,12 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
 
 fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
     let recording = answer.basis.recording;
-    let sees_frees = recording.sees_frees();
-    let mut lines = match sees_frees {
-        true => peak(recording, sums, width),
-        false => {
-            let (number, what) = head::without_frees();
-            line(&number, &what, width)
-        }
-    };
+    let sees_frees = sums.see_frees();
+    let hidden = head::without_frees(recording, sums);
+    let mut lines: Vec<String> = hidden.iter().flat_map(|(number, what)| line(number, what, width)).collect();
+    if sees_frees {
+        lines.extend(peak(recording, sums, width));
+    }
     let reserved = head::only_reserved(recording, sums).filter(|_| sees_frees);
     lines.extend(reserved.iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
@@ -210,8 +208,8 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     line(&all.time_with_error(), &format!("of CPU time for memory{share}{most}"), width)
 }
 
-fn curve(recording: &Recording, sums: &Sums, width: usize) -> Option<String> {
-    let bars = head::bars(recording, sums, width - NUMBERS)?;
+fn curve(sums: &Sums, width: usize) -> Option<String> {
+    let bars = head::bars(sums, width - NUMBERS)?;
     Some(format!("{:>width$}  {bars}", "live bytes", width = NUMBERS - 2))
 }
 

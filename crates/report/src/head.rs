@@ -12,6 +12,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
+use memtoll_query::run_details::answering;
 use memtoll_tally::Threads;
 use memtoll_text::format::{self, UNKNOWN};
 use memtoll_text::shell;
@@ -57,7 +58,11 @@ pub(crate) fn run(recording: &Recording) -> String {
     };
     let host = if about.machine.host.is_empty() { String::new() } else { format!(" on {}", about.machine.host) };
     let rank = about.rank.map_or(String::new(), |rank| format!(", {rank}"));
-    format!("{}{host}{rank}, {ended}", format::date(about.started))
+    let malloc = match answering(recording) {
+        names if names.is_empty() => names,
+        names => format!(", malloc: {names}"),
+    };
+    format!("{}{host}{rank}, {ended}{malloc}", format::date(about.started))
 }
 
 /// Which part of the recording is shown; empty: all of it. `matching`: what a filter lets through.
@@ -90,7 +95,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
     let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
-    if let Some(line) = bars(recording, sums, room) {
+    if let Some(line) = bars(sums, room) {
         // The curve leaves out what the peak above it has in mappings.
         let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
         text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
@@ -115,8 +120,8 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
 }
 
 /// The curve of live bytes in at most `room` columns, if it is known and has a shape.
-pub(crate) fn bars(recording: &Recording, sums: &Sums, room: usize) -> Option<String> {
-    let curve = sums.curve.as_ref().filter(|_| recording.sees_frees())?;
+pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
+    let curve = sums.curve.as_ref()?;
     let line = format::sparkline(shown_of(curve, sums), room);
     (line.chars().count() > 8).then_some(line)
 }
@@ -144,7 +149,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         _ => format!(", and {} of a null pointer", said(Metric::NullFrees)),
     };
     lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
-    let sees_frees = tariff.sees().frees;
+    let sees_frees = sums.see_frees();
+    lines.extend(without_frees(recording, sums));
     match sees_frees {
         true => {
             lines.push((
@@ -157,7 +163,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
             lines.push(peak(recording, sums));
             lines.extend(only_reserved(recording, sums));
         }
-        false => lines.push(without_frees()),
+        false => {}
     }
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
@@ -185,8 +191,29 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
 }
 
 /// In the place of figures that need frees which an allocator of the program hides.
-pub(crate) fn without_frees() -> (String, String) {
-    (UNKNOWN.to_owned(), "live bytes, their peak, temporary blocks, and what is never freed".to_owned())
+pub(crate) fn without_frees(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
+    let (all, hidden) = sums.hidden();
+    let what = "live bytes, their peak, temporary blocks, and what is never freed";
+    let of = match (hidden, all) {
+        (0, _) => return None,
+        _ if hidden == all => String::new(),
+        _ => {
+            let mut names: Vec<&str> = sums
+                .counted()
+                .filter(|(_, image)| image.hides_frees)
+                .map(|(index, _)| names::program(&recording.images[index]))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            let others = if names.len() > 3 { ", …" } else { "" };
+            names.truncate(3);
+            format!(
+                " of {hidden} of {all} processes ({}{others}); below, they are those of the others",
+                names.join(", ")
+            )
+        }
+    };
+    Some((UNKNOWN.to_owned(), format!("{what}{of}")))
 }
 
 /// What is live at the end.
@@ -274,8 +301,9 @@ pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(Strin
         () if error >= bytes => ("up to ", String::new()),
         () => ("", format!(" (or up to {} less)", format::bytes(error))),
     };
-    let what =
-        format!("reserved at that time{perhaps}: own mappings that the program has not touched, or cannot access");
+    let what = format!(
+        "of address space only reserved then{perhaps}: mapped by the program, but never touched or without access, so it takes no memory"
+    );
     is_worth_it.then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
 }
 

@@ -22,7 +22,7 @@ impl Numbers<'_> {
 
     /// Whether an allocator of the program hides the frees that the metric needs.
     pub fn hides(self, metric: Metric) -> bool {
-        metric.about().seen == Seen::Frees && !metric.is_known(self.tariff.sees())
+        metric.about().seen == Seen::Frees && !metric.is_known_of(self.of, self.tariff.sees())
     }
 
     /// The same; blank if there is nothing.

@@ -41,7 +41,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         let frees = |row: &Row| sort == Metric::Allocations && row.metrics.frees > 0;
         rows.retain(|row| sort.value(&row.metrics) > 0 || frees(row));
     }
-    let hides = Numbers { of: &Priced::default(), tariff: &Tariff::of(recording) }.hides(sort);
+    let hides = Numbers { of: &Priced::default(), tariff: &Tariff::of(recording).of_sums(sums) }.hides(sort);
     if rows.is_empty() || hides {
         return empty_result::of(recording, sums, sort);
     }

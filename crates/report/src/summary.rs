@@ -52,7 +52,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths::render(recording, sums, &mut stacks, limits);
-    if recording.sees_frees() {
+    if sums.see_frees() {
         let temporary = "Temporary: released before the thread's next allocation";
         text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
         text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);

@@ -94,6 +94,7 @@ impl AllocatorCode {
         let named = |functions: &[Function<'_>], name: &str| functions.iter().any(|function| function.name == name);
         let is_c_library = |functions: &[Function<'_>]| named(functions, "__libc_start_main");
         let is_library = named(&exported, "malloc")
+            && !named(&exported, "main")
             && !is_c_library(&exported)
             && (LIBRARIES.iter().any(|library| name.starts_with(library)) || most_allocate(&exported));
         let mut is_partial = false;

@@ -5,11 +5,14 @@
 //! debug file; `.gnu_debugdata`. Where all of these are stripped, messages of the allocator in the file still tell that it is
 //! there.
 
+use memtoll_processor::HERE;
+use memtoll_trace::op::Op;
 use object::elf::{STT_GNU_IFUNC, STV_HIDDEN, STV_INTERNAL};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolFlags};
 use rustc_hash::FxHashMap;
 
-use crate::allocator_functions::{self, Signature};
+use crate::allocator_code::AllocatorCode;
+use crate::allocator_functions::{self, Form, Signature};
 use crate::symbol_table::{code_sections, without_version};
 
 /// Whose functions they are.
@@ -17,6 +20,8 @@ use crate::symbol_table::{code_sections, without_version};
 pub enum Family {
     /// `malloc` and the like, of an allocator without a name that is known.
     Own,
+    /// `operator new` and `operator delete`, which get their memory from no malloc.
+    Operators,
     /// jemalloc, also with the prefixes of Rust's crates.
     Jemalloc,
     /// mimalloc.
@@ -82,12 +87,21 @@ const JEMALLOC_ENDS: &[&str] =
 impl Family {
     /// What people call it.
     pub fn name(self) -> &'static str {
-        about(self).map_or("a malloc of its own", |about| about.name)
+        match self {
+            Family::Operators => "an operator new of its own",
+            _ => about(self).map_or("a malloc of its own", |about| about.name),
+        }
+    }
+
+    /// Whether it may be `malloc` for others.
+    pub fn has_malloc(self) -> bool {
+        self != Family::Operators
     }
 
     /// The family with this name.
     pub fn named(name: &str) -> Option<Family> {
-        FAMILIES.iter().find(|about| about.name == name).map(|about| about.family)
+        let operators = (Family::Operators.name() == name).then_some(Family::Operators);
+        FAMILIES.iter().find(|about| about.name == name).map(|about| about.family).or(operators)
     }
 }
 
@@ -118,6 +132,8 @@ pub struct OwnAllocator {
     /// Its functions that allocate and release, by address; several names may have one. None where they have no names any
     /// more: then only a message tells of the allocator.
     pub functions: Vec<AllocatorFunction>,
+    /// A copy of one of these that the compiler made, with another signature, and that other code calls.
+    pub called_copy: Option<String>,
 }
 
 impl OwnAllocator {
@@ -152,11 +168,20 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
                 .push(OwnAllocator { family: named_by_messages(file).first().copied().unwrap_or(Family::Own), ..own }),
         }
     }
+    if found.is_empty() && !imports_malloc(file) {
+        found.extend(functions.of_operators());
+    }
+    if !functions.copies.is_empty() {
+        for own in &mut found {
+            own.called_copy = functions.called_copy(file, symbols, own);
+        }
+    }
     if found.is_empty() && !functions.has_table {
         found.extend(named_by_messages(file).into_iter().map(|family| OwnAllocator {
             family,
             is_exported: false,
             functions: Vec::new(),
+            called_copy: None,
         }));
     }
     found
@@ -182,6 +207,8 @@ fn has_message(file: &object::File<'_>, message: &[u8]) -> bool {
 struct Functions<'data> {
     exported: FxHashMap<&'data str, (u64, u64)>,
     all: FxHashMap<&'data str, (u64, u64)>,
+    /// What the compiler made of such functions: name, address, size.
+    copies: Vec<(&'data str, u64, u64)>,
     /// There was a table with more than exported functions.
     has_table: bool,
 }
@@ -202,6 +229,10 @@ impl<'data> Functions<'data> {
             self.has_table |= !exported;
             if chooses_another(&symbol) {
                 continue;
+            }
+            let is_code = || symbol.section_index().is_some_and(|index| code.contains_key(&index));
+            if original(name).is_some_and(is_of_interest) && is_code() {
+                self.copies.push((name, symbol.address(), symbol.size()));
             }
             if !(is_of_interest(name) && symbol.section_index().is_some_and(|index| code.contains_key(&index))) {
                 continue;
@@ -224,7 +255,7 @@ impl<'data> Functions<'data> {
         }
         let its =
             |name: &str| prefixes.iter().find_map(|prefix| allocator_functions::of_stem(name.strip_prefix(prefix)?));
-        Some(OwnAllocator { family: about.family, is_exported: false, functions: self.those(its) })
+        Some(OwnAllocator { family: about.family, is_exported: false, functions: self.those(its), called_copy: None })
     }
 
     /// jemalloc's prefix is chosen when it is built, and there may be none.
@@ -239,7 +270,48 @@ impl<'data> Functions<'data> {
             return None;
         }
         let is_exported = self.exported.contains_key("malloc") && self.exported.contains_key("free");
-        Some(OwnAllocator { family: Family::Own, is_exported, functions: self.those(allocator_functions::of_c) })
+        Some(OwnAllocator {
+            family: Family::Own,
+            is_exported,
+            functions: self.those(allocator_functions::of_c),
+            called_copy: None,
+        })
+    }
+
+    fn of_operators(&self) -> Option<OwnAllocator> {
+        let (new, delete) = (Op::NEW.symbol(), Op::DELETE.symbol());
+        if !(self.all.contains_key(new) && self.all.contains_key(delete)) {
+            return None;
+        }
+        let is_exported = self.exported.contains_key(new) && self.exported.contains_key(delete);
+        let functions = self.those(allocator_functions::of_c);
+        Some(OwnAllocator { family: Family::Operators, is_exported, functions, called_copy: None })
+    }
+
+    /// The first copy of one of the allocator's functions that code outside of the allocator calls.
+    fn called_copy(
+        &self,
+        file: &object::File<'_>,
+        symbols: &[&object::File<'_>],
+        own: &OwnAllocator,
+    ) -> Option<String> {
+        let inside = AllocatorCode::of(file, symbols.first().copied(), "");
+        let copies =
+            || self.copies.iter().filter(|(name, ..)| own.functions.iter().any(|of| Some(&*of.name) == original(name)));
+        let is_inside = |at: u64| {
+            let of = |start: u64, size: u64| (start..start + size.max(1)).contains(&at);
+            inside.has_address(at)
+                || own.functions.iter().any(|function| of(function.address, function.size))
+                || copies().any(|(_, start, size)| of(*start, *size))
+        };
+        let code: Vec<_> = file.sections().filter(|section| section.kind() == SectionKind::Text).collect();
+        let is_called = |target: u64| {
+            code.iter().any(|section| {
+                let calls = |data: &[u8]| (HERE.calls_of)(data, section.address(), target);
+                section.data().is_ok_and(|data| calls(data).into_iter().any(|at| !is_inside(at)))
+            })
+        };
+        copies().find(|(_, address, _)| is_called(*address)).map(|(name, ..)| (*name).to_owned())
     }
 
     /// The functions that are `its`, and what they do.
@@ -256,6 +328,23 @@ impl<'data> Functions<'data> {
         functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
         functions
     }
+}
+
+/// The name of the function that the compiler made this one of: with constants for arguments, without some, or a part of it.
+fn original(name: &str) -> Option<&str> {
+    const COPIES: [&str; 4] = ["constprop.", "isra.", "part.", "specialized."];
+    let (original, copy) = name.split_once('.')?;
+    COPIES.iter().any(|kind| copy.starts_with(kind)).then_some(original)
+}
+
+/// Whether the file gets blocks from a malloc of another file.
+fn imports_malloc(file: &object::File<'_>) -> bool {
+    let is_it = |symbol: object::Symbol<'_, '_>| {
+        let acquires = |name: &str| allocator_functions::of_c(name).is_some_and(|known| known.form != Form::Releases);
+        let is_of_c = |name: &str| !name.starts_with("_Z") && acquires(name);
+        symbol.is_undefined() && symbol.name().is_ok_and(|name| is_of_c(without_version(name)))
+    };
+    file.dynamic_symbols().any(is_it)
 }
 
 /// Whether there is no function at its address, but code that says which function is meant.

@@ -12,6 +12,7 @@ use crate::dwarf::{DebugInfo, DebugSections};
 use crate::element_types;
 use crate::elf::{self, MappedFiles};
 use crate::frame::{Frame, ModuleFile, Resolved};
+use crate::malloc_name;
 use crate::mini_debug_info;
 use crate::names::Names;
 use crate::open_files::OpenFiles;
@@ -55,6 +56,15 @@ impl<'a> Sources<'a> {
         let holder = self.separate.as_ref().or(self.module.as_ref())?;
         elf::has_debug_info(&holder.file).then_some(holder)
     }
+}
+
+/// The allocators of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Allocators {
+    /// Those that it has inside itself.
+    pub own: Vec<OwnAllocator>,
+    /// What people call the `malloc` that it exports: `glibc 2.36`, `jemalloc`. Nothing if it exports none.
+    pub malloc: Option<String>,
 }
 
 impl Resolver {
@@ -184,15 +194,15 @@ impl Resolver {
         Ok(AllocatorCode::of(&own.file, symbols, &name))
     }
 
-    /// The allocators that a file has inside itself.
+    /// The allocators that a file has inside itself, and what it is as the `malloc` of others.
     ///
     /// # Errors
     /// Why the file cannot be read, or that it is not the one that was recorded.
-    pub fn own_allocators(&self, module: &ModuleFile<'_>) -> Result<Vec<OwnAllocator>, String> {
+    pub fn own_allocators(&self, module: &ModuleFile<'_>) -> Result<Allocators, String> {
         let files = MappedFiles::default();
         let sources = self.find_sources(&files, module);
         let Some(own) = &sources.module else {
-            return sources.problem.map_or_else(|| Ok(Vec::new()), Err);
+            return sources.problem.map_or_else(|| Ok(Allocators::default()), Err);
         };
         let mut symbols: Vec<&object::File<'_>> = [Some(own), sources.separate.as_ref()]
             .into_iter()
@@ -202,7 +212,8 @@ impl Resolver {
             .collect();
         let mini = symbols.is_empty().then(|| mini_debug_info::open(&files, &own.file).ok().flatten()).flatten();
         symbols.extend(&mini);
-        Ok(own_allocator::find(&own.file, &symbols))
+        let found = own_allocator::find(&own.file, &symbols);
+        Ok(Allocators { malloc: malloc_name::find(&own.file, &found), own: found })
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {

@@ -109,6 +109,7 @@ impl Site {
             reallocations: self.reallocations,
             frees: self.frees,
             null_frees: rare.null_frees,
+            unknown_frees: rare.unknown_frees,
             bytes: self.bytes,
             peak_bytes: self.peak_bytes,
             peak_blocks: self.peak_blocks,

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
-pub use own_allocator::{AnsweredCalls, OwnAllocator, OwnAllocators, RecordedCalls};
+pub use own_allocator::{AnsweredCalls, Malloc, OwnAllocator, OwnAllocators, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,7 @@ use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
 use memtoll_analysis::thread_filter::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
+use memtoll_query::run_details::answering;
 use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_trace::meta::Thread;
@@ -55,6 +56,7 @@ fn about(recording: &Recording) -> About {
         duration_ns: recording.seconds().map(|seconds| seconds * 1e9),
         processor: of.machine.processor.clone(),
         processors: of.machine.processors,
+        malloc: answering(recording),
         events: recording.end.as_ref().map(|end| end.events),
         processes: images().take(MOST).map(process).collect(),
         process_count: recording.images.len(),

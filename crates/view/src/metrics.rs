@@ -53,18 +53,39 @@ const fn how_many_inexact() -> usize {
 
 /// Numbers of a row that add up: one of each metric, then the variances of those that may be off by chance. Of a mean, it is the
 /// sum that is divided by the value of another metric. What is counted is exact up to 2^53.
-pub type Values = [f64; COUNT + INEXACT.len()];
+/// Behind them stand how many blocks there are of which frees are known, and of which they are hidden.
+pub type Values = [f64; WIDTH];
+
+/// Numbers of a row.
+const WIDTH: usize = COUNT + INEXACT.len() + 2;
 
 /// Those of nothing.
-pub const NOTHING: Values = [0.0; COUNT + INEXACT.len()];
+pub const NOTHING: Values = [0.0; WIDTH];
 
 /// The numbers of a call site, a branch or the whole.
 pub fn values(of: &Priced, tariff: &Tariff) -> Values {
     let mut values = NOTHING;
     let sums = SHOWN.iter().map(|metric| metric.sum(of) as f64);
     let variances = INEXACT.iter().map(|index| tariff.variance(SHOWN[*index], of));
-    values.iter_mut().zip(sums.chain(variances)).for_each(|(value, number)| *value = number);
+    let blocks = of.allocations().wrapping_add(of.live_before);
+    let hidden = of.unknown_fates.min(blocks);
+    let fates = [blocks - hidden, hidden].map(|blocks| blocks as f64);
+    values.iter_mut().zip(sums.chain(variances).chain(fates)).for_each(|(value, number)| *value = number);
     values
+}
+
+/// The number of a metric in a row, by its column; NaN: it needs frees that are hidden.
+fn number(row: &Values, column: usize) -> f64 {
+    let [known, hidden] = [row[WIDTH - 2], row[WIDTH - 1]];
+    let needs_frees = column < COUNT && SHOWN[column].about().seen == Seen::Frees;
+    if needs_frees && hidden > 0.0 && known == 0.0 { f64::NAN } else { row[column] }
+}
+
+/// The numbers of all together, by metric; nothing where frees are hidden.
+pub fn totals(of: &Priced, tariff: &Tariff) -> BTreeMap<String, Option<f64>> {
+    let values = values(of, tariff);
+    let known = |column| Some(number(&values, column)).filter(|number| !number.is_nan());
+    names().map(str::to_owned).zip((0..COUNT).map(known)).collect()
 }
 
 /// Adds those of another row.
@@ -81,7 +102,7 @@ pub fn write(pack: &mut Pack, family: &str, rows: &[Values]) {
 pub fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
     let columns = (0..COUNT).map(|index| (index, index)).chain(INEXACT.into_iter().zip(COUNT..));
     for (metric, at) in columns.filter(|(metric, _)| chosen(*metric)) {
-        let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
+        let column: Vec<f64> = rows.iter().map(|row| number(row, at)).collect();
         let name = SHOWN[metric].about().name;
         match at < COUNT {
             true => pack.member(family, name, &column),

@@ -73,7 +73,7 @@ impl Recordings<'_> {
     fn totals(&self, sums: &Sums) -> Totals {
         let (total, tariff) = (&sums.total, &self.tariff);
         Totals {
-            values: metrics::names().map(str::to_owned).zip(metrics::values(total, tariff)).collect(),
+            values: metrics::totals(total, tariff),
             intervals: metrics::intervals(total, tariff),
             processes: sums.counted().count(),
         }

@@ -15,7 +15,7 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
     let width = ended as f64 / INTERVALS as f64;
     let mut live = vec![0.0; INTERVALS];
     let mut known = 0;
-    for (index, image) in recording.images.iter().enumerate().filter(|_| recording.sees_frees()) {
+    for (index, image) in recording.images.iter().enumerate().filter(|(_, image)| image.own_allocators.show_frees()) {
         let Ok(Some(summary)) = recording.summary(index) else { continue };
         known += 1;
         let until = image.end.as_ref().map_or(ended, |end| end.ended);
@@ -25,7 +25,7 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
         end_ns: tariff.ns(ended as f64),
         interval_ns: tariff.ns(width),
         sum_of_peaks: known > 1,
-        known: known == recording.images.len() && recording.sees_frees(),
+        known: known == recording.images.len(),
     };
     (intervals, TimelineColumns { live })
 }

@@ -14,13 +14,18 @@ __thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = 
 
 namespace state_pool {
 
-constinit std::atomic<ThreadState*> states[kMaxStates]{};
+namespace {
+
+constinit Group first_group{};
+
+} // namespace
+
+constinit std::atomic<Group*> groups[kMaxStates / Group::kStates]{&first_group};
 
 namespace {
 
 constexpr uint32_t kNobody = UINT32_MAX;
 std::atomic<uint64_t> free_slots{kNobody}; // (tag << 32) | slot: a stack
-constinit std::atomic<uint32_t> next_free[kMaxStates]{};
 
 // Memory for states, each slab as large as all before it together: a mapping for each thread would take them from the
 // threads' stacks.
@@ -55,6 +60,17 @@ template <class T> T* map_wiped(std::atomic<T*>& place, size_t bytes) {
     return there;
 }
 
+// The group of slot `index`. Null if there is no memory. A forked child needs what it says.
+Group* need_group(uint32_t index) {
+    std::atomic<Group*>& place = groups[index / Group::kStates];
+    Group* there = place.load(std::memory_order_acquire);
+    if (there) return there;
+    auto* group = static_cast<Group*>(kernel::map_private(sizeof(Group)));
+    if (!group || place.compare_exchange_strong(there, group, std::memory_order_acq_rel)) return group;
+    kernel::unmap(group, sizeof(Group));
+    return there;
+}
+
 // State `index` in its slab. Null if there is no memory for a whole slab.
 ThreadState* in_slab(uint32_t index, size_t bytes) {
     const unsigned slab = 31 - static_cast<unsigned>(__builtin_clz(index + 1));
@@ -75,15 +91,18 @@ size_t state_bytes() {
 
 // Memory for state `index` and its stack cache. Null if there is none.
 ThreadState* state_memory(uint32_t index) {
-    ThreadState* there = states[index].load(std::memory_order_acquire);
+    Group* group = need_group(index);
+    if (!group) return nullptr;
+    std::atomic<ThreadState*>& place = group->states[index % Group::kStates];
+    ThreadState* there = place.load(std::memory_order_acquire);
     if (there) return there;
     const size_t bytes = state_bytes();
     const uint64_t limit = session.is_limited() ? memory_limit() : RLIM_INFINITY;
     // A quarter of a limited memory at the most: the rest is the program's.
     if (limit != RLIM_INFINITY && (index + 1) * bytes > limit / 4) return nullptr;
     ThreadState* memory = session.is_limited() ? nullptr : in_slab(index, bytes);
-    if (!memory) return map_wiped(states[index], bytes);
-    return states[index].compare_exchange_strong(there, memory, std::memory_order_acq_rel) ? memory : there;
+    if (!memory) return map_wiped(place, bytes);
+    return place.compare_exchange_strong(there, memory, std::memory_order_acq_rel) ? memory : there;
 }
 
 ThreadState* new_state(uint32_t index) {
@@ -105,7 +124,7 @@ uint32_t acquire_slot() {
     while (static_cast<uint32_t>(head) != kNobody) {
         const auto index = static_cast<uint32_t>(head);
         const uint64_t tag = (head >> 32) + 1;
-        const uint64_t next = next_free[index].load(std::memory_order_relaxed);
+        const uint64_t next = group_of(index)->next_free[index % Group::kStates].load(std::memory_order_relaxed);
         if (free_slots.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return index;
     }
     wire::ArenaHeader* arena = session.arena;
@@ -113,6 +132,7 @@ uint32_t acquire_slot() {
     do {
         // A chunk for each slot, and one to go round.
         if (index >= kMaxStates || index >= arena->max_slots || index + 1 >= arena->max_chunks) return kNobody;
+        if (!need_group(index)) return kNobody;
     } while (!arena->slots_used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
     return index;
 }
@@ -121,7 +141,7 @@ void release_slot(uint32_t index) {
     uint64_t head = free_slots.load(std::memory_order_acquire);
     uint64_t tag;
     do {
-        next_free[index].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
+        group_of(index)->next_free[index % Group::kStates].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
         tag = (head >> 32) + 1;
     } while (!free_slots.compare_exchange_weak(head, tag << 32 | index, std::memory_order_acq_rel));
 }
@@ -131,7 +151,7 @@ void release_slot(uint32_t index) {
 ThreadState* acquire() {
     const uint32_t index = acquire_slot();
     if (index == kNobody) return nullptr;
-    ThreadState* state = states[index].load(std::memory_order_acquire);
+    ThreadState* state = state_at(index);
     if (!state || !state->log.slot) state = new_state(index);
     if (!state) release_slot(index);
     return state;
@@ -158,8 +178,11 @@ size_t resident_bytes() {
 
 bool move_to_front(ThreadState* state) {
     if (!state_memory(0)) return false; // it was the parent's first thread's
-    for (std::atomic<ThreadState*>& place : states)
-        if (place == state) place = states[0].exchange(state);
+    std::atomic<ThreadState*>& front = first_group.states[0];
+    for (std::atomic<Group*>& group : groups)
+        if (Group* known = group.load(std::memory_order_acquire))
+            for (std::atomic<ThreadState*>& place : known->states)
+                if (place == state) place = front.exchange(state);
     return true;
 }
 

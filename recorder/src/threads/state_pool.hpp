@@ -29,13 +29,31 @@ template <class Visit> void for_each(Visit visit);
 // More than the threads that a process may have where each needs two of its mappings (vm.max_map_count, 65,530).
 inline constexpr uint32_t kMaxStates = 1 << 16;
 
-// By slot; those below the arena's slots_used are or were in use.
-extern std::atomic<ThreadState*> states[kMaxStates];
+// States by slot, a group at a time: few programs have more threads than the first group is for, and the others are mapped when
+// they are needed.
+struct Group {
+    static constexpr uint32_t kStates = 1024;
+
+    // Those below the arena's slots_used are or were in use.
+    std::atomic<ThreadState*> states[kStates];
+    // Of a slot that is not in use: the next one.
+    std::atomic<uint32_t> next_free[kStates];
+};
+
+// Null: no slot of it was ever used.
+extern std::atomic<Group*> groups[kMaxStates / Group::kStates];
+
+inline Group* group_of(uint32_t index) { return groups[index / Group::kStates].load(std::memory_order_acquire); }
+
+inline ThreadState* state_at(uint32_t index) {
+    Group* group = group_of(index);
+    return group ? group->states[index % Group::kStates].load(std::memory_order_acquire) : nullptr;
+}
 
 template <class Visit> void for_each(Visit visit) {
     const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < used && i < kMaxStates; ++i)
-        if (ThreadState* state = states[i].load(std::memory_order_relaxed)) visit(*state);
+        if (ThreadState* state = state_at(i)) visit(*state);
 }
 
 } // namespace memtoll::state_pool

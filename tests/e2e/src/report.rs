@@ -196,6 +196,7 @@ impl Report {
             ("temporary", |m| m.temporary),
             ("null_frees", |m| m.null_frees),
         ];
+        let is_known = |value: &u64| *value != NOT_KNOWN;
         for (name, field) in fields {
             let total = field(&report.totals.metrics);
             if total == NOT_KNOWN {
@@ -205,9 +206,10 @@ impl Report {
                 );
                 continue;
             }
-            let sites: u64 = report.sites.iter().map(|site| field(&site.metrics)).sum();
+            let sites: u64 = report.sites.iter().map(|site| field(&site.metrics)).filter(is_known).sum();
             assert_eq!(sites, total, "{name}: the sites do not add up to the total");
-            let processes: u64 = report.processes.iter().map(|process| field(&process.totals.metrics)).sum();
+            let of_processes = report.processes.iter().map(|process| field(&process.totals.metrics));
+            let processes: u64 = of_processes.filter(is_known).sum();
             assert_eq!(processes, total, "{name}: the processes do not add up to the total");
         }
         let frees: u64 = report.processes.iter().map(|process| process.totals.metrics.frees).sum();

@@ -2,6 +2,24 @@
 
 use memtoll_e2e::{Target, library, program, program_with};
 
+/// Frees of blocks that no recorded call allocated are counted, by line, and told: also from some time on.
+#[test]
+fn frees_of_unknown_blocks_are_counted() {
+    let recording = Target::new(program("unknown_frees.c")).record();
+    for options in [&[][..], &["--from", "1ns"]] {
+        let json: serde_json::Value =
+            serde_json::from_str(&recording.text(&[options, &["--format", "json"]].concat())).unwrap();
+        assert_eq!(json["totals"]["unknown_frees"], 10, "{options:?}");
+        let site = json["sites"].as_array().unwrap().iter().find(|site| site["function"] == "give_back").unwrap();
+        assert_eq!((site["unknown_frees"].as_u64(), site["frees"].as_u64()), (Some(10), Some(10)));
+    }
+    let text = recording.text(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("7 frees of blocks that their process had before memtoll recorded it: "), "{text}");
+    assert!(text.contains("3 frees in forked processes of blocks from before the fork: "), "{text}");
+    let plain = Target::new(program("keeps.c")).record().text(&[]);
+    assert!(!plain.contains("frees of blocks"), "{plain}");
+}
+
 #[test]
 fn every_function_is_counted_once_at_every_level_of_optimisation() {
     for flags in [&["-O0"][..], &["-O2"], &["-O3"], &["-O2", "-fno-omit-frame-pointer"]] {

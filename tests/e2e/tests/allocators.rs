@@ -123,6 +123,88 @@ fn what_a_malloc_of_the_program_itself_frees_is_not_known() {
     assert!(!rules.contains(&"never-freed"), "{rules:?}");
 }
 
+/// The report says which file answered calls of malloc: the C library, and a library that comes before it.
+#[test]
+fn the_allocator_that_answered_is_named() {
+    let of = |target: Target| {
+        let recording = target.record();
+        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let malloc = json["mallocs"][0].clone();
+        assert_eq!(json["mallocs"].as_array().unwrap().len(), 1, "{json}");
+        let name = malloc["name"].as_str().unwrap().to_owned();
+        let text = recording.text(&[]);
+        assert!(text.contains(&format!("malloc: {name}")), "{text}");
+        assert!(recording.outcome.stderr.contains(&format!("malloc: {name}")), "{:?}", recording.outcome);
+        (name, malloc["file"].as_str().unwrap().to_owned(), recording)
+    };
+    let mut version = std::process::Command::new("getconf");
+    version.arg("GNU_LIBC_VERSION");
+    let version = run(version).stdout.trim().to_owned();
+    let (plain, file, before) = of(Target::new(program("keeps.c")));
+    assert_eq!(plain, version);
+    assert!(file.ends_with("/libc.so.6"), "{file}");
+    let jemalloc = system_library("libjemalloc.so.2", "libjemalloc2");
+    let (preloaded, file, after) = of(Target::new(program("keeps.c")).env("LD_PRELOAD", &jemalloc));
+    assert_eq!(preloaded, "jemalloc");
+    assert!(file.ends_with("/libjemalloc.so.2"), "{file}");
+    let (linked, ..) =
+        of(Target::new(program_with("keeps.c", &["-O2", "-Wl,--no-as-needed", "-lm", jemalloc.to_str().unwrap()])));
+    assert_eq!(linked, "jemalloc", "it comes before the C library");
+    let mut diff = std::process::Command::new(memtoll_e2e::memtoll());
+    diff.arg("diff").args([&before.file, &after.file]);
+    let text = run(diff).stdout;
+    assert!(text.contains(&format!("malloc: before {version}, after jemalloc in libjemalloc.so.2")), "{text}");
+}
+
+/// What an allocator maps when it is loaded and in a thread of its own is no mapping of the program.
+#[test]
+fn what_an_allocator_maps_is_its_own() {
+    let heap = library("lib_mapping_heap.c", &[]);
+    let recording = Target::new(program_with("maps_beside.c", &["-O2", heap.to_str().unwrap()])).record();
+    let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let totals = &json["totals"];
+    assert_eq!((totals["mapped_bytes"].as_u64(), totals["mappings"].as_u64()), (Some(3 << 20), Some(3)), "{totals}");
+    let touched = totals["peak_with_mappings"]["mapped_bytes"].as_u64().unwrap();
+    assert_eq!(touched, 3 << 20, "{totals}");
+    let sites = json["sites"].as_array().unwrap();
+    let of_heap =
+        sites.iter().filter(|site| ["begins", "fills"].contains(&site["function"].as_str().unwrap_or_default()));
+    assert!(of_heap.clone().all(|site| site["touched_bytes"] == 0 && site["faults"] == 0), "{sites:?}");
+    let first = recording.outcome.stderr.clone();
+    assert!(!first.contains("fills") && !first.contains("begins"), "{first}");
+}
+
+/// A process that hides frees takes nothing from what is known of another one.
+#[test]
+fn hidden_frees_are_those_of_their_process() {
+    let library = library("lib_for_heap.c", &[]);
+    let hides = program_with("own_heap.c", &["-O1", "-rdynamic", "-DIMMOVABLE", library.to_str().unwrap()]);
+    let keeps = program("keeps.c");
+    let recording = Target::shell("\"$1\"; \"$2\"; true", &[&hides, &keeps]).record();
+    let report = recording.report();
+    assert_eq!(report.function("lib_make").live_blocks, NOT_KNOWN, "only of the process that hides frees");
+    let kept = report.function("take");
+    assert_eq!((kept.live_blocks, kept.peak_bytes), (1, 10 * (40 << 10)), "{kept:?}");
+    let json = |options: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&recording.text(&[options, &["--format", "json"]].concat())).unwrap()
+    };
+    let all = json(&[]);
+    assert_eq!(all["totals"]["processes_that_hide_frees"], 1);
+    assert!(all["totals"]["live_blocks"].as_u64().unwrap() >= 1, "{}", all["totals"]);
+    let of = |name: &str| {
+        let processes = all["processes"].as_array().unwrap();
+        processes.iter().find(|of| of["name"].as_str().unwrap().starts_with(name)).unwrap().clone()
+    };
+    assert!(of("own_heap")["live_blocks"].is_null() && of("own_heap")["peak_bytes"].is_null());
+    assert_eq!(of("keeps")["live_blocks"], 1);
+    let text = recording.text(&[]);
+    assert!(text.contains("of 1 of 3 processes"), "{text}");
+    let only = json(&["--process", &of("own_heap")["pid"].to_string()]);
+    assert!(only["totals"]["live_blocks"].is_null() && only["totals"]["peak_bytes"].is_null(), "{}", only["totals"]);
+    let exact = recording.text(&["--process", &of("keeps")["pid"].to_string()]);
+    assert!(!exact.contains("not known"), "{exact}");
+}
+
 /// Operators that put a header before each object. The program deletes objects of a library, and the library those of the program:
 /// what is recorded is what all of these get from malloc.
 #[test]

@@ -191,7 +191,7 @@ fn the_peak_is_that_of_blocks_and_mappings_together() {
         let parts = format!(": {blocks}.0 MiB in blocks, {mapped}.0 MiB in the program's own mappings");
         let total = format!("{}.0 MiB live at the peak, after ", blocks + mapped);
         assert!(text.contains(&total) && text.contains(&parts), "{text}");
-        let only_reserved = format!("{reserved}.0 MiB reserved at that time");
+        let only_reserved = format!("{reserved}.0 MiB of address space only reserved then");
         assert_eq!(text.contains(&only_reserved), reserved > 0, "{text}");
     }
 }

@@ -56,6 +56,53 @@ fn every_call_and_byte_of_one_and_many_threads_is_counted() {
     }
 }
 
+/// Operators of a program that get their memory from no malloc are an allocator, too.
+#[test]
+fn operators_with_memory_of_their_own_are_an_allocator() {
+    let recording = Target::new(program_with("pool_operators.cpp", &["-O2"])).record();
+    let report = recording.report();
+    let [calls, allocations, bytes, releases] = answered(&report, "an operator new of its own");
+    let counted = [number(&recording, "made"), number(&recording, "gone")];
+    assert_eq!(([allocations, releases], bytes, calls), (counted, 107 * 8, 207));
+    let site = report.function("make_one");
+    assert_eq!((site.new_blocks, site.live_blocks, site.bytes), (107, 7, 107 * 8), "{}", report.listing());
+    // Where they are copied into their callers, there is nothing to redirect.
+    let copied = Target::new(program_with("pool_operators.cpp", &["-O2", "-DCOPIED"])).record();
+    let notes = copied.text(&["--format", "json"]);
+    assert!(notes.contains("contains an operator new of its own, which nothing called"), "{notes}");
+    // Where they go on to malloc, that is what counts.
+    let forwarding = Target::new(program_with("own_operators.cpp", &["-O2"])).record().report();
+    assert!(forwarding.own_allocators.is_empty(), "{:?}", forwarding.own_allocators);
+}
+
+/// A copy that the compiler made of an allocator's function cannot be redirected: where it is called, not all is recorded.
+#[test]
+fn copies_of_functions_that_are_called_are_told() {
+    let own = |flags: &[&str]| {
+        let recording = Target::new(program_with("copied_malloc.c", flags)).record();
+        assert_eq!(recording.outcome.stdout, "fine\n");
+        recording
+    };
+    let recording = own(&["-O1", "-rdynamic", "-DCALLED"]);
+    let report = recording.report();
+    let told = report.missing.iter().any(|text| text.contains("code calls malloc.constprop.0"));
+    assert!(told, "{:?}", report.missing);
+    assert!(report.own_allocators.iter().all(|own| own.recorded != "all"), "{:?}", report.own_allocators);
+    let report = own(&["-O1", "-rdynamic"]).report();
+    assert_eq!(answered(&report, "a malloc of its own")[1], 5, "nothing calls the copy");
+}
+
+/// Valgrind runs a translation of the code: what is written over it has no effect, and nothing is said to be recorded.
+#[test]
+fn nothing_is_redirected_inside_valgrind() {
+    let program = program_with("own_jemalloc.c", &["-O2"]);
+    let recording = Target::new("valgrind").args(["-q", "--tool=none"]).arg(&program).arg("1").record();
+    let report = recording.report_with(&[]);
+    assert!(report.own_allocators.iter().all(|own| own.recorded != "all"), "{:?}", report.own_allocators);
+    let text = recording.text(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Valgrind runs a translation of its code"), "{text}");
+}
+
 /// The same programs as with shared libraries (allocators.rs).
 #[test]
 fn allocators_of_static_libraries_are_recorded() {

@@ -1,6 +1,8 @@
 //! What the commands print: formats, groupings, orders, filters, time, colours, differences.
 
-use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run, scratch, source};
+use memtoll_e2e::{
+    Outcome, Recording, Report, Target, memtoll, program, program_with, read_report, run, scratch, source,
+};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -249,10 +251,13 @@ fn progress_and_summary_leave_standard_output_alone() {
 
 #[test]
 fn blocks_that_the_runtime_keeps_are_no_leak() {
-    let text = Target::new(program("containers.cpp")).record().text(&[]);
-    let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(in_one_line.contains("Never freed by the runtime, and no leak: "), "{text}");
-    assert!(in_one_line.contains("libstdc++'s pool for exceptions (7"), "{text}");
+    // As a library, and linked into a program, with and without names.
+    for flags in [&["-O2"][..], &["-O2", "-static-libstdc++"], &["-O2", "-static-libstdc++", "-s"]] {
+        let text = Target::new(program_with("containers.cpp", flags)).record().text(&[]);
+        let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(in_one_line.contains("Never freed by the runtime, and no leak: "), "{flags:?}: {text}");
+        assert!(in_one_line.contains("libstdc++'s pool for exceptions (7"), "{flags:?}: {text}");
+    }
 }
 
 fn difference(a: &Recording, b: &Recording, options: &[&str]) -> String {

@@ -111,8 +111,18 @@ export function withVariances<D extends Declared>(packs: Pack<D>[], family: D["f
 
 /** Columns of all metrics. Means stay sums: they are divided when they are shown. */
 export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"], metrics: Metric[]): Numbers {
-    return new Map(withVariances([pack], family, metrics).map(({ name }) => [name, Float64Array.from(pack.member(family, name))]));
+    const numbers: Numbers = new Map();
+    for (const { name } of withVariances([pack], family, metrics)) {
+        const values = Float64Array.from(pack.member(family, name));
+        // NaN: frees are hidden. In sums, that is nothing.
+        if (values.some(Number.isNaN)) numbers.set(unknownOf(name), values.map((value) => (Number.isNaN(value) ? 1 : 0)));
+        numbers.set(name, values.map((value) => value || 0));
+    }
+    return numbers;
 }
+
+/** The column that says which rows of another one are not known; there is none where all are. */
+export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
 export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
@@ -170,6 +180,7 @@ export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
 export function valueOf(numbers: Numbers, metric: Metric, row: number): number | null {
     if (!metric.known) return null;
     const value = numbers.get(metric.name)?.[row] ?? 0;
+    if (numbers.get(unknownOf(metric.name))?.[row]) return null;
     if (!metric.over) return value;
     const over = numbers.get(metric.over)?.[row] ?? 0;
     return over > 0 ? value / over : null;
@@ -183,6 +194,7 @@ export function chanceOf(numbers: Numbers, metric: Metric, row: number): number 
 export function totalOf(totals: Totals, metric: Metric): number | null {
     if (!metric.known) return null;
     const value = totals.values[metric.name] ?? 0;
+    if (totals.values[metric.name] === null) return null;
     if (!metric.over) return value;
     const over = totals.values[metric.over] ?? 0;
     return over > 0 ? value / over : null;

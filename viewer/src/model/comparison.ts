@@ -49,7 +49,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison
         const frame = row.full ? { id: 0, function: row.function, full: row.full, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
         return { frame, name: frame ? frameName(frame) : row.function, type: row.kind ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
     });
-    const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] ?? 0;
+    const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] || 0;
     // NaN: not known, or counted.
     const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
     // Behind the rows: those without a row, what is in no row, and all.

@@ -1,6 +1,6 @@
 // Call trees of a server: as much as is large enough to be seen, and more when it is asked for.
 
-import { framesOf, numbersOf, type Frame, type Metric, type Numbers } from "./answer";
+import { framesOf, numbersOf, unknownOf, type Frame, type Metric, type Numbers } from "./answer";
 import type { Column, Pack } from "./pack";
 import type { LevelPack } from "./packs";
 import { childrenOf, type Children, type TreeItem } from "./tree";
@@ -103,7 +103,7 @@ class Called extends Branch<Step, OfOne> {
         if (!metric.known) return null;
         const of = (name: string) => this.part.numbers.get(name)?.[this.node];
         const value = of(metric.name);
-        if (value === undefined) return null;
+        if (value === undefined || of(unknownOf(metric.name))) return null;
         const over = metric.over ? (of(metric.over) ?? 0) : 1;
         return over > 0 ? value / over : null;
     }

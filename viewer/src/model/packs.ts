@@ -12,6 +12,7 @@ export interface About {
     duration_ns: number | null;
     processor: string;
     processors: number;
+    malloc: string;
     events: number | null;
     processes: ProcessOfRun[];
     process_count: number;
@@ -214,7 +215,7 @@ export interface ThreadOfRun {
 }
 
 export interface Totals {
-    values: Record<string, number>;
+    values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
     processes: number;
 }

@@ -1,6 +1,6 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import { withVariances, type Metric, type Numbers, type Profile } from "./answer";
+import { unknownOf, withVariances, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
 import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
@@ -40,7 +40,7 @@ function balanceOf(all: Balance[], none: Balance): Balance {
 function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
     for (const metric of withVariances(slices, prefix, metrics)) {
-        const sums = new Float64Array(rows);
+        const [sums, unknown] = [new Float64Array(rows), new Float64Array(rows)];
         const last = slices.at(-1);
         const chosen = metric.join === "sum" ? slices : metric.join === "last" ? (last ? [last] : []) : highest ? [highest] : [];
         for (const pack of chosen) {
@@ -48,19 +48,23 @@ function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], high
             // A slice without faults has no variances.
             if (!pack.hasMember(prefix, metric.name)) continue;
             const values = pack.member(prefix, metric.name);
-            for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]!;
+            for (let at = 0; at < index.length; at++) {
+                if (Number.isNaN(values[at]!)) unknown[index[at]!] = 1;
+                sums[index[at]!]! += values[at]! || 0;
+            }
         }
         numbers.set(metric.name, sums);
+        if (unknown.includes(1)) numbers.set(unknownOf(metric.name), unknown);
     }
     return numbers;
 }
 
 function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Totals {
-    const values: Record<string, number> = {};
+    const values: Record<string, number | null> = {};
     for (const { name, join } of metrics) {
         const of = (totals: Totals | undefined) => totals?.values[name] ?? 0;
-        values[name] =
-            join === "sum" ? totals.reduce((sum, one) => sum + of(one), 0) : of(join === "last" ? totals.at(-1) : totals[highest]);
+        const chosen = join === "sum" ? totals : [join === "last" ? totals.at(-1) : totals[highest]];
+        values[name] = chosen.some((one) => one?.values[name] === null) ? null : chosen.reduce((sum, one) => sum + of(one), 0);
     }
     const intervals: Totals["intervals"] = {};
     for (const name of Object.keys(totals[0]?.intervals ?? {})) {

@@ -1,6 +1,6 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
-import { frameOf, type CallTree, type Frame, type Metric, type Profile } from "./answer";
+import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Profile } from "./answer";
 
 export interface TreeItem {
     /** Unlike those of its siblings, and the same for the same selection. */
@@ -158,7 +158,10 @@ function callees(profile: Profile, tree: CallTree, values: Float64Array, outermo
         value: sum(nodes, values),
         own: sum(nodes, own),
         children: lazy(() => grouped(below(), (node) => frame[node]!).map(([number, nodes]) => item(`${key}/${number}`, number, nodes, () => nodes.flatMap(called))).filter((child) => child.value > 0).sort(bySize)),
-        valueOf: (metric) => valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? [])),
+        valueOf: (metric) => {
+            const unknown = numbers.get(unknownOf(metric.name));
+            return unknown && nodes.every((node) => unknown[node]) ? null : valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? []));
+        },
     });
     const called = (node: number) => Array.from(list.subarray(start[node]!, start[node + 1]!));
     return outermost ? { ...item(prefix, 0, outermost, () => outermost), own: 0 } : item(prefix, 0, [0], () => called(0));

@@ -18,6 +18,7 @@ export function Notes() {
                 <div><dt>command</dt><dd><bdi class="code">{about.command}</bdi></dd></div>
                 <div><dt>recorded</dt><dd>{about.started} UTC{about.duration_ns !== null && `, ${time(about.duration_ns)}`}</dd></div>
                 <div><dt>machine</dt><dd>{about.processor}, {count(about.processors)} CPUs</dd></div>
+                {about.malloc && <div><dt>malloc</dt><dd>{about.malloc}</dd></div>}
                 <div><dt>events</dt><dd>{about.events === null ? "not known: the recording was cut off" : count(about.events)}</dd></div>
             </dl>
             {notes.length > 0 && <h2>Notes</h2>}

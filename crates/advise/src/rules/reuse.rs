@@ -27,14 +27,15 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let most_live = pattern.most_live.max(1);
     let touched = metrics.touched_bytes;
-    // Again and again: what was touched is several times what was ever live, or calloc filled memory with zeroes that stays.
-    let faults_again = touched >= Bytes(pattern.most_live_bytes * 3);
+    let faults = metrics.small_faults as f64 + metrics.huge_faults as f64;
+    // Again and again: what was touched is several times what was ever live, and each block is touched anew, or calloc filled
+    // memory with zeroes that stays. An allocator that keeps its memory, perhaps in huge pages, has few faults for many blocks.
+    let faults_again = touched >= Bytes(pattern.most_live_bytes * 3) && faults >= pieces as f64;
     let is_zeroed = metrics.operations & Op::ZEROED != 0;
     if pieces < most_live * 4 || !(faults_again || is_zeroed) {
         return None;
     }
     let again = 1.0 - most_live as f64 / pieces as f64;
-    let faults = metrics.small_faults as f64 + metrics.huge_faults as f64;
     let cpu = calls(facts, site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
     // What is a copy from the first byte on may not be needed at all.
     let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
@@ -186,6 +187,11 @@ mod tests {
         let mut warm = frames(3);
         warm.counts.small_faults = 400;
         assert!(drafts(RuleId::Reuse, warm).is_empty());
+        // An allocator keeps two huge pages: five faults are not for each of the blocks.
+        let mut kept = frames(2);
+        (kept.counts.small_faults, kept.counts.huge_faults) = (1, 5);
+        kept.pattern.most_live_bytes = 2 << 20;
+        assert!(drafts(RuleId::Reuse, kept).is_empty());
         // But calloc fills them with zeroes each time.
         let mut zeroed = frames(3);
         zeroed.counts.small_faults = 400;

@@ -35,12 +35,16 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     ));
     draft.evidence.number("peak_bytes", had.0 as f64);
     draft.evidence.number("touched_bytes", touched);
-    draft.change = "Ask for less, and grow".to_owned();
+    draft.change = match touched > 0.0 {
+        true => "Ask for less, and grow".to_owned(),
+        false => "Allocate it where it is first used".to_owned(),
+    };
     draft.snippet = match facts.language(site) {
         Language::Rust => "Vec::with_capacity(n) // n: what the run uses; the vector grows beyond that".to_owned(),
         Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\n\
             memtoll::reserved_vector<T> items(most);"
             .to_owned(),
+        Language::C if touched == 0.0 => "if (!block) block = malloc(size); /* where it is first used */".to_owned(),
         Language::C => format!(
             "malloc({}) /* what was touched; realloc beyond it \
             */",

@@ -120,7 +120,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
 fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     let metrics = &row.metrics;
     let costs = metrics.costs();
-    let sees_frees = facts.tariff.sees().frees;
+    let sees_frees = Metric::Live.is_known_of(metrics, facts.tariff.sees());
     CostlyLine {
         blocks: Metric::Allocations.value(metrics),
         bytes: metrics.bytes.0,

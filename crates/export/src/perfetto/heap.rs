@@ -72,7 +72,8 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
     let selection = sums.selection;
     let before =
         Selection { from: Units::ZERO, to: selection.from.saturating_sub(Units(1)), instant: true, ..selection };
-    for (index, _) in sums.counted() {
+    // What stays is not known where frees are hidden.
+    for (index, _) in sums.counted().filter(|(_, image)| !image.hides_frees) {
         let of_process = heaps.entry(recording.images[index].about.pid).or_default();
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
             for (node, metrics) in sums_in_image(recording, index, selection, &sums.thread_filter) {

@@ -264,7 +264,7 @@ pub struct Sees {
     pub faults: bool,
     /// When threads lost the processor.
     pub switches: bool,
-    /// Each free of a block whose allocation was recorded.
+    /// Each free of a block whose allocation was recorded, in one process at least; see [`Metric::is_known_of`].
     pub frees: bool,
     /// What a page fault takes. A recording that was cut off has no prices.
     pub fault_prices: bool,
@@ -384,7 +384,12 @@ impl Metric {
 
     /// Its value; nothing if it was not observed.
     pub fn known(self, of: &Priced, sees: Sees) -> Option<u64> {
-        self.is_known(sees).then(|| self.value(of))
+        self.is_known_of(of, sees).then(|| self.value(of))
+    }
+
+    /// Whether it was observed of these.
+    pub fn is_known_of(self, of: &Priced, sees: Sees) -> bool {
+        self.is_known(sees) && !(self.about().seen == Seen::Frees && of.hides_frees())
     }
 
     /// Whether it says what things cost, and not how many or how large they are.

@@ -4,7 +4,7 @@
 //! types of their own, so that no code can store a price, or show a count without one.
 
 use crate::list::Metrics;
-use memtoll_text::amounts::{Bytes, Nanoseconds};
+use memtoll_text::amounts::{Bytes, Nanoseconds, Units};
 use std::ops::Deref;
 
 /// Counts and their costs. Prices are settled for each call site; those of several are sums of both.
@@ -31,6 +31,9 @@ pub struct Priced {
     pub lifetime_ns: Nanoseconds,
     /// Bytes of the pages that were touched for the first time, each counted once.
     pub touched_bytes: Bytes,
+    /// Blocks, those from before a span included, of processes in which an allocator hides frees: no count that needs frees
+    /// has a part of them.
+    pub unknown_fates: u64,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -47,7 +50,7 @@ impl Priced {
     pub fn add(&mut self, other: &Priced) {
         self.counts.add(&other.counts);
         let mut other = *other;
-        for field in Priced::COSTS {
+        for field in Priced::SUMS {
             let sum = field(self);
             *sum = sum.wrapping_add(*field(&mut other));
         }
@@ -58,15 +61,15 @@ impl Priced {
     pub fn without(mut self, part: &Priced) -> Priced {
         self.counts.subtract(&part.counts);
         let mut part = *part;
-        for field in Priced::COSTS {
+        for field in Priced::SUMS {
             let left = field(&mut self);
             *left = left.saturating_sub(*field(&mut part));
         }
         self
     }
 
-    /// All costs.
-    pub const COSTS: [fn(&mut Priced) -> &mut u64; 9] = [
+    /// All that adds up beside the counts.
+    pub const SUMS: [fn(&mut Priced) -> &mut u64; 10] = [
         |priced| &mut priced.allocator_ns.0,
         |priced| &mut priced.overdrawn_ns.0,
         |priced| &mut priced.fault_time_ns.0,
@@ -76,6 +79,7 @@ impl Priced {
         |priced| &mut priced.reading_ns.0,
         |priced| &mut priced.lifetime_ns.0,
         |priced| &mut priced.touched_bytes.0,
+        |priced| &mut priced.unknown_fates,
     ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
@@ -91,7 +95,23 @@ impl Priced {
 
     /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
     pub fn freed(&self) -> u64 {
-        self.allocations().wrapping_add(self.live_before).saturating_sub(self.live_blocks)
+        let known = self.allocations().wrapping_add(self.live_before).saturating_sub(self.unknown_fates);
+        known.saturating_sub(self.live_blocks)
+    }
+
+    /// Whether frees are hidden in all processes that got blocks here.
+    pub fn hides_frees(&self) -> bool {
+        self.unknown_fates > 0 && self.unknown_fates >= self.allocations().wrapping_add(self.live_before)
+    }
+
+    /// Forgets what needs frees: an allocator hides those of these blocks.
+    pub fn forget_fates(&mut self) {
+        self.unknown_fates = self.allocations().wrapping_add(self.live_before);
+        self.lifetime_ns = Nanoseconds::ZERO;
+        let counts = &mut self.counts;
+        (counts.live_bytes, counts.live_blocks) = (Bytes::ZERO, 0);
+        (counts.peak_bytes, counts.peak_blocks) = (Bytes::ZERO, 0);
+        (counts.temporary, counts.lifetime) = (0, Units::ZERO);
     }
 
     /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
@@ -151,5 +171,38 @@ impl Costs {
 impl From<Metrics> for Priced {
     fn from(counts: Metrics) -> Priced {
         Priced { counts, ..Priced::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Seen, Sees, TABLE};
+
+    #[test]
+    fn of_hidden_frees_nothing_is_known() {
+        let all = Sees { faults: true, switches: true, frees: true, fault_prices: true };
+        let counts = Metrics {
+            new_blocks: 9,
+            live_blocks: 4,
+            live_bytes: Bytes(40),
+            peak_bytes: Bytes(70),
+            peak_blocks: 7,
+            temporary: 2,
+            lifetime: Units(5),
+            ..Metrics::default()
+        };
+        let known = Priced { counts, lifetime_ns: Nanoseconds(5), ..Priced::default() };
+        let mut hidden = known;
+        hidden.forget_fates();
+        assert!(hidden.hides_frees() && !known.hides_frees());
+        let mut both = known;
+        both.add(&hidden);
+        for metric in TABLE.iter().filter(|about| about.seen == Seen::Frees).map(|about| about.metric) {
+            assert!(metric.value(&known) > 0, "{metric:?}");
+            assert_eq!(metric.known(&hidden, all), None, "{metric:?}");
+            assert_eq!(metric.known(&both, all), Some(metric.value(&known)), "{metric:?}");
+        }
+        assert_eq!(both.allocations(), 18);
     }
 }

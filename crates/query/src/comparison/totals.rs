@@ -39,7 +39,7 @@ pub(super) fn totals(sides: &Sides) -> Vec<Total> {
     let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > Bytes::ZERO);
     let metric = |about: &'static About| {
         let value = |run: &Run| {
-            let is_known = about.metric.is_known(run.tariff.sees());
+            let is_known = about.metric.is_known_of(&run.sums.total, run.tariff.sees());
             is_known.then(|| run.tariff.estimate(about.metric, &run.sums.total))
         };
         let total = Total { name: name(about), key: about.key, unit: about.unit, samples: each(&value) };

@@ -69,6 +69,9 @@ impl Wanted {
         number: u8,
         bias: impl FnOnce(&InFile<'_>) -> Option<u64>,
     ) -> Result<Wanted, Seen> {
+        if let Some(copy) = &allocator.called_copy {
+            return Err(Seen::Copied(copy.clone()));
+        }
         let file = File::open(place).map_err(|_| Seen::OtherCode)?;
         let file = ReadCache::new(file);
         let file = object::File::parse(&file).map_err(|_| Seen::OtherCode)?;

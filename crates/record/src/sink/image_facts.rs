@@ -22,7 +22,7 @@ pub struct Facts {
     pub rank: Option<Rank>,
     pub command: Vec<String>,
     /// What was mapped when the image began, where that is wanted.
-    mapped_at_first: Vec<MapLine>,
+    pub mapped_at_first: Vec<MapLine>,
     pub modules: Vec<Module>,
     /// When each of these was seen for the first time.
     seen_at: Vec<Ticks>,

@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::process_polling::Word;
 use crate::run::Run;
 use crate::wire;
+use memtoll_processor::HERE;
 use memtoll_tally::{Everything, Tally};
 use memtoll_text::format::counted;
 use memtoll_trace::costs::MAX_COSTS;
@@ -17,6 +18,7 @@ use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
+use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -48,12 +50,23 @@ impl Sink {
     /// Writes which allocators the image has inside its files, if that is news. `forwards`: what the executable has goes on to
     /// the recorder's.
     fn write_own_allocators(&mut self, forwards: bool) {
-        let Facts { executable, modules, .. } = &self.facts;
-        let libraries = modules.iter().map(|module| module.path.as_str());
+        let Facts { executable, modules, mapped_at_first, .. } = &self.facts;
+        // Inside Valgrind, nothing is redirected, and the program is no more than a file that is mapped.
+        let is_translated = last_part(executable).ends_with(HERE.valgrind);
+        let mapped = mapped_at_first.iter().filter(|line| is_translated && line.executable);
+        let mapped = mapped.map(|line| line.path.as_str());
+        let libraries = || modules.iter().map(|module| module.path.as_str()).chain(mapped.clone());
         let planned = self.run.redirections.of_image(self.facts.image, |number| self.answered.by(number));
-        let allocators =
-            self.run.own_allocators.of_image(executable, libraries, forwards, planned, || self.run.files.open_files());
-        let found = OwnAllocators { allocators, unfreed_reused: self.ledger.overtaken.unfreed() };
+        let mut allocators = self
+            .run
+            .own_allocators
+            .of_image(executable, libraries(), forwards, planned, || self.run.files.open_files());
+        for own in allocators.iter_mut().filter(|own| is_translated && own.why.is_none()) {
+            own.why = Some("Valgrind runs a translation of its code".to_owned());
+        }
+        let malloc =
+            self.run.own_allocators.malloc_of(executable, libraries(), forwards, || self.run.files.open_files());
+        let found = OwnAllocators { allocators, malloc, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
             if found != OwnAllocators::default() || self.own_allocators.is_some() {

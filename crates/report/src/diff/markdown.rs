@@ -1,7 +1,7 @@
 //! The comparison for a pull request.
 
 use super::cells::{What, headings, of_total, rows};
-use super::{capitalized, method};
+use super::{allocators, capitalized, method};
 use memtoll_query::comparison::Comparison;
 
 /// For a pull request: the totals, and the table of changes folded away. `limit`: its rows.
@@ -10,6 +10,7 @@ pub fn markdown(of: &Comparison, limit: usize) -> String {
     for [before, after, change, share, name] in of.totals.iter().map(of_total) {
         text += &format!("| {name} | {before} | {after} | {change} | {share} |\n");
     }
+    text.extend(allocators(of).map(|line| format!("\n{line}\n")));
     if !of.changes.is_empty() {
         let headings = headings(of);
         let numbers = "---:|".repeat(headings.len());

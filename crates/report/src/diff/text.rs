@@ -1,7 +1,7 @@
 //! The comparison for people.
 
 use super::cells::{What, headings, of_total, rows};
-use super::{capitalized, method};
+use super::{allocators, capitalized, method};
 use crate::section::{FAINT, title};
 use memtoll_analysis::diff::Run;
 use memtoll_query::comparison::Comparison;
@@ -19,6 +19,7 @@ pub fn text(of: &Comparison, limit: usize, width: Option<usize>) -> String {
             text += &format!("{FAINT}{which:>6}: {}{FAINT:#}\n", wrap::shorten(&about(run), room(width)));
         }
     }
+    text.extend(allocators(of).map(|line| format!("{line}\n")));
     let mut totals = Table::new(&["before", "after", "change", "", "total"]);
     of.totals.iter().for_each(|total| totals.add(of_total(total)));
     text += &format!("\n{}", totals.render(width));

@@ -193,6 +193,7 @@ impl Counts {
             reallocations: reallocations + rare.to_nothing,
             frees,
             null_frees: rare.null_frees,
+            unknown_frees: rare.unknown_frees,
             bytes: Bytes(acquired.wrapping_mul(size)),
             temporary: u64::from(self.temporary),
             lifetime: self.lifetime,

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 pub struct OwnAllocators {
     /// Allocators inside its files.
     pub allocators: Vec<OwnAllocator>,
+    /// Where calls of `malloc` go that import tables lead to; null: that was not found out.
+    pub malloc: Option<Malloc>,
     /// Blocks whose addresses were handed out again and of which no free was recorded.
     pub unfreed_reused: u64,
 }
@@ -21,6 +23,15 @@ impl OwnAllocators {
         const FEWEST: u64 = 16;
         self.unfreed_reused >= FEWEST
     }
+}
+
+/// The file whose `malloc` the loader bound others to.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Malloc {
+    /// The library, or the program.
+    pub file: String,
+    /// What it is called, such as `glibc 2.36` or `jemalloc`; `a malloc of its own` if it has no name that is known.
+    pub name: String,
 }
 
 /// An allocator inside a file of a process image. Calls of its functions are bound inside that file, past the recorder.

@@ -30,6 +30,8 @@ sent! {
         duration_ns: Option<f64>,
         processor: String,
         processors: u32,
+        /// Which allocators answered; empty: not known.
+        malloc: String,
         events: Option<u64>,
         processes: Vec<ProcessOfRun>,
         process_count: usize,
@@ -99,7 +101,7 @@ sent! {
 
     /// All sums together, by metric.
     Totals {
-        values: BTreeMap<String, f64>,
+        values: BTreeMap<String, Option<f64>>,
         /// Where the true values are in 95 of 100 recordings.
         intervals: BTreeMap<String, [f64; 2]>,
         processes: usize,
