@@ -167,3 +167,16 @@ fn stacks_go_on_through_code_without_unwinding_information() {
     assert_eq!(report.totals.cut_off, 0, "{:?}", report.totals);
     assert_eq!(report.totals.metrics.live_blocks, 0);
 }
+
+/// A call with a stack pointer that is no multiple of 16: what glibc bears, the recorder does.
+#[test]
+fn calls_with_a_misaligned_stack() {
+    let recording = Target::new(program("misaligned.c")).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    // Five new blocks by each of 64 * 500 rounds in main, of one in a thread and in a child, of two after a library came and went.
+    recording.report().expect_new_blocks(&[("off_by_8", 5 * (64 * 500 + 4))]);
+    let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
+    for function in ["main_work", "thread_work", "child_work", "after_load"] {
+        assert!(collapsed.lines().any(|line| line.contains(function)), "{function}: {collapsed}");
+    }
+}
