@@ -3,7 +3,7 @@
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Recording, StackId, TextId};
 use memtoll_trace::nodes::ROOT_NO_RULE;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Stacks, and what was allocated with them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -24,8 +24,8 @@ impl Count {
 pub struct WithoutTables {
     /// Its path.
     pub module: TextId,
-    /// Functions in which such calls were.
-    pub functions: u64,
+    /// Such frames, each function at a line once.
+    pub frames: u64,
     /// Stacks that go on to the caller, which was found by reading the code or with the frame pointer.
     pub passing: Count,
     /// Stacks that are cut off there.
@@ -47,8 +47,7 @@ pub fn without_tables(recording: &Recording, sums: &Sums) -> Vec<WithoutTables> 
         return Vec::new(); // most programs
     }
     let mut found: FxHashMap<TextId, WithoutTables> = FxHashMap::default();
-    let mut functions: FxHashSet<(TextId, TextId)> = FxHashSet::default();
-    let nothing = |module| WithoutTables { module, functions: 0, passing: Count::default(), ending: Count::default() };
+    let nothing = |module| WithoutTables { module, frames: 0, passing: Count::default(), ending: Count::default() };
     let (sets, met) = all_met(recording);
     let mut seen: FxHashMap<StackId, u64> = FxHashMap::default();
     for site in &sums.sites {
@@ -68,9 +67,8 @@ pub fn without_tables(recording: &Recording, sums: &Sums) -> Vec<WithoutTables> 
     }
     let frames = &recording.frames;
     for frame in frames.ids().filter(|frame| frames.is_without_tables(*frame)) {
-        let of = frames.frame(frame);
-        if let Some(module) = found.get_mut(&of.module).filter(|_| functions.insert((of.module, of.function))) {
-            module.functions += 1;
+        if let Some(module) = found.get_mut(&frames.frame(frame).module) {
+            module.frames += 1;
         }
     }
     let mut found: Vec<WithoutTables> = found.into_values().collect();

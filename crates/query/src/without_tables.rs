@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct WithoutTables<'r> {
     pub path: &'r str,
-    pub functions: u64,
+    pub frames: u64,
     pub stacks: u64,
     pub allocations: u64,
     pub ending_stacks: u64,
@@ -25,7 +25,7 @@ pub(crate) fn files<'r>(recording: &'r Recording, sums: &Sums) -> Vec<WithoutTab
     let of = without_tables(recording, sums).into_iter();
     of.map(|of| WithoutTables {
         path: recording.frames.text(of.module),
-        functions: of.functions,
+        frames: of.frames,
         stacks: of.passing.stacks,
         allocations: of.passing.allocations,
         ending_stacks: of.ending.stacks,
@@ -46,9 +46,9 @@ pub(crate) fn note(recording: &Recording, sums: &Sums) -> Option<String> {
     };
     let one = |file: &memtoll_analysis::without_tables::WithoutTables| {
         let name = last_part(recording.frames.text(file.module));
-        let functions = (file.functions > 0).then(|| format!(" ({})", format::counted(file.functions, "function")));
+        let frames = (file.frames > 0).then(|| format!(" ({})", format::counted(file.frames, "frame")));
         let both = of(file.passing, "pass").into_iter().chain(of(file.ending, "end"));
-        format!("{name}{}: {}", functions.unwrap_or_default(), both.collect::<Vec<_>>().join(", "))
+        format!("{name}{}: {}", frames.unwrap_or_default(), both.collect::<Vec<_>>().join(", "))
     };
     let mut shown: Vec<String> = files.iter().take(SHOWN).map(one).collect();
     if let Some(more @ 1..) = files.len().checked_sub(SHOWN) {

@@ -175,11 +175,11 @@ fn stacks_go_on_through_code_without_unwinding_information() {
     assert_eq!(
         files,
         serde_json::json!([{
-            "path": "(generated code)", "functions": 2,
+            "path": "(generated code)", "frames": 2,
             "stacks": 2, "allocations": 200, "ending_stacks": 0, "ending_allocations": 0,
         }])
     );
-    let note = "with the frame pointer, which is less sure: (generated code) (2 functions): 2 stacks (100.0 % of all allocations) pass\n";
+    let note = "with the frame pointer, which is less sure: (generated code) (2 frames): 2 stacks (100.0 % of all allocations) pass\n";
     assert!(recording.text(&[]).contains(note), "{}", recording.text(&[]));
     let parts = recording.text(&["--tree", "--format", "json"]);
     assert_eq!(parts.matches("\"without_tables\": true").count(), 2, "{parts}");
