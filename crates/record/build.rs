@@ -18,6 +18,13 @@ const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs"
 /// time would go into reading the same headers again. Other folders hold what only tests and checks need.
 const UNITS: &[(&str, &[&str])] = &[("core", &["src", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
 
+/// Those of the processor's folder, a line each.
+fn processor_flags(recorder: &Path, processor: &str) -> Vec<String> {
+    let path = recorder.join("src/arch").join(processor).join("compiler_flags.txt");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(str::to_owned).collect()
+}
+
 /// The C++ files in a folder, without its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-changed={}", folder.display());
@@ -51,6 +58,8 @@ fn main() {
     let recorder = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../../recorder");
     let recorder = recorder.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", recorder.display()));
     let out = PathBuf::from(variable("OUT_DIR"));
+    let processor = variable("CARGO_CFG_TARGET_ARCH");
+    let processor_flags = processor_flags(&recorder, &processor.to_string_lossy());
     let with_debug_information = variable("DEBUG") == "true";
     let remedies = recorder.join("../remedies/include");
     println!("cargo::rerun-if-changed={}", remedies.join("memtoll/config.hpp").display());
@@ -66,7 +75,7 @@ fn main() {
         let unit = out.join(name).with_extension("cpp");
         std::fs::write(&unit, text).unwrap_or_else(|error| panic!("{}: {error}", unit.display()));
         let mut command = compiler();
-        command.args(FLAGS).arg("-I").arg(&remedies);
+        command.args(FLAGS).args(&processor_flags).arg("-I").arg(&remedies);
         if with_debug_information {
             // Debug files of release packages do not say where they were built.
             let root = recorder.parent().unwrap_or(&recorder).display();

@@ -11,7 +11,7 @@ void set_ticks_per_microsecond(uint32_t ticks) {
     if (ticks > 0) thresholds = Thresholds::at(ticks);
 }
 
-uint64_t monotonic_ticks() {
+MEMTOLL_ALIGNS_STACK uint64_t monotonic_ticks() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);

@@ -1,5 +1,6 @@
 #include "dynamic_section.hpp"
 
+#include "arch/arch.hpp"
 #include "kernel.hpp"
 
 #include <cstring>
@@ -151,7 +152,7 @@ uint32_t hash_of(const char* name) {
     return hash;
 }
 
-void find_symbols(const char* names, Wanted* wanted, size_t count, Where where) {
+MEMTOLL_ALIGNS_STACK void find_symbols(const char* names, Wanted* wanted, size_t count, Where where) {
     for (size_t i = 0; i < count; ++i) {
         wanted[i] = {names, hash_of(names)};
         names += strlen(names) + 1;

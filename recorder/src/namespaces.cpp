@@ -1,5 +1,6 @@
 #include "namespaces.hpp"
 
+#include "arch/arch.hpp"
 #include "dynamic_section.hpp"
 #include "kernel.hpp"
 #include "modules.hpp"
@@ -97,7 +98,7 @@ int gather(dl_phdr_info* info, size_t bytes, void* argument) {
 
 } // namespace
 
-bool with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
+MEMTOLL_ALIGNS_STACK bool with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
     void* const room = kernel::map_private(kRoom);
     if (!room) return false;
     Gathering all{use, context, static_cast<LoadedFile*>(room)};
@@ -106,7 +107,7 @@ bool with_loaded_files(void (*use)(const LoadedFiles&, void*), void* context) {
     return true;
 }
 
-unsigned long long files_loaded() {
+MEMTOLL_ALIGNS_STACK unsigned long long files_loaded() {
     unsigned long long count = 0;
     dl_iterate_phdr(read_load_counter, &count);
     return count;

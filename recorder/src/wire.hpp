@@ -144,8 +144,9 @@ enum Root : uint32_t {
     kFirstNode = 8,
 };
 
-// A frame under its caller. `key` is written last and never 0: bits 63..48 module number, bits 47..0 the address of
-// the call (return address minus one) or, for a frame interrupted by a signal, of the next instruction.
+// A frame under its caller. `key` is written last and never 0: bit 63 whether the caller was found without unwind tables, bits
+// 62..48 module number, bits 47..0 the address of the call (return address minus one) or, for a frame interrupted by a signal, of
+// the next instruction.
 struct StackNode {
     std::atomic<uint64_t> key;
     uint32_t parent;
@@ -155,6 +156,7 @@ static_assert(sizeof(StackNode) == 16);
 
 inline constexpr unsigned kModuleShift = 48;
 inline constexpr uint64_t kAddressMask = (uint64_t{1} << kModuleShift) - 1;
+inline constexpr uint64_t kWithoutTables = uint64_t{1} << 63;
 
 struct ModuleBlob {
     uint64_t start, end; // address range of the mapping, bytes

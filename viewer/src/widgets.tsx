@@ -24,6 +24,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
         frame.full,
         frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ""}`,
         frame.module,
+        frame.withoutTables && "no unwind tables: its caller is less sure",
         ...(inlined ?? []).map((one) => `inlined into ${one.full}`),
         type && `type: ${type}`,
     ].filter(Boolean);

@@ -54,4 +54,5 @@ pub mod type_name;
 pub mod uncharged_faults;
 pub mod visible_kernel_events;
 pub mod waits;
+pub mod without_tables;
 pub mod wrappers;

@@ -5,7 +5,7 @@ use memtoll_trace::path::last_part;
 
 /// The name of a function without its return type, template arguments of the last part included, and without its
 /// parameters: `void std::vector<int>::_M_grow<true>(int&)` gives `std::vector<int>::_M_grow<true>`. A name whose brackets do
-/// not match is no such name, and stays whole.
+/// not match, or that has no parameters, as JavaScript's `get size`, is no such name, and stays whole.
 pub fn qualified_name(function: &str) -> &str {
     if !has_matching_brackets(function) {
         return function.trim();
@@ -28,7 +28,7 @@ pub fn qualified_name(function: &str) -> &str {
         }
         at += 1;
     }
-    function[start.min(function.len())..].trim()
+    function.trim()
 }
 
 /// Whether each bracket has its other half. `<` and `>` may be operators.
@@ -196,6 +196,9 @@ mod tests {
             ("auto g::{lambda(int)#1}::operator()(int) const", "g::{lambda(int)#1}::operator()"),
             ("operator new[](unsigned long)", "operator new[]"),
             ("Table<(A > B)>::find(int)", "Table<(A > B)>::find"),
+            ("get size", "get size"),
+            ("set [Symbol.toStringTag]", "set [Symbol.toStringTag]"),
+            ("boolean java.lang.String.equals(java.lang.Object)", "java.lang.String.equals"),
             ("open(file", "open(file"),
             ("closed) by nobody", "closed) by nobody"),
             ("less < more", "less < more"),

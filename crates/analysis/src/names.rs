@@ -103,15 +103,18 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
 }
 
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
+/// `read (libc.musl-x86_64.so.1, no unwind tables)`: the caller is less sure.
 pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
     let (function, place) = (function(frames, frame), place(frames, frame));
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
-    match place.starts_with('(') {
-        _ if is_place => function,
-        true => format!("{function} {place}"), // generated code
-        false => format!("{function} ({place})"),
-    }
+    let place = (!is_place).then(|| place.trim_matches(['(', ')'])); // generated code's is in brackets
+    let remarks: Vec<&str> =
+        place.into_iter().chain(frames.is_without_tables(frame).then_some(NO_UNWIND_TABLES)).collect();
+    if remarks.is_empty() { function } else { format!("{function} ({})", remarks.join(", ")) }
 }
+
+/// Said of functions whose callers were found by reading the code, or with the frame pointer.
+pub const NO_UNWIND_TABLES: &str = "no unwind tables";
 
 /// `, inlined into main`, where that is another function: one that the compiler took apart is inlined into itself.
 pub fn inlined_into(frames: &Frames, row: &Row) -> String {

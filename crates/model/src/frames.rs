@@ -5,7 +5,7 @@ use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
 use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A function at a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -48,6 +48,7 @@ pub struct Frames {
     frames: Vec<Frame>,
     by_frame: FxHashMap<Frame, FrameId>,
     chains: Vec<Vec<FrameId>>,
+    without_tables: FxHashSet<FrameId>,
     pub(crate) by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
     type_sizes: FxHashMap<(TextId, TextId), u64>,             // (module, name) -> bytes
     called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
@@ -85,6 +86,22 @@ impl Frames {
     /// The frames of a node's inline chain, innermost first.
     pub fn chain(&self, node: &crate::Node) -> &[FrameId] {
         self.chains.get(node.chain.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether its code has no unwind tables: its caller was found by reading the code, or with the frame pointer.
+    pub fn is_without_tables(&self, id: FrameId) -> bool {
+        self.without_tables.contains(&id)
+    }
+
+    /// Whether there are such frames.
+    pub fn are_some_without_tables(&self) -> bool {
+        !self.without_tables.is_empty()
+    }
+
+    /// Code with this chain has no unwind tables.
+    pub(crate) fn mark_without_tables(&mut self, chain: ChainId) {
+        // What is inlined has no frame of its own on the stack.
+        self.without_tables.extend(self.chains[chain.index()].last());
     }
 
     /// Size, in bytes, of a type in the loaded file with this text as its path. The name is spelled as in the names of

@@ -165,7 +165,11 @@ impl<'a> Placing<'a> {
                 let file = code.file(node.module);
                 read.is_of_files &= file.is_some();
                 let code = file.unwrap_or(&code.generated);
-                read.links[id] = Link { parent: node.parent, chain: frames.find(code, node.address) };
+                let chain = frames.find(code, node.address);
+                if node.without_tables {
+                    frames.mark_without_tables(chain);
+                }
+                read.links[id] = Link { parent: node.parent, chain };
             }
         });
         read

@@ -16,6 +16,13 @@ pub struct Node {
     root: Option<NodeId>,
 }
 
+impl Node {
+    /// The root, which says how its stack ends.
+    pub fn root(&self) -> Option<NodeId> {
+        self.root
+    }
+}
+
 /// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
 pub struct StackTree {
     nodes: Vec<Node>,

@@ -76,6 +76,7 @@ pub mod timeline;
 mod totals;
 pub mod tree;
 pub mod unnamed_functions;
+mod without_tables;
 
 pub use activity::Activity;
 pub use answer::{About, Answer, Basis, Shown, Span, Table};

@@ -1,6 +1,6 @@
 //! What a reader must know to read the numbers of an answer.
 
-use crate::fresh_memory;
+use crate::{fresh_memory, without_tables};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::wrappers::Folded;
@@ -102,6 +102,7 @@ pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
     lines.extend(unseen_faults(recording, sums));
     lines.extend(fresh_memory::remark(recording, sums));
     lines.extend(unknown_frees(recording, sums));
+    lines.extend(without_tables::note(recording, sums));
     let late = recording.recorder.late;
     if late > 0 {
         lines.push(format!(

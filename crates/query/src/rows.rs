@@ -27,6 +27,9 @@ pub struct Place<'r> {
     /// The source file.
     pub file: Option<&'r str>,
     pub line: Option<u32>,
+    /// Whether its code has no unwind tables: its caller was found by reading the code, or with the frame pointer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_tables: bool,
 }
 
 impl<'r> Place<'r> {
@@ -39,6 +42,7 @@ impl<'r> Place<'r> {
             module: address.map(|_| texts.module),
             file: texts.file,
             line: texts.line,
+            without_tables: frames.is_without_tables(id),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::figures::{Figures, RunFigures};
 use crate::pools::{self, Pool};
 use crate::threads::{self, Thread};
 use crate::totals::{BalanceFigures, Peak, ResidentFigures};
+use crate::without_tables::{self, WithoutTables};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::figures::Facts;
 use memtoll_analysis::resident;
@@ -32,6 +33,7 @@ pub struct Details<'r> {
     pub pools: Vec<Pool<'r>>,
     pub mallocs: Vec<Malloc>,
     pub own_allocators: Vec<OwnAllocator>,
+    pub without_tables: Vec<WithoutTables<'r>>,
     pub calibration: Option<Calibration>,
     pub recorder: Recorder,
 }
@@ -53,6 +55,7 @@ impl<'r> Details<'r> {
             pools: pools::pools(recording),
             mallocs: mallocs(recording),
             own_allocators: own_allocators(recording),
+            without_tables: without_tables::files(recording, sums),
             calibration: calibration::calibration(recording),
             recorder: recorder(recording),
         };

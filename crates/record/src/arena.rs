@@ -344,8 +344,10 @@ impl Arena {
             let key = (*node).key.load(Acquire);
             (key, std::ptr::read_volatile(&raw const (*node).parent))
         };
-        let (module, address) = ((key >> wire::MODULE_SHIFT) as u16, key & wire::ADDRESS_MASK);
-        (key != 0).then_some(Node { id, parent: NodeId::new(parent), module, address })
+        let without_tables = key & wire::WITHOUT_TABLES != 0;
+        let module = ((key & !wire::WITHOUT_TABLES) >> wire::MODULE_SHIFT) as u16;
+        let address = key & wire::ADDRESS_MASK;
+        (key != 0).then_some(Node { id, parent: NodeId::new(parent), module, address, without_tables })
     }
 }
 

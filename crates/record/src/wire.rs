@@ -81,6 +81,7 @@ constants! {
     MOST_PATCHED: usize = 16;
     ALLOCATOR_SHIFT: u32 = DETAIL_SHIFT + 8;
     ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
+    WITHOUT_TABLES: u64 = 1 << 63;
 }
 
 /// Chunks that stay in the program's memory; those with higher numbers are for bursts.

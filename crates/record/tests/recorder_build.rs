@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -37,4 +38,16 @@ fn both_builds_use_the_same_flags() {
 #[test]
 fn the_compiler_warns_of_nothing() {
     assert_eq!(include_str!(concat!(env!("OUT_DIR"), "/warnings.txt")), "");
+}
+
+/// Programs call hooks with stack pointers that these registers' places in memory would not stand.
+#[test]
+fn no_vector_register_is_used() {
+    let library = concat!(env!("OUT_DIR"), "/libmemtoll.so");
+    let output = Command::new("objdump").args(["--disassemble", "--no-show-raw-insn", library]).output();
+    let text = String::from_utf8(output.expect("objdump, a part of binutils").stdout).unwrap();
+    let instructions = || text.lines().filter(|line| line.starts_with(' '));
+    assert!(instructions().count() > 10_000, "{text}");
+    let found: Vec<&str> = instructions().filter(|line| line.contains("%xmm")).collect();
+    assert!(found.is_empty(), "{found:#?}");
 }

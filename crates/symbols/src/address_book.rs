@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct AddressBook {
     files: BTreeMap<(String, String), FxHashSet<u64>>, // path, build id -> addresses in the file
-    generated: Vec<(ImageNo, u64, String)>,            // image, address, name
+    generated: Vec<(ImageNo, u64, Frame)>,
 }
 
 impl AddressBook {
@@ -28,9 +28,7 @@ impl AddressBook {
         let Ok(text) = std::fs::read(format!("/tmp/perf-{pid}.map")) else { return };
         let map = PerfMap::parse(&String::from_utf8_lossy(&text));
         for address in addresses {
-            if let Some(name) = map.lookup(address) {
-                self.generated.push((image, address, name.to_owned()));
-            }
+            self.generated.extend(map.frame(address).map(|frame| (image, address, frame)));
         }
     }
 
@@ -45,8 +43,8 @@ impl AddressBook {
         for named in name_all(resolver, files.collect()) {
             table.add(named);
         }
-        for (image, address, function) in self.generated {
-            table.add_generated(image, address, &Frame::without_line(function));
+        for (image, address, frame) in self.generated {
+            table.add_generated(image, address, &frame);
         }
         table.finish()
     }

@@ -1,5 +1,6 @@
 //! Names of code made at run time.
 
+use crate::Frame;
 use std::collections::BTreeMap;
 
 /// The names that a runtime with a just-in-time compiler writes to `/tmp/perf-PID.map`.
@@ -42,6 +43,11 @@ impl PerfMap {
         self.names.get(range.name).map(|name| &**name)
     }
 
+    /// The function there, with its line where the name tells that.
+    pub fn frame(&self, address: u64) -> Option<Frame> {
+        self.lookup(address).map(|name| of_v8(name).unwrap_or_else(|| Frame::without_line(name.to_owned())))
+    }
+
     /// Adds a range over those there already: a runtime reuses the memory of code which it has thrown away, and appends
     /// the new name.
     fn insert(&mut self, start: u64, new: Range) {
@@ -62,6 +68,25 @@ impl PerfMap {
         }
         self.ranges.insert(start, new);
     }
+}
+
+/// V8 (node, Chromium, deno) names a function `JS:*resize /srv/images.js:3:14`: kind, a mark for how it was compiled, the function's
+/// own name, which may have spaces, or none, file, line and column. The same function compiled in another way is the same.
+fn of_v8(name: &str) -> Option<Frame> {
+    const KINDS: [&str; 6] = ["JS", "Eval", "Function", "LazyCompile", "Script", "Module"];
+    const MARKS: [char; 4] = ['~', '^', '+', '*'];
+    let (kind, rest) = name.split_once(':')?;
+    let rest = rest.strip_prefix(MARKS).filter(|_| KINDS.contains(&kind))?;
+    let (rest, column) = rest.rsplit_once(':')?;
+    let (rest, line) = rest.rsplit_once(':')?;
+    let line: u32 = line.parse().ok().filter(|_| column.bytes().all(|byte| byte.is_ascii_digit()))?;
+    // A path may have spaces, too.
+    let begins = [" /", " node:", " file:"].iter().filter_map(|begin| rest.find(begin)).min();
+    let (function, file) = rest.split_at(begins.or_else(|| rest.rfind(' '))?);
+    let file = file.trim_start();
+    let function = if function.is_empty() { "<anonymous>" } else { function };
+    let file = (!file.is_empty()).then(|| file.to_owned());
+    Some(Frame { line: file.as_ref().map(|_| line), file, ..Frame::without_line(function.to_owned()) })
 }
 
 fn parse_line(line: &str) -> Option<(u64, u64, &str)> {
@@ -95,6 +120,42 @@ mod tests {
         assert_eq!(map.lookup(0x7f10), None);
         assert_eq!(map.lookup(0x7f27), Some("other"));
         assert_eq!(map.lookup(u64::MAX), None);
+    }
+
+    /// Lines that node 20 wrote with `--perf-basic-prof --interpreted-frames-native-stack`, and Java's `jcmd PID Compiler.perfmap`.
+    #[test]
+    fn runtimes_names_are_functions_and_lines() {
+        let lines = [
+            ("JS:*deep /tmp/n.js:3:14", "deep", "/tmp/n.js:3"),
+            ("JS:~deep /tmp/n.js:3:14", "deep", "/tmp/n.js:3"),
+            ("JS:^ZlibBase._flush node:zlib:304:37", "ZlibBase._flush", "node:zlib:304"),
+            ("JS:~ node:internal/crypto/hash:81:3", "<anonymous>", "node:internal/crypto/hash:81"),
+            ("JS:^#one /tmp/n.js:2:117", "#one", "/tmp/n.js:2"),
+            ("JS:~get size /tmp/n.js:2:203", "get size", "/tmp/n.js:2"),
+            ("JS:~get(x) /tmp/my files/n.js:6:106", "get(x)", "/tmp/my files/n.js:6"),
+            (
+                "JS:~<instance_members_initializer> node:internal/crypto/x509:97:1",
+                "<instance_members_initializer>",
+                "node:internal/crypto/x509:97",
+            ),
+            ("Eval:~ node:internal/main/run_main_module:1:1", "<anonymous>", "node:internal/main/run_main_module:1"),
+            ("Eval:~ :1:1", "<anonymous>", ""),
+            ("LazyCompile:~add app.js:3:1", "add", "app.js:3"),
+            ("Builtin:ArrayPrototypePush", "Builtin:ArrayPrototypePush", ""),
+            ("BytecodeHandler:LdaZero", "BytecodeHandler:LdaZero", ""),
+            ("JS:~damaged", "JS:~damaged", ""),
+            (
+                "boolean java.lang.String.equals(java.lang.Object)",
+                "boolean java.lang.String.equals(java.lang.Object)",
+                "",
+            ),
+            ("StubRoutines (1)", "StubRoutines (1)", ""),
+        ];
+        for (name, function, place) in lines {
+            let frame = PerfMap::parse(&format!("7f00 10 {name}\n")).frame(0x7f08).unwrap();
+            let line = frame.line.map(|line| format!(":{line}")).unwrap_or_default();
+            assert_eq!((frame.function.as_str(), frame.file.unwrap_or_default() + &line), (function, place.to_owned()));
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The payload of a nodes block: frames of an image's stack tree.
 //!
 //! ```text
-//! zstd | number of nodes  ids  parents  modules  addresses
+//! zstd | number of nodes  ids  parents  modules  addresses  without tables
 //!                         columns of variable-length integers
 //! ```
 //!
 //! An id stands as its distance from the one before (from 0), a parent as its distance from the id, an address as its
 //! distance from that of the previous node of the same module. Addresses are those in the loaded files: processes of one
 //! program that do the same have the same payloads, wherever the kernel loads the files, so a reader looks at one of them.
+//! Of nodes in code without unwind tables, which most programs have none of, the places in the block stand at the end.
 
 use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
@@ -56,6 +57,8 @@ pub struct Node {
     /// Address of the call (return address minus one) in memory, less the module's bias; of code outside all modules, in
     /// memory.
     pub address: u64,
+    /// Whether no unwind tables told the caller: it was found by reading the code, or with the frame pointer.
+    pub without_tables: bool,
 }
 
 /// Packs nodes with addresses in files, in increasing order of their ids.
@@ -76,6 +79,11 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
         let before = last.insert(node.module, node.address).unwrap_or(0);
         put_varint(out, zigzag(node.address.wrapping_sub(before) as i64));
     }
+    let mut next = 0;
+    for (place, _) in nodes.iter().enumerate().filter(|(_, node)| node.without_tables) {
+        put_varint(out, (place - next) as u64);
+        next = place + 1;
+    }
     crate::compress(&plain)
 }
 
@@ -91,7 +99,7 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     let mut before = None;
     for _ in 0..count {
         let id = next_id(before, &mut bytes)?;
-        nodes.push(Node { id, parent: None, module: 0, address: 0 });
+        nodes.push(Node { id, parent: None, module: 0, address: 0, without_tables: false });
         before = Some(id);
     }
     for node in &mut nodes {
@@ -105,6 +113,13 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
         let address = last.entry(node.module).or_insert(0);
         *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
         node.address = *address;
+    }
+    let mut next = 0;
+    while bytes.remaining() > 0 {
+        let place = usize::try_from(bytes.varint()?).ok().and_then(|others| others.checked_add(next));
+        let node = place.and_then(|place| nodes.get_mut(place)).ok_or(Damage::Value("a node behind the last one"))?;
+        node.without_tables = true;
+        next = place.unwrap_or(next) + 1;
     }
     Ok(nodes)
 }
@@ -134,7 +149,7 @@ mod tests {
     fn nodes() -> Vec<Node> {
         let node = |id, parent, module, address| {
             let (id, parent) = (NodeId::new(id).unwrap(), NodeId::new(parent));
-            Node { id, parent, module, address }
+            Node { id, parent, module, address, without_tables: module == 2 }
         };
         vec![node(8, 1, 1, 0x1000), node(9, 8, 2, 0x2_1234), node(10, 9, 0, 0x7fff_f7e0_1234), node(12, 20, 1, 0x0fff)]
     }
@@ -143,6 +158,8 @@ mod tests {
     fn nodes_come_back() {
         assert_eq!(decode(&encode(&nodes())).unwrap(), nodes());
         assert_eq!(decode(&encode(&[])).unwrap(), []);
+        let all: Vec<Node> = nodes().into_iter().map(|node| Node { without_tables: true, ..node }).collect();
+        assert_eq!(decode(&encode(&all)).unwrap(), all);
     }
 
     #[test]
@@ -152,7 +169,10 @@ mod tests {
             assert!(decode(&good[..cut]).is_err());
         }
         let mut plain = crate::decompress(&good, 1000).unwrap();
-        plain.pop();
+        assert_eq!(plain.pop(), Some(1), "the second node is in code without tables");
+        plain.push(4);
+        assert_eq!(decode(&crate::compress(&plain)), Err(Damage::Value("a node behind the last one")));
+        plain.truncate(plain.len() - 2);
         assert!(decode(&crate::compress(&plain)).is_err());
         assert!(decode(&crate::compress(&[200, 200, 200, 1])).is_err());
         let own_parent = crate::compress(&[1, 8, 0, 1, 2]);

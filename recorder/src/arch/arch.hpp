@@ -30,6 +30,8 @@
 //
 // and the macros
 //
+//   MEMTOLL_ALIGNS_STACK      before a function that may be called with a stack pointer that breaks the ABI, because the program
+//                             has called a hook with it, and that calls the C library
 //   MEMTOLL_FRAME()           the HookFrame of the function in which it stands, or into which that is inlined
 //   MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT)
 //                             a function that calls BEFORE with its own first arguments and then jumps to *NEXT
@@ -38,6 +40,8 @@
 //   MEMTOLL_STUBS(NAME, TARGET)
 //                             memtoll_stubs_NAME, a row of MEMTOLL_TABLES entries that are kStubBytes apart; the nth jumps to
 //                             TARGET with n in the place of a sixth argument
+//
+// and compiler_flags.txt, with flags for the recorder's code, a line each.
 //
 // The unwinder takes it that stacks grow downwards, words have 8 bytes, and a function that calls another one has saved its
 // return address in memory. Sizes of pages are asked of the kernel (kernel::page_bytes()), times are in ns (clock.hpp).

@@ -104,7 +104,7 @@ ThreadState* enter_untimed(arch::HookFrame frame, void (*prepare)()) {
 
 } // namespace
 
-ThreadState* enter_slow(arch::HookFrame frame, void (*prepare)()) {
+MEMTOLL_ALIGNS_STACK ThreadState* enter_slow(arch::HookFrame frame, void (*prepare)()) {
     ThreadState* state = thread_state;
     if (state->cost.timing()) { // it has called this hook, or has been left by an exception
         const uint64_t start = now();
@@ -132,7 +132,7 @@ ThreadState* enter_slow(arch::HookFrame frame, void (*prepare)()) {
     return entered;
 }
 
-void leave_slow(ThreadState* state) {
+MEMTOLL_ALIGNS_STACK void leave_slow(ThreadState* state) {
     if (state->cost.timing()) {
         state->cost.leave_out(state->log.waited - state->waited_at_begin);
         state->cost.end(now(), state->real_ticks);

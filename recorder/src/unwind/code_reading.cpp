@@ -35,6 +35,7 @@ bool CodeReader::is_new(uintptr_t target) {
 // False if the register was saved by another function than the one that called: below its stack pointer there was nothing yet.
 bool CodeReader::restore(unsigned reg, int64_t offset) {
     if (!arch::is_preserved(reg)) return true;
+    if (reg == arch::kFramePointer) way_.loads_frame = false;
     if (offset < 0 && !way_.from_frame) return false;
     if (offset < way_.written) return true; // the function where it jumped to at its end saved and restored it
     way_.saved[reg] = static_cast<int32_t>(offset);
@@ -58,6 +59,33 @@ bool CodeReader::is_at_return_address() const {
     return is_aligned_ && way_.offset > 0 && way_.offset % 16 == 8;
 }
 
+// Code that V8 was built with takes its caller's frame pointer from the frame and leaves: then all is where the frame pointer
+// says, also if functions that it called have taken their arguments from the stack. A register like others, which a list was
+// followed in, would have been taken back.
+bool CodeReader::ends_with_loaded_frame() {
+    if (!way_.loads_frame || way_.offset <= 0) return false;
+    way_.from_frame = true;
+    way_.offset = sizeof(uintptr_t);
+    way_.restored = 1u << arch::kFramePointer;
+    way_.saved[arch::kFramePointer] = 0;
+    return true;
+}
+
+// Whether a jump behind a part of a function's end may lead to another function, not to the rest of the end, which several ends
+// of a function share.
+bool CodeReader::is_function(uintptr_t target) {
+    constexpr uintptr_t kAlignment = 16; // of functions, as compilers write them
+    if (target % kAlignment != 0) return false;
+    const Instruction first = instruction_at(target);
+    return first.effect != Instruction::kPop && first.effect != Instruction::kReturn && first.effect != Instruction::kLeave &&
+           !(first.effect == Instruction::kMove && first.amount > 0);
+}
+
+bool CodeReader::has_frame_pointer() const {
+    constexpr unsigned kEnough = 16; // where only a part of the function was read
+    return !denies_frame_ && uses_frame_ >= (steps_ < kMostSteps ? 1 : kEnough);
+}
+
 // The way ends at a return.
 void CodeReader::arrive() {
     if (is_aligned_ && !way_.from_frame && way_.offset % 16 != 8) return;
@@ -75,14 +103,19 @@ void CodeReader::arrive() {
 }
 
 void CodeReader::follow() {
-    unsigned since_call = 0; // instructions that do nothing, and the call
+    unsigned since_call = begins_after_call_ && way_.at == begin_ ? 1 : 0; // instructions that do nothing, and the call
     for (; steps_ < kMostSteps; ++steps_) {
         const Instruction instruction = instruction_at(way_.at);
         const bool is_nop = instruction.effect == Instruction::kNop;
         if (since_call > 1 && !is_nop && way_.at % 16 == 0) return;
         since_call = instruction.effect == Instruction::kCall ? 1 : is_nop && since_call > 0 ? since_call + 1 : 0;
         const uintptr_t target = way_.at + static_cast<uintptr_t>(instruction.distance);
+        const bool has_freed = way_.frees;
+        way_.frees = instruction.effect == Instruction::kPop || instruction.effect == Instruction::kLeave ||
+                     (instruction.effect == Instruction::kMove && instruction.amount > 0);
         way_.at += instruction.bytes;
+        uses_frame_ += instruction.uses_frame;
+        denies_frame_ |= instruction.denies_frame;
         switch (instruction.effect) {
         case Instruction::kUnknown:
             // Generated code drops its caller's arguments when it returns: it has taken the return address along, which lay
@@ -109,6 +142,7 @@ void CodeReader::follow() {
         case Instruction::kFromFrame:
             if (!count_from_frame(instruction.amount)) return;
             break;
+        case Instruction::kLoadFrame: way_.loads_frame = !way_.from_frame; break;
         case Instruction::kLeave:
             if (!count_from_frame(0) || !restore(arch::kFramePointer, 0)) return;
             way_.offset = sizeof(uintptr_t);
@@ -121,17 +155,21 @@ void CodeReader::follow() {
             break;
         case Instruction::kLeap:
             // An interpreter goes on to the next instruction like this, from anywhere.
-            if ((is_in_file_ || way_.from_frame) && is_at_return_address()) arrive();
+            if (ends_with_loaded_frame() || ((is_in_file_ || way_.from_frame) && is_at_return_address())) arrive();
             return;
         case Instruction::kJump:
-            if (way_.from_frame && is_at_return_address()) {
-                arrive(); // to another function, which returns for this one
+            // To another function, which returns for this one: as far as the end of that, it may be a long way.
+            if ((way_.from_frame || (has_freed && (way_.restored || is_function(target)))) && is_at_return_address()) {
+                arrive();
                 return;
             }
             if (!is_new(target)) return;
             way_.at = target;
             break;
-        case Instruction::kReturn: arrive(); return;
+        case Instruction::kReturn:
+            ends_with_loaded_frame();
+            arrive();
+            return;
         }
     }
 }
@@ -154,7 +192,14 @@ bool CodeReader::read(Place place, Row& row) {
     is_in_file_ = place.in_file;
     window_bytes_ = 0; // there may be other code now
     // Assembly in files may not care for the ABI.
-    return (place.after_call && read_ways(place.address, true, row)) || (place.in_file && read_ways(place.address, false, row));
+    uses_frame_ = 0;
+    denies_frame_ = false;
+    begins_after_call_ = place.after_call;
+    if (place.after_call && read_ways(place.address, true, row)) return true;
+    if (place.in_file && read_ways(place.address, false, row)) return true;
+    if (!place.after_call || !has_frame_pointer()) return false;
+    follow_frame_pointer(row);
+    return true;
 }
 
 bool CodeReader::read_ways(uintptr_t address, bool is_aligned, Row& row) {

@@ -7,6 +7,9 @@
 // wants the stack pointer to be a multiple of 16 at each call, which puts the return address 8 bytes beside one. Of the others,
 // most ways decide.
 //
+// A way may lead through a table of jumps, where it is lost. A function without any other way that has local variables below the
+// frame pointer is taken to keep one.
+//
 // Such a row is a good guess: a walk believes it only if it leads to an address behind a call.
 #pragma once
 
@@ -35,6 +38,8 @@ private:
     struct Way {
         uintptr_t at = 0;
         bool from_frame = false; // the frame pointer's value, not the stack pointer's
+        bool frees = false;      // the instruction before has taken back a part of the frame
+        bool loads_frame = false; // the frame pointer has been read from where it points to
         uint16_t restored = 0;   // registers, a bit each
         int64_t offset = 0;
         int64_t written = 0; // below, the way has put something on the stack itself
@@ -50,6 +55,9 @@ private:
     void follow();
     arch::Instruction instruction_at(uintptr_t address);
     bool is_at_return_address() const;
+    bool ends_with_loaded_frame();
+    bool is_function(uintptr_t target);
+    bool has_frame_pointer() const;
     void arrive();
     bool is_new(uintptr_t target);
     bool count_from_frame(int64_t offset);
@@ -69,6 +77,9 @@ private:
     uintptr_t begin_ = 0;
     bool is_aligned_ = false; // the stack pointer at begin_
     bool is_in_file_ = false; // the code, which is not generated
+    bool begins_after_call_ = false;
+    unsigned uses_frame_ = 0;   // how many instructions use local variables below the frame pointer
+    bool denies_frame_ = false; // it has no frame pointer
     unsigned steps_ = 0;
     uint8_t window_[512]; // code, copied
     uintptr_t window_at_ = 0;

@@ -55,6 +55,7 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
             walk.root = memory.root_without_rule(before, module != kNoModule);
             return walk;
         }
+        if (row->read_from_code && !in_recorder) frames[walk.count - 1].key |= wire::kWithoutTables;
         if (!applied || (!row->signal_frame && stack_pointer < before)) {
             walk.root = wire::kRootBadFrame;
             return walk;

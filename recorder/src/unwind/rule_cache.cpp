@@ -40,7 +40,7 @@ bool RuleCache::find_row_of_call(const CfiSections& sections, uintptr_t address)
     return true;
 }
 
-const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
+MEMTOLL_ALIGNS_STACK const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
     Module module;
     number = module_at(address, module, announce_, owner_);
     const bool has_tables = number != kNoModule && module.cfi.eh_frame_hdr != 0;
@@ -56,7 +56,7 @@ const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
     return &scratch_->row;
 }
 
-const RuleCache::Entry& RuleCache::read(uintptr_t address) {
+MEMTOLL_ALIGNS_STACK const RuleCache::Entry& RuleCache::read(uintptr_t address) {
     ++misses;
     if (misses - misses_at_growth_ > mask_ && mask_ + 1 < kMost) {
         // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.

@@ -109,6 +109,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
             else walk.root = memory_.root_without_rule(at.stack_pointer, entry.module != kNoModule);
             return walk;
         }
+        if (rule.read_from_code) fresh.key |= wire::kWithoutTables;
         walk.every_register = rule.cfa == Rule::kEveryRegister;
         if (walk.every_register || rule.return_address == Rule::kNoCaller) return walk;
         const uintptr_t stack_pointer = at.stack_pointer;

@@ -166,4 +166,57 @@ fn stacks_go_on_through_code_without_unwinding_information() {
     assert_eq!(report.new_blocks("ordinary"), 100);
     assert_eq!(report.totals.cut_off, 0, "{:?}", report.totals);
     assert_eq!(report.totals.metrics.live_blocks, 0);
+    // What is less sure is marked, and nothing else.
+    let tree = recording.text(&["--tree"]);
+    let marked: Vec<&str> = tree.lines().filter(|line| line.contains("no unwind tables")).collect();
+    assert_eq!(marked.len(), 2, "{tree}");
+    assert!(marked.iter().all(|line| line.contains("0x") && line.contains("(generated code, ")), "{tree}");
+    let files = without_tables(&recording);
+    assert_eq!(
+        files,
+        serde_json::json!([{
+            "path": "(generated code)", "frames": 2,
+            "stacks": 2, "allocations": 200, "ending_stacks": 0, "ending_allocations": 0,
+        }])
+    );
+    let note = "with the frame pointer, which is less sure: (generated code) (2 frames): 2 stacks (100.0 % of all allocations) pass\n";
+    assert!(recording.text(&[]).contains(note), "{}", recording.text(&[]));
+    let parts = recording.text(&["--tree", "--format", "json"]);
+    assert_eq!(parts.matches("\"without_tables\": true").count(), 2, "{parts}");
+}
+
+/// The files of a report's JSON that have no unwind tables for code in stacks.
+fn without_tables(recording: &memtoll_e2e::Recording) -> serde_json::Value {
+    let report: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    report["without_tables"].clone()
+}
+
+/// Stacks end in code that has no tables and hides its return address.
+#[test]
+fn files_where_stacks_end_are_named() {
+    let recording = Target::new(program("ends_unread.c")).record();
+    let report = recording.report_with(&[]);
+    assert_eq!(report.totals.cut_off, 30, "{:?}", report.totals);
+    let files = without_tables(&recording);
+    assert_eq!((files[0]["stacks"].as_u64(), files[0]["ending_stacks"].as_u64()), (Some(0), Some(1)), "{files}");
+    assert!(files[0]["path"].as_str().unwrap().contains("ends_unread"), "{files}");
+    assert_eq!(files[0]["ending_allocations"], 30, "{files}");
+    let text = recording.text(&[]);
+    assert!(text.contains(": 1 stack (50.0 % of all allocations) ends"), "{text}");
+    // Tables tell where other code's callers are.
+    let plain = Target::new(program("plain_runs.c")).record();
+    assert_eq!(without_tables(&plain), serde_json::json!([]));
+}
+
+/// A call with a stack pointer that is no multiple of 16: what glibc bears, the recorder does.
+#[test]
+fn calls_with_a_misaligned_stack() {
+    let recording = Target::new(program("misaligned.c")).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    // Five new blocks by each of 64 * 500 rounds in main, of one in a thread and in a child, of two after a library came and went.
+    recording.report().expect_new_blocks(&[("off_by_8", 5 * (64 * 500 + 4))]);
+    let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
+    for function in ["main_work", "thread_work", "child_work", "after_load"] {
+        assert!(collapsed.lines().any(|line| line.contains(function)), "{function}: {collapsed}");
+    }
 }

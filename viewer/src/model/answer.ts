@@ -56,6 +56,8 @@ export interface Frame {
     file: string;
     line: number;
     module: string;
+    /** Its caller was found by reading the code, or with the frame pointer. */
+    withoutTables?: boolean;
 }
 
 export interface Site {
@@ -125,12 +127,13 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
     const of = (name: FrameColumn) => pack.column(`${prefix}${name}`);
     const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
+    const withoutTables = of("frames.without_tables");
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
     return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
@@ -139,6 +142,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         file: text(file, index),
         line: line[index] ?? 0,
         module: text(module, index),
+        withoutTables: withoutTables[index] === 1,
     }));
 }
 

@@ -140,15 +140,17 @@ fn call_stacks(binary: &Binary) -> Option<Outcome> {
     /// Some assembler is always without.
     const ENOUGH: f64 = 0.8;
     if binary.unwindable >= ENOUGH {
-        return Some(Outcome::ok("it has frame information (.eh_frame)"));
+        return Some(Outcome::ok("it has unwind tables (.eh_frame)"));
     }
-    let flag = match binary.language {
-        Language::Rust => "RUSTFLAGS='-C force-unwind-tables=yes' cargo build --release",
-        _ => "build with -fasynchronous-unwind-tables",
-    };
-    let found =
-        format!("frame information (.eh_frame) for {:.0} % of its code: stacks end there", binary.unwindable * 100.0);
-    Some(Outcome::missing(found).helped_by(flag))
+    let found = Outcome::note(format!(
+        "unwind tables (.eh_frame) for {:.0} % of its code; for the rest, memtoll finds callers by reading the code, which is less sure",
+        binary.unwindable * 100.0
+    ));
+    Some(match binary.language {
+        Language::Go => found, // its compiler writes tables of another kind
+        Language::Rust => found.helped_by("RUSTFLAGS='-C force-unwind-tables=yes' cargo build --release"),
+        Language::C | Language::Cxx => found.helped_by("build with -fasynchronous-unwind-tables"),
+    })
 }
 
 fn allocator(binary: &Binary) -> Option<Outcome> {

@@ -94,6 +94,10 @@ fn stripped_programs_and_lost_frames_are_found() {
         (0..50).map(|number| format!("int f{number}(int n) {{ return n / ({number} + n); }}\n")).collect();
     let frameless = examine(&["gcc", "-O2", "-g", "-fno-asynchronous-unwind-tables"], &(many + C), "c");
     assert!(remedy(&frameless, "call stacks").contains("-fasynchronous-unwind-tables"), "{frameless:?}");
+    assert!(
+        of(&frameless, "call stacks").found.contains("callers by reading the code, which is less sure"),
+        "{frameless:?}"
+    );
 }
 
 #[test]

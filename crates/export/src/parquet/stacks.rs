@@ -111,6 +111,7 @@ pub struct Frame {
     build_id: Option<String>,
     address: Option<u64>,
     is_inlined: bool,
+    is_without_tables: bool,
 }
 
 /// The frames of all stacks that have rows.
@@ -133,6 +134,7 @@ pub fn frames<'s>(source: &'s Source) -> impl Iterator<Item = Frame> + 's {
             build_id: build_ids.get(texts.module).map(|id| (*id).to_owned()),
             address: recording.frames.frame(*frame).address,
             is_inlined: *is_inlined,
+            is_without_tables: recording.frames.is_without_tables(*frame),
         }
     })
 }
@@ -157,5 +159,10 @@ pub fn frame_columns(id: &ByteArray) -> Vec<Column<Frame>> {
         Column::truth("is_inlined", "Whether it is inlined into the frame behind it.", |row: &Frame| {
             row.is_inlined.into()
         }),
+        Column::truth(
+            "is_without_tables",
+            "Whether its code has no unwind tables: the frame behind it was found by reading the code, or with the frame pointer.",
+            |row: &Frame| row.is_without_tables.into(),
+        ),
     ]
 }

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_being_written_comes_later() {
-        let node = |id| Node { id, parent: NodeId::new(1), module: 0, address: 7 };
+        let node = |id| Node { id, parent: NodeId::new(1), module: 0, address: 7, without_tables: false };
         let ids = |nodes: Vec<Node>| nodes.iter().map(|node| node.id.get()).collect::<Vec<_>>();
         let mut written = NodesWritten::none(8);
         assert_eq!(ids(written.take(11, |id| (id.get() != 9).then(|| node(id)))), [8, 10]);

@@ -373,7 +373,7 @@ pub(super) fn places_in<'a>(join: &'a Join, facts: &'a Facts) -> impl Iterator<I
     join.code_places().iter().enumerate().map(|(index, place)| {
         let id = FIRST_NODE.later(index as u32);
         let module = facts.module_of(place).map_or(0, |module| module.number);
-        Node { id, parent: Some(ROOT_PLACE), module, address: place.address }
+        Node { id, parent: Some(ROOT_PLACE), module, address: place.address, without_tables: false }
     })
 }
 

@@ -36,7 +36,7 @@ fn two_nodes() {
     let packed = zstd::bulk::compress(&worked("nodes"), 1).unwrap();
     let node = |id, parent, address| {
         let (id, parent) = (NodeId::new(id).unwrap(), NodeId::new(parent));
-        Node { id, parent, module: 1, address }
+        Node { id, parent, module: 1, address, without_tables: false }
     };
     let expected = [node(8, 1, 0x1000), node(9, 8, 0x0ff0)];
     assert_eq!(nodes::decode(&packed).unwrap(), expected);

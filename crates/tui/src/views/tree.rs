@@ -258,10 +258,12 @@ fn name(node: &Node) -> String {
 
 /// `grow (buffer.cpp:120)`.
 pub fn place(place: &Place) -> String {
-    let file = place.file.map(names::last_part);
     let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
-    visible(&match file {
-        Some(file) => format!("{} ({file}{line})", place.function),
-        None => place.function.to_owned(),
+    let file = place.file.map(|file| format!("{}{line}", names::last_part(file)));
+    let remarks: Vec<String> =
+        file.into_iter().chain(place.without_tables.then(|| names::NO_UNWIND_TABLES.to_owned())).collect();
+    visible(&match remarks.is_empty() {
+        false => format!("{} ({})", place.function, remarks.join(", ")),
+        true => place.function.to_owned(),
     })
 }

@@ -51,6 +51,8 @@ columns! {
         line,
         /// Loaded file.
         module,
+        /// 1: no unwind tables, so that the caller is less sure; else 0.
+        without_tables,
     }
 
     /// Call sites. The last one stands for the others, if there are some.

@@ -15,12 +15,13 @@ struct Instruction {
         kNone,      // on the stack pointer
         kCall,      // comes back with the stack pointer as it was, if at all
         kNop,
-        kEntry,     // a function's first instruction
+        kEntry,     // of a function: its first instruction, or the one that sets up its frame pointer
         kMove,      // stack pointer += amount
         kPop,       // a register from the stack
         kLoad,      // a register from stack pointer + amount
         kFromFrame, // stack pointer = frame pointer + amount
         kLeave,     // stack pointer = frame pointer, and that from the stack
+        kLoadFrame, // frame pointer = the word there
         kJump,      // to the target
         kBranch,    // to the target, or on
         kLeap,      // to where a register or memory says
@@ -29,6 +30,8 @@ struct Instruction {
     Effect effect = kUnknown;
     uint8_t bytes = 0;
     uint8_t reg = 0; // DWARF's number
+    bool uses_frame = false;   // something below the frame pointer, where local variables are
+    bool denies_frame = false; // the frame pointer is a register like others: it is changed, or a frame's own words are used
     int32_t amount = 0;
     intptr_t distance = 0; // of the target from the instruction
 };
@@ -89,9 +92,13 @@ struct ModRm {
     unsigned mode = 0, reg = 0, rm = 0; // with the bits of the prefix
     bool on_stack = false;              // memory at the stack pointer, without an index
     bool on_frame = false;              // memory at the frame pointer
+    bool is_indexed = false;            // or beside it, by a register
     int32_t offset = 0;
 
     bool is_register() const { return mode == 3; }
+    bool is_below_frame() const { return on_frame && offset <= -8; }
+    // Where a frame has the caller's frame pointer and the return address.
+    bool is_on_frames_own() const { return on_frame && offset >= 0 && offset < 16; }
 };
 
 inline ModRm read_modrm(Reader& in, uint8_t rex) {
@@ -111,10 +118,25 @@ inline ModRm read_modrm(Reader& in, uint8_t rex) {
     }
     if (out.mode == 1) out.offset = in.take<int8_t>();
     else if (out.mode == 2 || (out.mode == 0 && base == 5)) out.offset = in.take<int32_t>();
-    if (indexed || (rex & 1)) return out;
-    out.on_stack = rm == 4 && base == kRsp;
+    if (rex & 1) return out;
+    out.on_stack = rm == 4 && base == kRsp && !indexed;
     out.on_frame = base == kRbp && out.mode != 0;
+    out.is_indexed = indexed;
     return out;
+}
+
+// Whether an instruction of the first opcode map, which a ModRM byte follows, writes into the register or memory of the byte's
+// last three bits; and into its register.
+constexpr bool writes_rm(uint8_t opcode, unsigned selector) {
+    if (opcode < 0x38) return (opcode & 6) == 0;
+    if (opcode == 0x81 || opcode == 0x83) return selector != 7;
+    if (opcode == 0xf7) return selector == 2 || selector == 3;
+    if (opcode == 0xff) return selector < 2;
+    return opcode == 0x87 || opcode == 0x89 || opcode == 0xc1 || opcode == 0xc7 || opcode == 0xd1 || opcode == 0xd3;
+}
+constexpr bool writes_reg(uint8_t opcode) {
+    if (opcode < 0x38) return (opcode & 6) == 2;
+    return opcode == 0x63 || opcode == 0x69 || opcode == 0x6b || opcode == 0x87 || opcode == 0x8b || opcode == 0x8d;
 }
 
 // The part of it behind the prefixes of an instruction of the first opcode map.
@@ -163,7 +185,9 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
     case 0x60: case 0x61: case 0x82: case 0x9a: case 0xc8: case 0xca ... 0xce: case 0xcf: case 0xd4 ... 0xd6: case 0xea:
     case 0xf1: case 0xf4: return out;
     case 0xa0 ... 0xa3: in.take<uint64_t>(); return with(I::kNone);
-    case 0xb8 ... 0xbf: wide ? in.take<uint64_t>() : static_cast<uint64_t>(word()); return with(I::kNone);
+    case 0xb8 ... 0xbf:
+        out.denies_frame = opcode == 0xb8 + kRbp && extension == 0;
+        wide ? in.take<uint64_t>() : static_cast<uint64_t>(word()); return with(I::kNone);
     default: break;
     }
     if (!has_modrm(opcode)) {
@@ -175,6 +199,9 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
     }
     const ModRm modrm = read_modrm(in, rex);
     const unsigned selector = modrm.reg & 7;
+    out.uses_frame = modrm.is_below_frame();
+    out.denies_frame = modrm.is_on_frames_own() || (modrm.is_register() && modrm.rm == kRbp && writes_rm(opcode, selector)) ||
+                       (modrm.reg == kRbp && writes_reg(opcode));
     int64_t value = 0;
     if (opcode == 0x69 || opcode == 0x81 || opcode == 0xc7 || (opcode == 0xf7 && selector < 2)) value = word();
     if (opcode == 0x6b || opcode == 0x80 || opcode == 0x83 || opcode == 0xc0 || opcode == 0xc1 || opcode == 0xc6 ||
@@ -196,11 +223,17 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
     case 0x8d:
         if (!into_reg) return with(I::kNone);
         if (modrm.on_stack) return with(I::kMove, modrm.offset);
-        return modrm.on_frame ? with(I::kFromFrame, modrm.offset) : out;
+        return modrm.on_frame && !modrm.is_indexed ? with(I::kFromFrame, modrm.offset) : out;
     case 0x8b:
         if (into_reg) return modrm.is_register() && modrm.rm == kRbp ? with(I::kFromFrame) : out;
+        if (modrm.is_register() && modrm.reg == kRbp && modrm.rm == kRsp) return with(I::kEntry);
+        if (wide && modrm.on_frame && !modrm.is_indexed && modrm.offset == 0 && modrm.reg == kRbp) {
+            out.denies_frame = false;
+            return with(I::kLoadFrame);
+        }
         return wide && modrm.on_stack ? with(I::kLoad, modrm.offset, modrm.reg) : with(I::kNone);
     case 0x89:
+        if (modrm.is_register() && modrm.rm == kRbp && modrm.reg == kRsp) return with(I::kEntry);
         if (!into_rm) return with(I::kNone);
         return modrm.reg == kRbp ? with(I::kFromFrame) : out;
     case 0x03: case 0x0b: case 0x13: case 0x1b: case 0x23: case 0x2b: case 0x33: case 0x63: case 0x69: case 0x6b:
@@ -258,7 +291,13 @@ inline Instruction read_instruction(const uint8_t* bytes, size_t count) {
     } else {
         const bool is_entry = map == 1 && byte == 0x1e && !is_vector && in.at < count && bytes[in.at] == 0xfa; // endbr64
         out.effect = is_entry ? Instruction::kEntry : map == 1 && byte == 0x1f ? Instruction::kNop : Instruction::kNone;
-        if (map != 1 || has_modrm_0f(byte)) read_modrm(in, is_vector ? 0 : rex);
+        if (map != 1 || has_modrm_0f(byte)) {
+            const ModRm modrm = read_modrm(in, is_vector ? 0 : rex);
+            const bool moves = map == 1 && ((byte >= 0x40 && byte < 0x50) || byte == 0xb6 || byte == 0xb7 || byte == 0xbe || byte == 0xbf);
+            // The prefix of a vector instruction may say of another register.
+            out.uses_frame = !is_vector && modrm.is_below_frame();
+            out.denies_frame = !is_vector && (modrm.is_on_frames_own() || (moves && modrm.reg == kRbp));
+        }
         if (map == 3 || (map == 1 && has_byte_0f(byte))) in.take<int8_t>();
         if (map == 1 && !is_vector && (byte == 0xa0 || byte == 0xa8)) out.effect = Instruction::kMove, out.amount = -8;
         if (map == 1 && !is_vector && (byte == 0xa1 || byte == 0xa9)) out.effect = Instruction::kMove, out.amount = 8;

@@ -87,6 +87,10 @@ struct HookFrame {
     uintptr_t address; // rbp; the caller's rbp and the return address lie there
 };
 
+// Programs get away with calling malloc and free with a stack pointer that is no multiple of 16. The recorder's own code does,
+// too: compiler_flags.txt keeps it from the registers whose places in memory must be multiples of 16.
+#define MEMTOLL_ALIGNS_STACK [[gnu::force_align_arg_pointer]]
+
 // __builtin_frame_address(0) forces a frame pointer on the function.
 #define MEMTOLL_FRAME() (::memtoll::arch::HookFrame{reinterpret_cast<uintptr_t>(__builtin_frame_address(0))})
 
