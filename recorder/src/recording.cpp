@@ -3,6 +3,7 @@
 #include "modules.hpp"
 #include "program_break.hpp"
 #include "session.hpp"
+#include "threads/state_pool.hpp"
 #include "threads/thread_id.hpp"
 #include "threads/thread_life.hpp"
 
@@ -15,6 +16,15 @@ bool recording() {
     start_program_break();
     thread_id(); // while it may be asked for
     return session.end_start(session.connect() && prepare_threads());
+}
+
+bool record_again(const char* directory) {
+    session.begin_next();
+    const bool keeps_old = state_pool::retire();
+    if (!session.is_marked()) forget_threads();
+    forget_modules();
+    session.set_directory(directory);
+    return session.end_start(session.connect_next(keeps_old) && prepare_threads());
 }
 
 bool restart_in_child() {

@@ -397,6 +397,26 @@ void Session::begin_restart() {
     mark_process();
 }
 
+void Session::begin_next() {
+    state.store(kStarting, std::memory_order_release);
+    epoch.fetch_add(1, std::memory_order_seq_cst);
+    tree.clear();
+}
+
+bool Session::connect_next(bool keeps_old) {
+    wire::ArenaHeader* const old = arena;
+    const bool is_inherited = !is_marked();
+    // Threads keep their states, and so their slots and numbers.
+    const uint32_t slots = old && !is_inherited ? old->slots_used.load(std::memory_order_relaxed) : 0;
+    const uint32_t threads = old && !is_inherited ? old->threads_begun.load(std::memory_order_relaxed) : 0;
+    keeps_old |= shared_time || (old && old->imports_patched.load(std::memory_order_relaxed) > 0);
+    if (!mark_process() || !connect(false)) return false;
+    arena->threads_begun.store(threads, std::memory_order_relaxed);
+    arena->slots_used.store(slots < arena->max_slots ? slots : arena->max_slots, std::memory_order_release);
+    if (old && !keeps_old) kernel::unmap(old, old->arena_bytes);
+    return true;
+}
+
 bool Session::connect_child() {
     wire::ArenaHeader* const parents = arena;
     if (connect(true)) return true;

@@ -17,6 +17,8 @@ struct Session {
     };
 
     std::atomic<uint32_t> state{kFresh};
+    // How many supervisors this process has had, the present one included: thread states know whose they are.
+    std::atomic<uint32_t> epoch{1};
     wire::ArenaHeader* arena = nullptr;
     StackTree tree;
 
@@ -39,6 +41,10 @@ struct Session {
     bool connect() { return mark_process() && connect(false); }
     // Takes an arena of its own, in the place of the parent's.
     bool connect_child();
+    // For the next supervisor: what was the last one's is over.
+    void begin_next();
+    // `keeps_old`: an interrupted hook may yet write into the arena of the last one.
+    bool connect_next(bool keeps_old);
     // Returns whether events are recorded from here on.
     bool end_start(bool connected);
 
@@ -76,6 +82,9 @@ struct Session {
 
     // Whether the program's memory is limited: then what is reserved for threads to come is missing elsewhere.
     bool is_limited() const { return is_limited_.load(std::memory_order_relaxed); }
+
+    // Not in a forked child that has said nothing yet to a supervisor.
+    bool is_marked() const { return process_mark_ && process_mark_->load(std::memory_order_relaxed) != 0; }
 
     // The process that this image is. Another one may run on its memory for a while, between vfork and exec.
     uint32_t process_id() const { return process_id_; }

@@ -329,6 +329,24 @@ struct Welcome {
     uint64_t arena_bytes;
 };
 
+// -- attaching again ---------------------------------------------------------------------------------------------------
+// The variable memtoll_recorder_order of a recorder that memtoll attach has loaded. A later memtoll writes here and sends a thread to
+// memtoll_recorder_attach_again.
+struct AttachOrder {
+    std::atomic<uint32_t> is_loaded; // 1 once the loader has finished with the library
+    std::atomic<uint32_t> is_busy;   // 1 while a thread carries out an order
+    std::atomic<uint32_t> is_done;
+    uint32_t result; // an AttachResult, valid when it is done
+    uint32_t most_stack_depth; // frames that this recorder has room for
+    char directory[252]; // the private directory of the run
+};
+
+enum AttachResult : uint32_t {
+    kAttached,
+    kUnreachable, // the supervisor does not answer
+    kNoMemoryForStack, // the system gives no memory
+};
+
 // -- plans -----------------------------------------------------------------------------------------------------------
 // How to redirect functions that no import table leads to, such as those of an allocator inside an executable. The supervisor
 // makes the code for that; the recorder puts it where the plan says, if what is there is what the plan expects. A Welcome comes
@@ -344,7 +362,7 @@ struct PlanHeader {
 // Memory near a module, whose content stands in the plan: its code is executed there as it is.
 struct PlanRegion {
     uint64_t address;
-    uint64_t offset; // of the content in the plan, bytes
+    uint64_t offset; // of the content in the plan, bytes; 0: an earlier plan has put the same content there
     uint64_t bytes;
     uint32_t first_function; // of those that are redirected through it
     uint32_t functions;

@@ -1,7 +1,7 @@
 //! `memtoll attach`: records a process that was running already, from now on, and lets it go unharmed.
 //!
 //! * `refusal`: what is found out before anything is touched
-//! * `loading`: the recorder gets into the process
+//! * `loading`: the recorder gets into the process; `known_recorder`: it is there from an earlier time
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
 //! * `code`, `threads`, `tracing`: what that rests on
@@ -10,7 +10,9 @@
 //! forward.
 
 mod code;
+mod code_of_memtoll;
 mod dead_jumps;
+mod known_recorder;
 mod loading;
 mod refusal;
 mod standstill;
@@ -110,7 +112,14 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
     let loading =
-        loading::Loading { pid: what.pid, memory: &memory, code: &code, library: &library, directory: &place };
+        loading::Loading {
+            pid: what.pid,
+            memory: &memory,
+            code: &code,
+            library: &library,
+            directory: &place,
+            stack_depth: what.stack_depth,
+        };
     let jumps = loading.load().and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
         let lasted = redirect(what.pid, &memory, &jumps)?;
         Ok((jumps, lasted))
@@ -211,6 +220,10 @@ fn restore(run: &Run, pid: u32, jumps: &[PlanFunction]) -> Duration {
         }
         if one == pid {
             lasted = still.lasted();
+        }
+        // Later memtolls begin anew in the recorder's data.
+        if let Err(error) = still.wait_until_outside(&code_of_memtoll::ranges(one)) {
+            run.note(Note { time: 0, text: format!("process {one}: {error}"), missing: false });
         }
     }
     lasted

@@ -144,6 +144,13 @@ numbers! {
         SHADOW_STACK = 5,
     }
 
+    /// How an order to attach ended.
+    mod attach_result: u32 as "AttachResult" {
+        ATTACHED = 0,
+        UNREACHABLE = 1,
+        NO_MEMORY_FOR_STACK = 2,
+    }
+
     /// Bits of a slot's guard.
     mod guard: u64 as "GuardBits" {
         RECORDER_AT_WORK = 1,
@@ -326,6 +333,16 @@ structs! {
         version: u32,
         accepted: u32,
         arena_bytes: u64,
+    }
+
+    #[align = 4]
+    struct AttachOrder {
+        is_loaded: AtomicU32,
+        is_busy: AtomicU32,
+        is_done: AtomicU32,
+        result: u32,
+        most_stack_depth: u32,
+        directory: [u8; 252],
     }
 
     #[align = 8]

@@ -188,7 +188,7 @@ wire::Placed place(const OwnMemory* memory, const wire::PlanRegion& region, cons
     for (uint32_t i = 0; i < region.functions; ++i)
         if (functions[i].pushes_return && arch::has_shadow_stack()) return wire::kShadowStack;
     const auto address = static_cast<long>(region.address);
-    const long mapped = kernel::call(SYS_mmap, address, static_cast<long>(region.bytes), PROT_READ | PROT_EXEC,
+    const long mapped = region.offset == 0 ? address : kernel::call(SYS_mmap, address, static_cast<long>(region.bytes), PROT_READ | PROT_EXEC,
                                      MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, static_cast<long>(region.offset));
     if (kernel::failed(mapped)) return wire::kNoMemory;
     if (mapped != address) { // a kernel before 4.17

@@ -146,7 +146,8 @@ void leave_slow(ThreadState* state) {
         state->change_mode(ThreadState::kReady, ThreadState::kTime);
     }
     // The next event finds that recording is over.
-    if (state->log.is_over) state->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
+    if (state->log.is_over && !state->change_mode(ThreadState::kReady, ThreadState::kCheck))
+        state->change_mode(ThreadState::kTime, ThreadState::kCheck);
     state->log.slot->guard.store(0, std::memory_order_release);
     if (!state->borrowed) return;
     state->borrowed = false;

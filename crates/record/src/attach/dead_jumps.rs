@@ -1,5 +1,6 @@
 //! Jumps that a memtoll has left behind that was killed. They do nothing, but functions can only be redirected as they were.
 
+use super::code_of_memtoll;
 use super::standstill::Standstill;
 use crate::proc_files::{self, MapLine};
 use crate::process_memory::ProcessMemory;
@@ -27,8 +28,7 @@ impl Claim {
 
 /// Where they lead to: memory that is made of a plan.
 fn of_plans(maps: &[MapLine]) -> Vec<Range<u64>> {
-    let is_one = |line: &&MapLine| line.executable && line.path.contains(crate::redirection::PLAN_NAME);
-    maps.iter().filter(is_one).map(|line| line.start..line.end).collect()
+    maps.iter().filter(|line| code_of_memtoll::is_plan(line)).map(|line| line.start..line.end).collect()
 }
 
 /// Writes back what was there before. How many there were.
@@ -47,10 +47,11 @@ pub fn take_back(pid: u32, memory: &ProcessMemory) -> io::Result<usize> {
         }
     }
     if !originals.is_empty() {
-        let _still = Standstill::begin(pid)?;
+        let still = Standstill::begin(pid)?;
         for (at, bytes) in &originals {
             memory.write(*at, bytes)?;
         }
+        still.wait_until_outside(&code_of_memtoll::ranges(pid))?;
     }
     Ok(originals.len())
 }

@@ -6,11 +6,14 @@
 //! process.
 
 use super::code::Code;
+use super::code_of_memtoll::RECORDER;
+use super::known_recorder::{self, KnownRecorder};
 use super::threads::{self, Waiting};
 use super::tracing::{Stop, Traced};
 use crate::proc_files;
 use crate::process_memory::ProcessMemory;
 use crate::redirection::mapped;
+use crate::wire::attach_result;
 use memtoll_processor::injection::{self, Order, Registers, step};
 use std::io;
 use std::path::Path;
@@ -22,10 +25,10 @@ const LOOKS_FOR: Duration = Duration::from_secs(5);
 const LOADS_WITHIN: Duration = Duration::from_secs(60);
 /// How long a thread may take to stop, or to make memory.
 const STEP: Duration = Duration::from_secs(2);
+/// Between two looks at whether it has.
+const PAUSE: Duration = Duration::from_millis(1);
 /// The stack for loading, bytes.
 const STACK: u64 = 256 << 10;
-/// How the file of the recorder is called there, in memory.
-pub const FILE_NAME: &str = "memtoll-recorder";
 
 /// System calls that wait for others, and in which no lock of the C library is held.
 const WAITS: [i64; 19] = [
@@ -58,16 +61,30 @@ pub struct Loading<'a> {
     pub library: &'a [u8],
     /// The private directory of this run.
     pub directory: &'a Path,
+    /// Deepest stack that is recorded whole, frames.
+    pub stack_depth: u32,
+}
+
+/// What a thread was sent to do.
+enum Sent {
+    /// To carry out the order at this address.
+    Load(u64),
+    /// To a recorder that was loaded before.
+    Again(KnownRecorder),
 }
 
 impl Loading<'_> {
     /// Loads it, and waits until it is prepared.
     pub fn load(&self) -> Result<(), String> {
+        let maps = proc_files::maps(self.pid);
+        let known = known_recorder::find(&maps, self.memory, self.library, self.stack_depth);
         let began = Instant::now();
         loop {
             for tid in self.candidates() {
-                if let Some(done) = self.try_with(tid)? {
-                    return self.wait_for(done);
+                match self.try_with(tid, known)? {
+                    Some(Sent::Load(order)) => return self.wait_until_loaded(order),
+                    Some(Sent::Again(known)) => return self.wait_for(known),
+                    None => {}
                 }
             }
             if threads::tasks(self.pid).is_empty() {
@@ -101,8 +118,8 @@ impl Loading<'_> {
         is_known && self.code.is_libcs(waiting.instruction)
     }
 
-    /// Where the order is that this thread carries out. None: it is not the right one.
-    fn try_with(&self, tid: i32) -> Result<Option<u64>, String> {
+    /// What this thread does now. None: it is not the right one.
+    fn try_with(&self, tid: i32, known: Option<KnownRecorder>) -> Result<Option<Sent>, String> {
         // What is not possible is not the thread's fault.
         let failed = |error: io::Error| format!("one of its threads cannot be stopped: {error}");
         let Ok(mut thread) = Traced::seize(tid) else { return Ok(None) };
@@ -127,7 +144,10 @@ impl Loading<'_> {
         {
             return Ok(None);
         }
-        self.send(thread, &registers).map(Some)
+        match known {
+            Some(known) => self.send_again(thread, &registers, known).map(|()| Some(Sent::Again(known))),
+            None => self.send(thread, &registers).map(|order| Some(Sent::Load(order))),
+        }
     }
 
     fn finds_call_again(&self, registers: &mut Registers) -> bool {
@@ -194,7 +214,7 @@ impl Loading<'_> {
         let stack_top = library_at + library_bytes + STACK;
         let functions = &self.code.functions;
         // The loader takes files of the same path for one, also when an earlier one was another.
-        let earlier = maps.iter().filter(|line| line.offset == 0 && line.path.contains(FILE_NAME)).count();
+        let earlier = maps.iter().filter(|line| line.offset == 0 && line.path.contains(RECORDER)).count();
         let path = format!("/proc/self/fd{}", "/".repeat(1 + earlier));
         let mut order = Order {
             done: 0,
@@ -223,8 +243,8 @@ impl Loading<'_> {
             fits
         };
         let fits = put(&mut order.path[..70], path.as_bytes())
-            && put(&mut order.file_name, FILE_NAME.as_bytes())
-            && put(&mut order.shown, format!("/memfd:{FILE_NAME}").as_bytes())
+            && put(&mut order.file_name, RECORDER.as_bytes())
+            && put(&mut order.shown, format!("/memfd:{RECORDER}").as_bytes())
             && put(&mut order.function, b"memtoll_recorder_attach")
             && put(&mut order.argument, self.directory.as_os_str().as_encoded_bytes());
         if !fits {
@@ -245,8 +265,43 @@ impl Loading<'_> {
         Ok(order_at)
     }
 
-    fn wait_for(&self, order: u64) -> Result<(), String> {
-        const PAUSE: Duration = Duration::from_millis(1);
+    /// Sends a thread that stands still to a recorder that is there, and lets go of it.
+    fn send_again(&self, thread: Traced, registers: &Registers, known: KnownRecorder) -> Result<(), String> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| format!("cannot call the recorder: {what}: {error}")
+        };
+        known.give_order(self.memory, self.directory).map_err(failed("its memory cannot be written"))?;
+        let mask = thread.blocked_signals().map_err(failed("its signals are not shown"))?;
+        let state = thread.extended_state().map_err(failed("its registers are not shown"))?;
+        let (frame, content) = registers.frame(registers.top_for_frame(), self.code.restorer, mask, &state);
+        self.memory.write(frame, &content).map_err(failed("its stack cannot be written"))?;
+        thread
+            .set_registers(&registers.calling(known.entry, frame, [0; 6]))
+            .map_err(failed("a thread cannot be moved"))?;
+        // The frame lets them in again.
+        let _ = thread.block_signals(u64::MAX);
+        thread.let_go();
+        Ok(())
+    }
+
+    fn wait_for(&self, known: KnownRecorder) -> Result<(), String> {
+        let until = Instant::now() + LOADS_WITHIN;
+        loop {
+            match known.result(self.memory) {
+                Err(_) => return Err("it has ended".to_owned()),
+                Ok(Some(attach_result::ATTACHED)) => return Ok(()),
+                Ok(Some(attach_result::NO_MEMORY_FOR_STACK)) => return Err("the system gives it no memory for a stack".to_owned()),
+                Ok(Some(_)) => return Err("the recorder in it cannot reach memtoll".to_owned()),
+                Ok(None) if Instant::now() > until => {
+                    return Err("it takes more than a minute to begin recording, and goes on".to_owned());
+                }
+                Ok(None) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn wait_until_loaded(&self, order: u64) -> Result<(), String> {
         let field = |offset: usize| self.memory.word(order + offset as u64);
         let until = Instant::now() + LOADS_WITHIN;
         loop {

@@ -6,6 +6,7 @@ use crate::process_memory::ProcessMemory;
 use crate::wire::PlanFunction;
 use rustc_hash::FxHashMap;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to stand still: a thread in the middle of a disk's answer does not stop.
@@ -105,6 +106,29 @@ impl Standstill {
             let mut now = vec![0; jump.bytes as usize];
             if memory.read(jump.at, &mut now).is_ok() && now == jump.after[..now.len()] {
                 memory.write(jump.at, &jump.before[..now.len()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Standstill {
+    /// Ends it, and waits until each thread that was about to enter a hook, or to leave one, has done so. No other can come: the
+    /// jumps are gone.
+    pub fn wait_until_outside(self, code: &[Range<u64>]) -> io::Result<()> {
+        const PAUSE: Duration = Duration::from_micros(200);
+        let is_inside = |thread: &Traced| {
+            thread.registers().is_ok_and(|now| code.iter().any(|range| range.contains(&now.instruction())))
+        };
+        let inside: Vec<i32> = self.threads.iter().filter(|thread| is_inside(thread)).map(Traced::tid).collect();
+        drop(self);
+        let until = Instant::now() + PATIENCE;
+        for tid in inside {
+            while Traced::stopped(tid, until).is_some_and(|thread| is_inside(&thread)) {
+                if Instant::now() > until {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a thread does not leave the recorder"));
+                }
+                std::thread::sleep(PAUSE);
             }
         }
         Ok(())

@@ -55,6 +55,13 @@ impl Traced {
         Ok(Traced { tid, is_stopped: false, signal: 0, is_gone: false })
     }
 
+    /// A thread that stands still; `None`: it has ended, or does not stop.
+    pub fn stopped(tid: i32, until: Instant) -> Option<Traced> {
+        let mut thread = Traced::seize(tid).ok()?;
+        thread.interrupt().ok()?;
+        (thread.wait(until).ok()? != Stop::Gone).then_some(thread)
+    }
+
     pub fn tid(&self) -> i32 {
         self.tid
     }
