@@ -19,12 +19,12 @@ bool recording() {
 }
 
 bool record_again(const char* directory) {
-    session.begin_next();
-    const bool keeps_old = state_pool::retire();
+    if (!session.begin_next()) return session.end_start(false);
+    const bool older_is_held = state_pool::retire();
     if (!session.is_marked()) forget_threads();
     forget_modules();
     session.set_directory(directory);
-    return session.end_start(session.connect_next(keeps_old) && prepare_threads());
+    return session.end_start(session.connect_next(older_is_held) && prepare_threads());
 }
 
 bool restart_in_child() {

@@ -392,28 +392,44 @@ void Session::give_back_addresses() {
 }
 
 void Session::begin_restart() {
+    changing_.store(0, std::memory_order_relaxed);
     state.store(kStarting, std::memory_order_release);
     tree.clear();
     mark_process();
 }
 
-void Session::begin_next() {
-    state.store(kStarting, std::memory_order_release);
+bool Session::begin_next() {
+    constexpr uint64_t kPatience = 2'000'000'000; // ns
+    const uint64_t since = monotonic_ticks();
+    state.store(kStarting, std::memory_order_seq_cst);
+    if (!is_marked()) {
+        // A forked child: the arena is its parent's, and threads that were changing states have stayed there.
+        changing_.store(0, std::memory_order_relaxed);
+    } else if (arena) {
+        arena->stop.store(1, std::memory_order_relaxed);
+    }
+    const timespec kPause{0, 1'000'000};
+    while (changing_.load(std::memory_order_seq_cst) > 0) {
+        if (monotonic_ticks() - since > kPatience) return false;
+        kernel::call(SYS_nanosleep, reinterpret_cast<long>(&kPause), 0);
+    }
     epoch.fetch_add(1, std::memory_order_seq_cst);
     tree.clear();
+    return true;
 }
 
-bool Session::connect_next(bool keeps_old) {
-    wire::ArenaHeader* const old = arena;
+bool Session::connect_next(bool older_is_held) {
+    wire::ArenaHeader* const last = arena;
     const bool is_inherited = !is_marked();
     // Threads keep their states, and so their slots and numbers.
-    const uint32_t slots = old && !is_inherited ? old->slots_used.load(std::memory_order_relaxed) : 0;
-    const uint32_t threads = old && !is_inherited ? old->threads_begun.load(std::memory_order_relaxed) : 0;
-    keeps_old |= shared_time || (old && old->imports_patched.load(std::memory_order_relaxed) > 0);
+    const uint32_t slots = last && !is_inherited ? last->slots_used.load(std::memory_order_relaxed) : 0;
+    const uint32_t threads = last && !is_inherited ? last->threads_begun.load(std::memory_order_relaxed) : 0;
+    const bool keeps_older = older_is_held || shared_time || (older_ && older_->imports_patched.load(std::memory_order_relaxed) > 0);
     if (!mark_process() || !connect(false)) return false;
     arena->threads_begun.store(threads, std::memory_order_relaxed);
     arena->slots_used.store(slots < arena->max_slots ? slots : arena->max_slots, std::memory_order_release);
-    if (old && !keeps_old) kernel::unmap(old, old->arena_bytes);
+    if (older_ && !keeps_older) kernel::unmap(older_, older_->arena_bytes);
+    older_ = last;
     return true;
 }
 

@@ -41,14 +41,26 @@ struct Session {
     bool connect() { return mark_process() && connect(false); }
     // Takes an arena of its own, in the place of the parent's.
     bool connect_child();
-    // For the next supervisor: what was the last one's is over.
-    void begin_next();
-    // `keeps_old`: an interrupted hook may yet write into the arena of the last one.
-    bool connect_next(bool keeps_old);
+    // For the next supervisor: what was the last one's is over. False: a thread is busy with it for longer than it may be.
+    bool begin_next();
+    // `older_is_held`: an interrupted hook may yet write into the arena of the supervisor before the last one.
+    bool connect_next(bool older_is_held);
     // Returns whether events are recorded from here on.
     bool end_start(bool connected);
 
     // -- to be used by all --
+
+    // While it lives, a thread takes a state, gives one up or changes one, and none of its guards says so. The next supervisor's
+    // session begins when there are none.
+    class Changing {
+    public:
+        explicit Changing(Session& session) : session_(session) { session_.changing_.fetch_add(1, std::memory_order_seq_cst); }
+        ~Changing() { session_.changing_.fetch_sub(1, std::memory_order_release); }
+        Changing(const Changing&) = delete;
+
+    private:
+        Session& session_;
+    };
 
     // Whether this is a forked child in which the session is still its parent's.
     bool is_parents() const {
@@ -99,6 +111,8 @@ private:
     void share_time();
 
     uint32_t process_id_ = 0;
+    std::atomic<uint32_t> changing_{0}; // threads
+    wire::ArenaHeader* older_ = nullptr; // the last supervisor's arena: a thread that was on its way into a hook may still come
     std::atomic<bool> has_gaps_{false}; // the arena
     std::atomic<bool> is_limited_{false};
     std::atomic<uint32_t> counter_forbidden_{0}; // calls that forbid it, and succeed or are being made

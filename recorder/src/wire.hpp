@@ -335,10 +335,11 @@ struct Welcome {
 struct AttachOrder {
     std::atomic<uint32_t> is_loaded; // 1 once the loader has finished with the library
     std::atomic<uint32_t> is_busy;   // 1 while a thread carries out an order
+    std::atomic<uint32_t> is_given;  // 1 until a thread begins to carry it out; each is carried out once, by whichever thread comes
     std::atomic<uint32_t> is_done;
     uint32_t result; // an AttachResult, valid when it is done
     uint32_t most_stack_depth; // frames that this recorder has room for
-    char directory[252]; // the private directory of the run
+    char directory[248]; // the private directory of the run
 };
 
 enum AttachResult : uint32_t {

@@ -213,11 +213,22 @@ fn restore(run: &Run, pid: u32, jumps: &[PlanFunction]) -> Duration {
     all.dedup();
     let mut lasted = Duration::ZERO;
     for one in all {
-        let (Ok(memory), Ok(still)) = (ProcessMemory::open(one), Standstill::begin(one)) else { continue };
-        if let Err(error) = still.take_jumps_back(&memory, jumps) {
-            let text = format!("process {one} goes on with memtoll's jumps, which do nothing: {error}");
-            run.note(Note { time: 0, text, missing: false });
-        }
+        const TRIES: u32 = 3;
+        let Ok(memory) = ProcessMemory::open(one) else { continue };
+        let tried = || {
+            let still = Standstill::begin(one)?;
+            still.take_jumps_back(&memory, jumps).map(|()| still)
+        };
+        let done = (1..TRIES).find_map(|_| tried().ok()).map_or_else(tried, Ok);
+        let still = match done {
+            Ok(still) => still,
+            Err(_) if !crate::proc_files::exists(one) => continue,
+            Err(error) => {
+                let text = format!("process {one} goes on with memtoll's jumps, which do nothing: {error}");
+                run.note(Note { time: 0, text, missing: false });
+                continue;
+            }
+        };
         if one == pid {
             lasted = still.lasted();
         }

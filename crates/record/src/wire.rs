@@ -339,10 +339,11 @@ structs! {
     struct AttachOrder {
         is_loaded: AtomicU32,
         is_busy: AtomicU32,
+        is_given: AtomicU32,
         is_done: AtomicU32,
         result: u32,
         most_stack_depth: u32,
-        directory: [u8; 252],
+        directory: [u8; 248],
     }
 
     #[align = 8]

@@ -57,8 +57,8 @@ extern "C" {
 // Protected: the entry below reaches it without a table.
 constinit __attribute__((visibility("protected"), used)) wire::AttachOrder memtoll_recorder_order{};
 }
-static_assert(offsetof(wire::AttachOrder, is_busy) == 4 && offsetof(wire::AttachOrder, is_done) == 8 &&
-              offsetof(wire::AttachOrder, result) == 12 && wire::kNoMemoryForStack == 2); // the entry writes there
+static_assert(offsetof(wire::AttachOrder, is_busy) == 4 && offsetof(wire::AttachOrder, is_given) == 8 &&
+              offsetof(wire::AttachOrder, is_done) == 12 && offsetof(wire::AttachOrder, result) == 16 && wire::kNoMemoryForStack == 2); // the entry writes there
 
 namespace {
 

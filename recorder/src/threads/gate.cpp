@@ -40,12 +40,14 @@ ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
 }
 
 void forget_code(ThreadState* state) {
-    state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+    const Session::Changing changing(session);
+    if (!state->change_mode(ThreadState::kCheck, ThreadState::kReady)) return;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state->stacks.forget_code();
 }
 
 void finish_load(ThreadState* state, arch::HookFrame frame) {
+    const Session::Changing changing(session);
     state->change_mode(ThreadState::kLoad, ThreadState::kReady);
     state->loads = !on_load(state, arch::caller_frame(frame));
     if (state->loads) state->change_mode(ThreadState::kReady, ThreadState::kLoad);

@@ -150,16 +150,17 @@ void release(ThreadState* state) { release_slot(state->index); }
 
 bool retire() {
     if (!session.arena) return false;
-    const auto arena = reinterpret_cast<uintptr_t>(session.arena);
-    bool is_at_work = false;
+    const uint32_t last = session.epoch.load(std::memory_order_relaxed) - 1;
+    bool is_held = false;
     for_each([&](ThreadState& state) {
         if (state.epoch == 0) return; // wiped by a fork
-        const bool holds = state.log.slot && state.log.slot->guard.load(std::memory_order_acquire) != 0;
-        if (holds) is_at_work |= reinterpret_cast<uintptr_t>(state.log.slot) - arena < session.arena->arena_bytes;
-        else state.log = {};
         state.mode.store(ThreadState::kNone, std::memory_order_seq_cst);
+        // The last one's arena stays: a thread may be about to enter a hook with this.
+        if (state.epoch == last || !state.log.slot) return;
+        if (state.log.slot->guard.load(std::memory_order_acquire) == 0) state.log = {};
+        else is_held = true;
     });
-    return is_at_work;
+    return is_held;
 }
 
 ThreadState* renew(ThreadState* state) {

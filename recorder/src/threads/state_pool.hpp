@@ -11,7 +11,8 @@ namespace memtoll::state_pool {
 ThreadState* acquire();
 void release(ThreadState* state);
 
-// For the next supervisor: all states are out of date; each stays its thread's. True: a hook is at work with one of them.
+// For the next supervisor: all states are out of date; each stays its thread's. True: an interrupted hook still holds on to one that
+// was so before.
 bool retire();
 // The state of a thread that is out of date begins anew, in the same slot. Null: there is no such slot any more.
 ThreadState* renew(ThreadState* state);

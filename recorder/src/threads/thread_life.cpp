@@ -52,6 +52,7 @@ ThreadState* begin_again() {
 // Runs when a thread ends, among the destructors of its other thread-specific data. Those may still allocate and free,
 // so the state is kept through as many rounds as there are.
 void thread_exit(void* value) {
+    const Session::Changing changing(session);
     auto* state = static_cast<ThreadState*>(value);
     if (state != thread_state || state->epoch == 0) return; // wiped by a fork
     if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
@@ -109,6 +110,8 @@ bool is_ending() { return thread_is_ending; }
 
 ThreadState* attach(arch::HookFrame frame, bool borrowed) {
     const uint64_t start = now();
+    const Session::Changing changing(session);
+    if (session.state.load(std::memory_order_seq_cst) != Session::kRecording) return nullptr; // the next supervisor comes
     ThreadState* state = borrowed ? nullptr : begin_again();
     if (!state) state = state_pool::acquire();
     if (!state) {

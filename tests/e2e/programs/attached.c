@@ -3,7 +3,8 @@
 //
 //   attached THREADS
 //
-// Each line that it reads is a command: "exact" (every thread makes its calls once), "quit".
+// Each line that it reads is a command: "exact" (every thread makes its calls once), "threads" (four more
+// threads come and go), "quit".
 #include "e2e.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,6 +42,16 @@ SITE void exact(void) {
     }
 }
 
+// A thread that ends at once.
+SITE void* short_lived(void* argument) {
+    for (int i = 0; i < 20; ++i) {
+        void* block = malloc(50);
+        keep(block);
+        free(block);
+    }
+    return argument;
+}
+
 static void* work(void* argument) {
     unsigned seed = (unsigned)(uintptr_t)argument;
     int seen = 0;
@@ -63,6 +74,14 @@ int main(int count, char** arguments) {
     fflush(stdout);
     char line[64];
     while (fgets(line, sizeof line, stdin) && strcmp(line, "quit\n") != 0) {
+        if (strcmp(line, "threads\n") == 0) {
+            pthread_t some[4];
+            for (int i = 0; i < 4; ++i) pthread_create(&some[i], NULL, short_lived, NULL);
+            for (int i = 0; i < 4; ++i) pthread_join(some[i], NULL);
+            puts("ended");
+            fflush(stdout);
+            continue;
+        }
         int wanted = (atomic_fetch_add(&rounds, 1) + 1) * threads;
         while (atomic_load(&done) < wanted) {}
         puts("made");

@@ -81,7 +81,18 @@ impl KnownRecorder {
         }
         text.resize(ROOM, 0);
         memory.write(self.order + offset_of!(AttachOrder, directory) as u64, &text)?;
-        memory.write(self.order + offset_of!(AttachOrder, is_done) as u64, &[0; 4])
+        memory.write(self.order + offset_of!(AttachOrder, is_done) as u64, &[0; 4])?;
+        self.set_given(memory, true)
+    }
+
+    /// A thread that comes later finds nothing to do.
+    pub fn withdraw_order(&self, memory: &ProcessMemory) {
+        // If the process has ended, there is no such thread.
+        let _ = self.set_given(memory, false);
+    }
+
+    fn set_given(&self, memory: &ProcessMemory, is_given: bool) -> io::Result<()> {
+        memory.write(self.order + offset_of!(AttachOrder, is_given) as u64, &u32::from(is_given).to_le_bytes())
     }
 
     /// The result of the order, an `attach_result`; `None`: it is being carried out.

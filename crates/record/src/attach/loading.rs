@@ -125,7 +125,8 @@ impl Loading<'_> {
         let Ok(mut thread) = Traced::seize(tid) else { return Ok(None) };
         let was_waiting = threads::waiting(self.pid, tid);
         thread.interrupt().map_err(failed)?;
-        if thread.wait(Instant::now() + STEP).map_err(failed)? != Stop::Asked {
+        // One that does not stop waits for a disk.
+        if !matches!(thread.wait(Instant::now() + STEP), Ok(Stop::Asked)) {
             return Ok(None);
         }
         let mut registers = thread.registers().map_err(failed)?;
@@ -294,6 +295,7 @@ impl Loading<'_> {
                 Ok(Some(attach_result::NO_MEMORY_FOR_STACK)) => return Err("the system gives it no memory for a stack".to_owned()),
                 Ok(Some(_)) => return Err("the recorder in it cannot reach memtoll".to_owned()),
                 Ok(None) if Instant::now() > until => {
+                    known.withdraw_order(self.memory);
                     return Err("it takes more than a minute to begin recording, and goes on".to_owned());
                 }
                 Ok(None) => std::thread::sleep(PAUSE),

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How long a process may take to stand still: a thread in the middle of a disk's answer does not stop.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// And for each of its threads.
+const PATIENCE_EACH: Duration = Duration::from_millis(2);
 /// How far up a stack is looked for the frame of a signal handler, bytes.
 const LOOKED_AT: usize = 64 << 10;
 
@@ -45,8 +47,9 @@ impl Standstill {
                     Err(error) => return Err(error),
                 }
             }
+            let until = since + PATIENCE + PATIENCE_EACH * (all.len() + stopping.len()) as u32;
             for mut traced in stopping {
-                traced.wait(since + PATIENCE)?;
+                traced.wait(until)?;
                 all.insert(traced.tid(), traced);
             }
         }
@@ -61,8 +64,12 @@ impl Standstill {
     /// Writes jumps over the beginnings of functions. Threads in the middle of one go on in its copy. False: one has been
     /// interrupted there by a signal, and will come back.
     pub fn write_jumps(&self, memory: &ProcessMemory, jumps: &[PlanFunction]) -> io::Result<bool> {
-        let inside =
-            |address: u64| jumps.iter().find(|jump| address > jump.at && address < jump.at + u64::from(jump.bytes));
+        let mut in_order: Vec<&PlanFunction> = jumps.iter().collect();
+        in_order.sort_by_key(|jump| jump.at);
+        let inside = |address: u64| {
+            let before = in_order.partition_point(|jump| jump.at < address).checked_sub(1)?;
+            Some(in_order[before]).filter(|jump| address < jump.at + u64::from(jump.bytes))
+        };
         let mut moved = Vec::new();
         let mut stack = vec![0; LOOKED_AT];
         for thread in &self.threads {
@@ -122,8 +129,8 @@ impl Standstill {
         };
         let inside: Vec<i32> = self.threads.iter().filter(|thread| is_inside(thread)).map(Traced::tid).collect();
         drop(self);
-        let until = Instant::now() + PATIENCE;
         for tid in inside {
+            let until = Instant::now() + PATIENCE;
             while Traced::stopped(tid, until).is_some_and(|thread| is_inside(&thread)) {
                 if Instant::now() > until {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "a thread does not leave the recorder"));

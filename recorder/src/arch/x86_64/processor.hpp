@@ -152,21 +152,24 @@ inline constexpr size_t kStubBytes = 16;
         "  xchgl %eax, " #ORDER "+4(%rip)\n"                                                                            \
         "  testl %eax, %eax\n"                                                                                          \
         "  jnz 1f\n"                                                                                                    \
+        "  xchgl %eax, " #ORDER "+8(%rip)\n"                                                                            \
+        "  testl %eax, %eax\n"                                                                                          \
+        "  jz 3f\n"                                                                                                     \
         "  pushq %rbx\n  pushq %rbp\n  movq %rsp, %rbp\n"                                                              \
         "  movl $9, %eax\n  xorl %edi, %edi\n  movl $0x40000, %esi\n  movl $3, %edx\n" /* mmap */                      \
         "  movl $0x22, %r10d\n  movq $-1, %r8\n  xorl %r9d, %r9d\n  syscall\n"                                        \
-        "  movl $2, " #ORDER "+12(%rip)\n"                                                                              \
+        "  movl $2, " #ORDER "+16(%rip)\n"                                                                              \
         "  cmpq $-4096, %rax\n"                                                                                         \
         "  ja 2f\n"                                                                                                     \
         "  movq %rax, %rbx\n"                                                                                           \
         "  leaq 0x40000(%rax), %rsp\n"                                                                                  \
         "  call " #FUNCTION "\n"                                                                                        \
-        "  movl %eax, " #ORDER "+12(%rip)\n"                                                                            \
+        "  movl %eax, " #ORDER "+16(%rip)\n"                                                                            \
         "  movq %rbp, %rsp\n"                                                                                           \
         "  movl $11, %eax\n  movq %rbx, %rdi\n  movl $0x40000, %esi\n  syscall\n" /* munmap */                        \
         "2: popq %rbp\n  popq %rbx\n"                                                                                  \
-        "  movl $1, " #ORDER "+8(%rip)\n"                                                                               \
-        "  movl $0, " #ORDER "+4(%rip)\n"                                                                               \
+        "  movl $1, " #ORDER "+12(%rip)\n"                                                                              \
+        "3: movl $0, " #ORDER "+4(%rip)\n"                                                                               \
         "1: ret\n"                                                                                                      \
         ".size " #NAME ", . - " #NAME "\n"                                                                              \
         ".popsection")
