@@ -259,7 +259,8 @@ void Session::show_file(const char* path) {
     kernel::call(SYS_close, file);
 }
 
-Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count) {
+Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count,
+                                    uint64_t finder) {
     // The symbols of a large program take the supervisor a while.
     constexpr timeval kPatience{20, 0};
     Plan plan;
@@ -272,6 +273,7 @@ Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], co
     memcpy(hello.own_hooks, hooks, sizeof hello.own_hooks);
     hello.interposed = reinterpret_cast<uint64_t>(interposed);
     hello.interposed_count = count;
+    hello.finder = finder;
     wire::Welcome welcome{};
     if (kernel::call(SYS_sendto, plan.socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
         plan.file = receive_welcome(plan.socket, welcome);

@@ -86,7 +86,7 @@ struct Session {
         long file = -1; // with the same content
         long socket = -1;
     };
-    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count);
+    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count, uint64_t finder);
     void end_plan(const Plan& plan, const wire::Placed* placed, size_t regions);
 
     // Nothing more is recorded in this process image.

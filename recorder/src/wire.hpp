@@ -311,6 +311,7 @@ struct Hello {
     // itself, while no thread runs. 0: import tables lead to these hooks.
     uint64_t interposed;
     uint64_t interposed_count;
+    uint64_t finder; // the function that memtoll.h asks for the others, which it could not find when the program began
 };
 
 // A function that a preloaded recorder interposes.

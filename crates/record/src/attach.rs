@@ -1,6 +1,6 @@
 //! `memtoll attach`: records a process that was running already, from now on, and lets it go unharmed.
 //!
-//! * `refusal`: what is found out before anything is touched
+//! * `refusal`: what is found out before anything is touched; `seccomp`: whether a filter allows what is needed
 //! * `loading`: the recorder gets into the process; `known_recorder`: it is there from an earlier time
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
@@ -15,6 +15,7 @@ mod dead_jumps;
 mod known_recorder;
 mod loading;
 mod refusal;
+mod seccomp;
 mod standstill;
 mod threads;
 mod tracing;
@@ -24,7 +25,7 @@ use crate::run::Run;
 use crate::target::{Attention, Signals, Stage};
 use crate::wire::PlanFunction;
 use crate::{
-    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, output, prepare, private_directory,
+    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output, prepare, private_directory,
     proc_files, spare_memory,
 };
 use clock::Clock;
@@ -54,6 +55,8 @@ pub struct Attach {
     pub stack_depth: u32,
     /// For how long; `None`: until it ends or the user has enough.
     pub lasts: Option<Duration>,
+    /// Until this mark of `memtoll.h` comes.
+    pub until_mark: Option<String>,
     /// Where debug files lie.
     pub debug_folders: DebugFolders,
     /// A recorder other than the built-in one.
@@ -84,12 +87,15 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         None => private_directory::RECORDER.to_vec(),
     };
     refusal::check(what.pid, &library).map_err(refused)?;
+    if what.until_mark.is_some() && !marks_of_header::could_set_marks(what.pid) {
+        return Err(refused("it sets no marks: none of its files is compiled with memtoll.h".to_owned()));
+    }
     let memory =
         ProcessMemory::open(what.pid).map_err(|error| refused(format!("its memory cannot be written: {error}")))?;
     let Some(_claim) = dead_jumps::Claim::new(what.pid)? else {
         return Err(refused("another memtoll is attached to it already".to_owned()));
     };
-    dead_jumps::take_back(what.pid, &memory).map_err(|error| {
+    standstill::urgently(|| dead_jumps::take_back(what.pid, &memory)).and_then(|done| done).map_err(|error| {
         refused(format!("an earlier memtoll was killed, and its jumps cannot be taken back: {error}"))
     })?;
     let code = code::Code::of(what.pid, &memory).map_err(refused)?;
@@ -100,6 +106,9 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let output = Output::create(&what.output, what.max_size)
         .map_err(|source| Error::Output { path: what.output.path(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.debug_folders.clone()));
+    if let Some(name) = &what.until_mark {
+        run.marks_of_header.wait_for(name);
+    }
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
     crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
     let text = format!(
@@ -108,7 +117,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
-    let mut directory = prepare(&run, what.recorder.as_deref())?;
+    let mut directory = prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
     let loading =
@@ -121,7 +130,8 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
             stack_depth: what.stack_depth,
         };
     let jumps = loading.load().and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
-        let lasted = redirect(what.pid, &memory, &jumps)?;
+        let lasted = standstill::urgently(|| redirect(what.pid, &memory, &jumps));
+        let lasted = lasted.map_err(|error| format!("memtoll gets no thread: {error}"))??;
         Ok((jumps, lasted))
     });
     let (jumps, stopped) = match jumps {
@@ -143,7 +153,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         if !ends[0].revents().is_empty() {
             break true;
         }
-        if attention.asked() > 0 || run.output.stopped() || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts) {
+        if attention.asked() > 0 || run.output.stopped() || run.marks_of_header.has_come() || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts) {
             break false;
         }
     };
@@ -153,7 +163,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);
         exit = run.roster.exit_of(what.pid).unwrap_or(Exit::Unknown);
     }
-    stops.end = restore(&run, what.pid, &jumps);
+    stops.end = standstill::urgently(|| restore(&run, what.pid, &jumps)).unwrap_or_else(|_| restore(&run, what.pid, &jumps));
     abandon(&run);
     if !ended {
         directory.leave();

@@ -314,6 +314,7 @@ structs! {
         own_hooks: [u64; own_hook::OWN_HOOKS as usize],
         interposed: u64,
         interposed_count: u64,
+        finder: u64,
     }
 
     #[align = 8]

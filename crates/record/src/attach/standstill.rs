@@ -1,8 +1,9 @@
 //! All threads of a process stand still while its code changes.
 
-use super::threads;
-use super::tracing::Traced;
+use super::threads::{self, Task};
+use super::tracing::{self, Traced};
 use crate::process_memory::ProcessMemory;
+use crate::thread_priority;
 use crate::wire::PlanFunction;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -16,6 +17,18 @@ const PATIENCE_EACH: Duration = Duration::from_millis(2);
 /// How far up a stack is looked for the frame of a signal handler, bytes.
 const LOOKED_AT: usize = 64 << 10;
 
+/// Runs what stops a process: it goes ahead of others, because all threads of that wait until it is done.
+pub fn urgently<T: Send>(what: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let run = || {
+            thread_priority::ahead();
+            what()
+        };
+        let thread = std::thread::Builder::new().name("memtoll-stop".to_owned()).spawn_scoped(scope, run)?;
+        thread.join().map_err(|_| io::Error::other("a thread has panicked"))
+    })
+}
+
 /// A process whose threads all stand still, until this is dropped.
 pub struct Standstill {
     threads: Vec<Traced>,
@@ -28,14 +41,13 @@ impl Standstill {
         let since = Instant::now();
         let mut all: FxHashMap<i32, Traced> = FxHashMap::default();
         loop {
-            let new: Vec<i32> =
-                threads::tasks(pid).iter().map(|task| task.tid).filter(|tid| !all.contains_key(tid)).collect();
+            let new = threads::others(pid, |tid| all.contains_key(&tid));
             if new.is_empty() {
                 // Threads that stand still begin no others.
                 break;
             }
             let mut stopping = Vec::new();
-            for tid in new {
+            for Task { tid, .. } in new {
                 match Traced::seize(tid) {
                     Ok(traced) => {
                         let _ = traced.interrupt();
@@ -48,10 +60,8 @@ impl Standstill {
                 }
             }
             let until = since + PATIENCE + PATIENCE_EACH * (all.len() + stopping.len()) as u32;
-            for mut traced in stopping {
-                traced.wait(until)?;
-                all.insert(traced.tid(), traced);
-            }
+            tracing::wait_for_all(&mut stopping, until)?;
+            all.extend(stopping.into_iter().map(|traced| (traced.tid(), traced)));
         }
         Ok(Standstill { threads: all.into_values().collect(), since })
     }
