@@ -18,13 +18,17 @@ bool recording() {
     return session.end_start(session.connect() && prepare_threads());
 }
 
-bool record_again(const char* directory) {
-    if (!session.begin_next()) return session.end_start(false);
+wire::AttachResult record_again(const char* directory) {
+    if (!session.begin_next()) {
+        session.end_start(false);
+        return wire::kBusy;
+    }
     const bool older_is_held = state_pool::retire();
     if (!session.is_marked()) forget_threads();
     forget_modules();
     session.set_directory(directory);
-    return session.end_start(session.connect_next(older_is_held) && prepare_threads());
+    const bool connected = session.end_start(session.connect_next(older_is_held) && prepare_threads());
+    return connected ? wire::kAttached : wire::kUnreachable;
 }
 
 bool restart_in_child() {

@@ -347,6 +347,7 @@ enum AttachResult : uint32_t {
     kAttached,
     kUnreachable, // the supervisor does not answer
     kNoMemoryForStack, // the system gives no memory
+    kBusy,             // threads are at work for the last supervisor
 };
 
 // -- plans -----------------------------------------------------------------------------------------------------------

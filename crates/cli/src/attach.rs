@@ -91,9 +91,10 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
     };
     record::close(Path::new(&outcome.path), &outcome, common.quiet);
     if !common.quiet {
-        let Stops { begin, end } = stops;
+        let Stops { loading, begin, end } = stops;
         exit::say(format!(
-            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended"
+            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended; before, one of its \
+             threads prepared it for {loading:.1?}"
         ));
     }
     Code::Done.into()

@@ -68,6 +68,8 @@ pub struct Attach {
 /// How long the process stood still.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stops {
+    /// How long one of its threads loaded the recorder or prepared it, before that.
+    pub loading: Duration,
     /// When the jumps were written.
     pub begin: Duration,
     /// When they were taken back.
@@ -129,7 +131,8 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
             directory: &place,
             stack_depth: what.stack_depth,
         };
-    let jumps = loading.load().and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
+    let mut stops = Stops::default();
+    let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
         let lasted = standstill::urgently(|| redirect(what.pid, &memory, &jumps));
         let lasted = lasted.map_err(|error| format!("memtoll gets no thread: {error}"))??;
         Ok((jumps, lasted))
@@ -157,7 +160,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
             break false;
         }
     };
-    let mut stops = Stops { begin: stopped, end: Duration::ZERO };
+    stops.begin = stopped;
     let mut exit = Exit::Running;
     if ended {
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);

@@ -149,6 +149,7 @@ numbers! {
         ATTACHED = 0,
         UNREACHABLE = 1,
         NO_MEMORY_FOR_STACK = 2,
+        BUSY = 3,
     }
 
     /// Bits of a slot's guard.

@@ -68,8 +68,8 @@ namespace {
     memtoll_recorder_order.is_loaded.store(1, std::memory_order_release);
 }
 
-wire::AttachResult prepare(bool connected) {
-    if (!connected) return wire::kUnreachable;
+wire::AttachResult prepare(wire::AttachResult connected) {
+    if (connected != wire::kAttached) return connected;
     const uint32_t made_for = state_pool::most_stack_depth();
     memtoll_recorder_order.most_stack_depth = made_for > 0 ? made_for : session.arena->stack_depth;
     prepare_redirections({interposed, list_interposed()});
@@ -85,7 +85,7 @@ MEMTOLL_HOOK int memtoll_recorder_attach(const char* directory) {
     loaded_late = true;
     session.set_directory(directory);
     need_next();
-    const wire::AttachResult result = prepare(recording());
+    const wire::AttachResult result = prepare(recording() ? wire::kAttached : wire::kUnreachable);
     memtoll_recorder_order.is_busy.store(0, std::memory_order_release);
     return result;
 }
