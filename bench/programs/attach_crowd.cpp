@@ -1,4 +1,4 @@
-// A program of many threads for tools/attach-rounds: half of them wait for events, half sleep. All allocate now and then, and check
+// A program of many threads for tools/attach-rounds.py: half of them wait for events, half sleep. All allocate now and then, and check
 // what they have.
 //
 //   attach_crowd THREADS

@@ -1,4 +1,4 @@
-//! A server for tools/attach-rounds: answers each line with its words in reverse order. Prints its port.
+//! A server for tools/attach-rounds.py: answers each line with its words in reverse order. Prints its port.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -33,6 +33,7 @@ use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Exit, Note};
 use output::Output;
+use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use standstill::Standstill;
@@ -150,7 +151,14 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     began();
 
     let start = Instant::now();
+    // Those that it starts: another memtoll must not take this one's jumps for those of a dead one.
+    let mut claims: FxHashMap<u32, Option<dead_jumps::Claim>> = FxHashMap::default();
     let ended = loop {
+        for one in run.roster.with_active(|active| active.iter().map(|one| one.pid).collect::<Vec<_>>()) {
+            if one != what.pid {
+                claims.entry(one).or_insert_with(|| dead_jumps::Claim::new(one).ok().flatten());
+            }
+        }
         let mut ends = [PollFd::new(&watched, PollFlags::IN)];
         let _ = poll(&mut ends, Some(&STEP));
         if !ends[0].revents().is_empty() {
@@ -167,8 +175,14 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         exit = run.roster.exit_of(what.pid).unwrap_or(Exit::Unknown);
     }
     stops.end = standstill::urgently(|| restore(&run, what.pid, &jumps)).unwrap_or_else(|_| restore(&run, what.pid, &jumps));
+    let (arenas, others): (Vec<_>, bool) = run.roster.with_active(|active| {
+        let of_others = active.iter().any(|one| one.pid != what.pid);
+        (active.iter().map(|one| one.about.arena.clone()).collect(), of_others)
+    });
     abandon(&run);
-    if !ended {
+    arenas.iter().for_each(|arena| arena.give_back());
+    if others {
+        // They hand it on to programs that they start.
         directory.leave();
     }
     attention.enter(Stage::Finishing);

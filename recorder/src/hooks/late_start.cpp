@@ -62,12 +62,6 @@ static_assert(offsetof(wire::AttachOrder, is_busy) == 4 && offsetof(wire::Attach
 
 namespace {
 
-// Until memtoll_recorder_attach has been called, it is at work.
-[[gnu::constructor]] void note_loaded() {
-    memtoll_recorder_order.is_busy.store(1, std::memory_order_relaxed);
-    memtoll_recorder_order.is_loaded.store(1, std::memory_order_release);
-}
-
 wire::AttachResult prepare(wire::AttachResult connected) {
     if (connected != wire::kAttached) return connected;
     const uint32_t made_for = state_pool::most_stack_depth();
@@ -78,6 +72,11 @@ wire::AttachResult prepare(wire::AttachResult connected) {
 }
 
 } // namespace
+
+void memtoll::expect_attach() {
+    memtoll_recorder_order.is_busy.store(1, std::memory_order_relaxed);
+    memtoll_recorder_order.is_loaded.store(1, std::memory_order_release);
+}
 
 // Called once, by a thread that the supervisor has brought here. `directory`: the private directory of its run. kAttached: all is
 // prepared, and the supervisor may write the jumps.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attaches memtoll to programs under load again and again, kills it at random instants, and says what the programs noticed.
 
-  tools/attach-rounds MEMTOLL [--rounds N] [--only NAME]
+  tools/attach-rounds.py MEMTOLL [--rounds N] [--only NAME]
 
 Prints a table. Ends with 1 if a program ended, answered wrongly, or has an error in its log.
 """
@@ -288,7 +288,7 @@ def main():
     print("| program | threads | attached | killed | stop at begin, ms (median / 95 % / max) | stop at end, ms | one thread prepares, ms | says |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     is_good = True
-    for kind in [Redis, Nginx, Python, Crowd, RustServer]:
+    for kind in [Redis, Nginx, Python, RustServer, Crowd]:
         if arguments.only not in kind.name:
             continue
         if kind in (Redis, Nginx) and not (shutil.which(kind.name.split(",")[0].split(" ")[0], path=os.environ["PATH"] + ":/usr/sbin")):
