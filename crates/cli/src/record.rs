@@ -55,7 +55,9 @@ pub struct Common {
 /// The program runs as it would without memtoll: same output, same exit code. The processes that it starts are recorded
 /// into the same file. `memtoll PROGRAM` is short for `memtoll record -- PROGRAM`.
 #[derive(clap::Args)]
-#[command(override_usage = "memtoll record [OPTIONS] [--] PROGRAM [ARGS]...\n       memtoll record [OPTIONS] --pid PID|NAME")]
+#[command(
+    override_usage = "memtoll record [OPTIONS] [--] PROGRAM [ARGS]...\n       memtoll record [OPTIONS] --pid PID|NAME"
+)]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,

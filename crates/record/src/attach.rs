@@ -25,8 +25,8 @@ use crate::run::Run;
 use crate::target::{Attention, Signals, Stage};
 use crate::wire::PlanFunction;
 use crate::{
-    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output, prepare, private_directory,
-    proc_files, spare_memory,
+    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output, prepare,
+    private_directory, proc_files, spare_memory,
 };
 use clock::Clock;
 use memtoll_symbols::DebugFolders;
@@ -120,18 +120,18 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
-    let mut directory = prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
+    let mut directory =
+        prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
-    let loading =
-        loading::Loading {
-            pid: what.pid,
-            memory: &memory,
-            code: &code,
-            library: &library,
-            directory: &place,
-            stack_depth: what.stack_depth,
-        };
+    let loading = loading::Loading {
+        pid: what.pid,
+        memory: &memory,
+        code: &code,
+        library: &library,
+        directory: &place,
+        stack_depth: what.stack_depth,
+    };
     let mut stops = Stops::default();
     let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
         let lasted = standstill::urgently(|| redirect(what.pid, &memory, &jumps));
@@ -164,7 +164,11 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         if !ends[0].revents().is_empty() {
             break true;
         }
-        if attention.asked() > 0 || run.output.stopped() || run.marks_of_header.has_come() || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts) {
+        if attention.asked() > 0
+            || run.output.stopped()
+            || run.marks_of_header.has_come()
+            || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts)
+        {
             break false;
         }
     };
@@ -174,7 +178,8 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);
         exit = run.roster.exit_of(what.pid).unwrap_or(Exit::Unknown);
     }
-    stops.end = standstill::urgently(|| restore(&run, what.pid, &jumps)).unwrap_or_else(|_| restore(&run, what.pid, &jumps));
+    stops.end =
+        standstill::urgently(|| restore(&run, what.pid, &jumps)).unwrap_or_else(|_| restore(&run, what.pid, &jumps));
     let (arenas, others): (Vec<_>, bool) = run.roster.with_active(|active| {
         let of_others = active.iter().any(|one| one.pid != what.pid);
         (active.iter().map(|one| one.about.arena.clone()).collect(), of_others)

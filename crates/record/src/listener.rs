@@ -23,9 +23,9 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with, sockopt,
 };
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering::Release;

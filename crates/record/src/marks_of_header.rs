@@ -9,9 +9,9 @@ use crate::wire::{Blob, MarkBlob};
 use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 use std::fs::File;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::OnceLock;
 
 /// Where the header keeps the function's address, a word for each file that was compiled with it.
 const SECTION: &str = "memtoll_finder";
@@ -42,7 +42,6 @@ impl MarksOfHeader {
             self.has_come.store(true, Release);
         }
     }
-
 }
 
 /// Tells the header in all files that a process has loaded of `finder`.

@@ -13,7 +13,7 @@ int main(void) {
     memtoll_mark("begin");
     puts("ready");
     fflush(stdout);
-    for (unsigned i = 1;; ++i) {
+    for (unsigned i = 1; i < 20000; ++i) { // some minutes
         allocate();
         memtoll_mark(i % 50 ? "tick" : "done");
         usleep(10000);

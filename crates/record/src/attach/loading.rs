@@ -359,7 +359,9 @@ impl Loading<'_> {
             match known.result(self.memory) {
                 Err(_) => return Err("it has ended".to_owned()),
                 Ok(Some(attach_result::ATTACHED)) => return Ok(true),
-                Ok(Some(attach_result::NO_MEMORY_FOR_STACK)) => return Err("the system gives it no memory for a stack".to_owned()),
+                Ok(Some(attach_result::NO_MEMORY_FOR_STACK)) => {
+                    return Err("the system gives it no memory for a stack".to_owned());
+                }
                 Ok(Some(attach_result::BUSY)) => return Ok(false),
                 Ok(Some(_)) => return Err("the recorder in it cannot reach memtoll".to_owned()),
                 Ok(None) if Instant::now() > until => {

@@ -112,7 +112,12 @@ mod tests {
     #[test]
     fn yama_is_explained() {
         let refused = std::io::Error::from_raw_os_error(libc::EPERM);
-        for (scope, says) in [("1", "its ancestors only"), ("2", "root alone"), ("3", "until it is restarted"), ("", "rights that memtoll lacks")] {
+        for (scope, says) in [
+            ("1", "its ancestors only"),
+            ("2", "root alone"),
+            ("3", "until it is restarted"),
+            ("", "rights that memtoll lacks"),
+        ] {
             let why = not_allowed(&refused, &format!("{scope}\n"));
             assert!(why.contains(says), "{scope}: {why}");
         }

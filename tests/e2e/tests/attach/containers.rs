@@ -28,7 +28,10 @@ fn from_outside_of_a_container() {
     std::fs::create_dir_all(root.join("proc")).unwrap();
     install(&program, &root.join("attached"));
     let mut command = Command::new("unshare");
-    command.args(["-Urmpn", "--fork", "--mount-proc"]).arg(format!("--root={}", root.display())).args(["/attached", "3"]);
+    command
+        .args(["-Urmpn", "--fork", "--mount-proc"])
+        .arg(format!("--root={}", root.display()))
+        .args(["/attached", "3"]);
     let mut running = Running::start(command);
     let children = format!("/proc/{0}/task/{0}/children", running.pid());
     let inside: u32 = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();

@@ -14,7 +14,9 @@ fn a_mark_ends_the_recording() {
     // Twice: what the header has found the first time serves the second.
     for round in 0..2 {
         let mut command = Command::new(memtoll());
-        command.args(["record", "--pid", &running.pid().to_string(), "--until-mark", "done", "--force", "-o"]).arg(&file);
+        command
+            .args(["record", "--pid", &running.pid().to_string(), "--until-mark", "done", "--force", "-o"])
+            .arg(&file);
         let began = Instant::now();
         let outcome = run(command);
         assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");

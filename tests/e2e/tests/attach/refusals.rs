@@ -63,7 +63,9 @@ fn a_filter_that_allows_what_is_needed_is_no_obstacle() {
 
 #[test]
 fn threads_that_never_leave_the_c_library() {
-    for (way, what) in [("spins", "1 executing code of the C library"), ("locks", "1 in a system call or waiting for a lock")] {
+    for (way, what) in
+        [("spins", "1 executing code of the C library"), ("locks", "1 in a system call or waiting for a lock")]
+    {
         let folder = scratch();
         let mut running = that(way);
         refused(attach(running.pid(), &folder.path().join("a.memtoll"), &[]), what);
@@ -111,7 +113,10 @@ fn a_process_that_another_tool_traces() {
     let pid = running.pid() as libc::pid_t;
     // SAFETY: neither request has memory. This thread traces it until the end.
     assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) }, 0);
-    refused(attach(running.pid(), &folder.path().join("a.memtoll"), &[]), "traces it; a process has one tracer at a time");
+    refused(
+        attach(running.pid(), &folder.path().join("a.memtoll"), &[]),
+        "traces it; a process has one tracer at a time",
+    );
     // SAFETY: as above.
     unsafe {
         libc::ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0);
