@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -10,6 +10,7 @@ LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+BENCH_ATTACH_NEEDS = g++ python3 redis-server redis-tools nginx-light
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
 FLEET_BENCH_NEEDS = $(BUILD_NEEDS) clickhouse-server python3 git perl sqlite3 redis-server redis-tools
 FUZZ_NEEDS = g++ clang libclang-rt-14-dev
@@ -98,6 +99,10 @@ test-viewer: viewer/node_modules ## the viewer: its units, in a browser on real 
 	$(BUILD_TESTED)
 	npm --prefix viewer run browser
 
+bench-attach: build ## attach to programs under load and kill memtoll, again and again: do they notice? how long do they stand still? (ROUNDS=200)
+	@tools/need $(BENCH_ATTACH_NEEDS)
+	tools/attach-rounds.py $(MEMTOLL) --rounds $(or $(ROUNDS),200)
+
 lint: lint-text ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
 	cargo clippy --workspace --all-targets -- --deny warnings
 
@@ -106,7 +111,7 @@ lint-text: # all of lint that needs no Rust compiler
 	cargo fmt --all --check
 	tools/lint-recorder
 	tools/lint-processor
-	for file in $(filter-out %.txt,$(wildcard tools/*)) casestudies/dictionary/fetch; do sh -n "$$file" || exit 1; done
+	for file in $(filter-out %.txt %.py,$(wildcard tools/*)) casestudies/dictionary/fetch; do sh -n "$$file" || exit 1; done
 	bash -n .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack (BEFORE=FILE: and with another memtoll)

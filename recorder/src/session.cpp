@@ -260,7 +260,8 @@ void Session::show_file(const char* path) {
     kernel::call(SYS_close, file);
 }
 
-Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count) {
+Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count,
+                                    uint64_t finder) {
     // The symbols of a large program take the supervisor a while.
     constexpr timeval kPatience{20, 0};
     Plan plan;
@@ -273,6 +274,7 @@ Session::Plan Session::ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], co
     memcpy(hello.own_hooks, hooks, sizeof hello.own_hooks);
     hello.interposed = reinterpret_cast<uint64_t>(interposed);
     hello.interposed_count = count;
+    hello.finder = finder;
     wire::Welcome welcome{};
     if (kernel::call(SYS_sendto, plan.socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
         plan.file = receive_welcome(plan.socket, welcome);
@@ -394,9 +396,45 @@ void Session::give_back_addresses() {
 }
 
 void Session::begin_restart() {
+    changing_.store(0, std::memory_order_relaxed);
     state.store(kStarting, std::memory_order_release);
     tree.clear();
     mark_process();
+}
+
+bool Session::begin_next() {
+    constexpr uint64_t kPatience = 300'000'000; // ns: this thread is missing elsewhere
+    const uint64_t since = monotonic_ticks();
+    state.store(kStarting, std::memory_order_seq_cst);
+    if (!is_marked()) {
+        // A forked child: the arena is its parent's, and threads that were changing states have stayed there.
+        changing_.store(0, std::memory_order_relaxed);
+    } else if (arena) {
+        arena->stop.store(1, std::memory_order_relaxed);
+    }
+    const timespec kPause{0, 1'000'000};
+    while (changing_.load(std::memory_order_seq_cst) > 0) {
+        if (monotonic_ticks() - since > kPatience) return false;
+        kernel::call(SYS_nanosleep, reinterpret_cast<long>(&kPause), 0);
+    }
+    epoch.fetch_add(1, std::memory_order_seq_cst);
+    tree.clear();
+    return true;
+}
+
+bool Session::connect_next(bool older_is_held) {
+    wire::ArenaHeader* const last = arena;
+    const bool is_inherited = !is_marked();
+    // Threads keep their states, and so their slots and numbers.
+    const uint32_t slots = last && !is_inherited ? last->slots_used.load(std::memory_order_relaxed) : 0;
+    const uint32_t threads = last && !is_inherited ? last->threads_begun.load(std::memory_order_relaxed) : 0;
+    const bool keeps_older = older_is_held || shared_time || (older_ && older_->imports_patched.load(std::memory_order_relaxed) > 0);
+    if (!mark_process() || !connect(false)) return false;
+    arena->threads_begun.store(threads, std::memory_order_relaxed);
+    arena->slots_used.store(slots < arena->max_slots ? slots : arena->max_slots, std::memory_order_release);
+    if (older_ && !keeps_older) kernel::unmap(older_, older_->arena_bytes);
+    older_ = last;
+    return true;
 }
 
 bool Session::connect_child() {

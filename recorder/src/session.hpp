@@ -17,6 +17,8 @@ struct Session {
     };
 
     std::atomic<uint32_t> state{kFresh};
+    // How many supervisors this process has had, the present one included: thread states know whose they are.
+    std::atomic<uint32_t> epoch{1};
     wire::ArenaHeader* arena = nullptr;
     StackTree tree;
 
@@ -39,10 +41,26 @@ struct Session {
     bool connect() { return mark_process() && connect(false); }
     // Takes an arena of its own, in the place of the parent's.
     bool connect_child();
+    // For the next supervisor: what was the last one's is over. False: a thread is busy with it for longer than it may be.
+    bool begin_next();
+    // `older_is_held`: an interrupted hook may yet write into the arena of the supervisor before the last one.
+    bool connect_next(bool older_is_held);
     // Returns whether events are recorded from here on.
     bool end_start(bool connected);
 
     // -- to be used by all --
+
+    // While it lives, a thread takes a state, gives one up or changes one, and none of its guards says so. The next supervisor's
+    // session begins when there are none.
+    class Changing {
+    public:
+        explicit Changing(Session& session) : session_(session) { session_.changing_.fetch_add(1, std::memory_order_seq_cst); }
+        ~Changing() { session_.changing_.fetch_sub(1, std::memory_order_release); }
+        Changing(const Changing&) = delete;
+
+    private:
+        Session& session_;
+    };
 
     // Whether this is a forked child in which the session is still its parent's.
     bool is_parents() const {
@@ -68,7 +86,7 @@ struct Session {
         long file = -1; // with the same content
         long socket = -1;
     };
-    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count);
+    Plan ask_for_plan(const uint64_t (&hooks)[wire::kOwnHooks], const wire::Interposed* interposed, size_t count, uint64_t finder);
     void end_plan(const Plan& plan, const wire::Placed* placed, size_t regions);
 
     // Nothing more is recorded in this process image.
@@ -76,6 +94,9 @@ struct Session {
 
     // Whether the program's memory is limited: then what is reserved for threads to come is missing elsewhere.
     bool is_limited() const { return is_limited_.load(std::memory_order_relaxed); }
+
+    // Not in a forked child that has said nothing yet to a supervisor.
+    bool is_marked() const { return process_mark_ && process_mark_->load(std::memory_order_relaxed) != 0; }
 
     // The process that this image is. Another one may run on its memory for a while, between vfork and exec.
     uint32_t process_id() const { return process_id_; }
@@ -90,6 +111,8 @@ private:
     void share_time();
 
     uint32_t process_id_ = 0;
+    std::atomic<uint32_t> changing_{0}; // threads
+    wire::ArenaHeader* older_ = nullptr; // the last supervisor's arena: a thread that was on its way into a hook may still come
     std::atomic<bool> has_gaps_{false}; // the arena
     std::atomic<bool> is_limited_{false};
     std::atomic<uint32_t> counter_forbidden_{0}; // calls that forbid it, and succeed or are being made

@@ -286,7 +286,7 @@ struct ArenaHeader {
 struct OwnRange {
     std::atomic<uint64_t> start, bytes;
 };
-inline constexpr uint32_t kMostOwnRanges = 64;
+inline constexpr uint32_t kMostOwnRanges = 256;
 
 // Why a process calls the supervisor.
 enum Purpose : uint32_t {
@@ -324,6 +324,7 @@ struct Hello {
     // itself, while no thread runs. 0: import tables lead to these hooks.
     uint64_t interposed;
     uint64_t interposed_count;
+    uint64_t finder; // the function that memtoll.h asks for the others, which it could not find when the program began
 };
 
 // A function that a preloaded recorder interposes.
@@ -342,6 +343,26 @@ struct Welcome {
     uint64_t arena_bytes;
 };
 
+// -- attaching again ---------------------------------------------------------------------------------------------------
+// The variable memtoll_recorder_order of a recorder that memtoll attach has loaded. A later memtoll writes here and sends a thread to
+// memtoll_recorder_attach_again.
+struct AttachOrder {
+    std::atomic<uint32_t> is_loaded; // 1 once the loader has finished with the library
+    std::atomic<uint32_t> is_busy;   // 1 while a thread carries out an order
+    std::atomic<uint32_t> is_given;  // 1 until a thread begins to carry it out; each is carried out once, by whichever thread comes
+    std::atomic<uint32_t> is_done;
+    uint32_t result; // an AttachResult, valid when it is done
+    uint32_t most_stack_depth; // frames that this recorder has room for
+    char directory[248]; // the private directory of the run
+};
+
+enum AttachResult : uint32_t {
+    kAttached,
+    kUnreachable, // the supervisor does not answer
+    kNoMemoryForStack, // the system gives no memory
+    kBusy,             // threads are at work for the last supervisor
+};
+
 // -- plans -----------------------------------------------------------------------------------------------------------
 // How to redirect functions that no import table leads to, such as those of an allocator inside an executable. The supervisor
 // makes the code for that; the recorder puts it where the plan says, if what is there is what the plan expects. A Welcome comes
@@ -357,7 +378,7 @@ struct PlanHeader {
 // Memory near a module, whose content stands in the plan: its code is executed there as it is.
 struct PlanRegion {
     uint64_t address;
-    uint64_t offset; // of the content in the plan, bytes
+    uint64_t offset; // of the content in the plan, bytes; 0: an earlier plan has put the same content there
     uint64_t bytes;
     uint32_t first_function; // of those that are redirected through it
     uint32_t functions;

@@ -55,6 +55,18 @@
 #define MEMTOLL_INLINE MEMTOLL_IN_LINE static inline
 #endif
 
+/* memtoll attach, which comes to a running program, finds this section in the program's file and writes the address of a
+ * function there, which finds the recorder's others. */
+#ifdef __ELF__ /* not Windows */
+extern void* (*memtoll_attached)(const char*);
+__attribute__((weak, visibility("hidden"), section("memtoll_finder"))) void* (*memtoll_attached)(const char*) = NULL;
+#define MEMTOLL_LOOKS_AGAIN(FOUND) (memtoll_function == (FOUND) && __atomic_load_n(&memtoll_attached, __ATOMIC_ACQUIRE))
+#define MEMTOLL_FIND(NAME) (memtoll_attached ? memtoll_attached(NAME) : dlsym(RTLD_DEFAULT, NAME))
+#else
+#define MEMTOLL_LOOKS_AGAIN(FOUND) 0
+#define MEMTOLL_FIND(NAME) dlsym(RTLD_DEFAULT, NAME)
+#endif
+
 /* Calls FUNCTION of the recorder, if there is one, with what follows. `found` is null before the first look, and its
  * own address when there is no recorder. Threads may look at the same time; they find the same. gcc and clang have these
  * builtins in C and in C++. ISO C has no cast from an object's address to a function, hence memcpy. */
@@ -65,8 +77,8 @@
     do {                                                                                                                \
         static void* found;                                                                                             \
         void* memtoll_function = __atomic_load_n(&found, __ATOMIC_RELAXED);                                             \
-        if (!memtoll_function) {                                                                                        \
-            memtoll_function = dlsym(RTLD_DEFAULT, #FUNCTION);                                                          \
+        if (!memtoll_function || MEMTOLL_LOOKS_AGAIN(&found)) {                                                         \
+            memtoll_function = MEMTOLL_FIND(#FUNCTION);                                                                 \
             if (!memtoll_function) memtoll_function = &found;                                                           \
             __atomic_store_n(&found, memtoll_function, __ATOMIC_RELAXED);                                               \
         }                                                                                                               \
@@ -123,6 +135,8 @@ MEMTOLL_INLINE void memtoll_realloc(const void* old, const void* block, size_t b
 }
 
 #undef MEMTOLL_TELL
+#undef MEMTOLL_FIND
+#undef MEMTOLL_LOOKS_AGAIN
 #undef MEMTOLL_INLINE
 #undef MEMTOLL_IN_LINE
 

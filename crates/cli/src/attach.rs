@@ -2,10 +2,9 @@
 
 use crate::debug_file_options;
 use crate::exit::{self, Code};
-use crate::record;
-use clap::ValueHint;
+use crate::record::{self, Common};
 use memtoll_record::{Attach, Destination, Stops, find_process};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,36 +15,26 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The process: its number, or its name if only one has it
-    #[arg(value_name = "PID|NAME")]
+    #[arg(id = "pid", value_name = "PID|NAME")]
     process: String,
 
-    /// Record for this long, such as 500ms, 60s, 5m or 2h [default: until the process ends, or Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    #[command(flatten)]
+    common: Common,
+
+    #[command(flatten)]
+    ends: Ends,
+}
+
+/// When the recording of a running process ends.
+#[derive(clap::Args)]
+pub struct Ends {
+    /// Record a running process for this long, such as 500ms, 60s, 5m or 2h [default: until it ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "pid")]
     lasts: Option<Duration>,
 
-    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
-
-    /// Replace the recording that -o names, if there is one
-    #[arg(long, requires = "output")]
-    force: bool,
-
-    /// Print no summary
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Stop recording when the file reaches this size, such as 500M or 2G; the process goes on
-    #[arg(long, value_name = "SIZE", value_parser = record::parse_size)]
-    max_size: Option<u64>,
-
-    /// Cut off call stacks deeper than this
-    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
-    stack_depth: u32,
-
-    /// Use this build of the recorder, for work on memtoll itself
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    recorder: Option<PathBuf>,
+    /// Record a running process until it sets this mark with memtoll.h
+    #[arg(long, value_name = "NAME", requires = "pid")]
+    until_mark: Option<String>,
 }
 
 /// A time with its unit; without one, seconds.
@@ -64,28 +53,34 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let pid = match find_process(&arguments.process) {
+    record_running(&arguments.process, &arguments.common, &arguments.ends)
+}
+
+/// Records the process with this number or name.
+pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
+    let pid = match find_process(process) {
         Ok(pid) => pid,
         Err(why) => return exit::fail(why, Code::CannotRecord).into(),
     };
     let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    let output = match &arguments.output {
-        Some(path) if arguments.force => Destination::Replace(path.clone()),
+    let output = match &common.output {
+        Some(path) if common.force => Destination::Replace(path.clone()),
         Some(path) => Destination::New(path.clone()),
         None => Destination::Numbered(name.file_name().unwrap_or_default().into()),
     };
     let what = Attach {
         pid,
         output,
-        max_size: arguments.max_size,
-        stack_depth: arguments.stack_depth,
-        lasts: arguments.lasts,
+        max_size: common.max_size,
+        stack_depth: common.stack_depth,
+        lasts: ends.lasts,
+        until_mark: ends.until_mark.clone(),
         debug_folders: debug_file_options::usual_folders(),
-        recorder: arguments.recorder.clone(),
+        recorder: common.recorder.clone(),
         version: env!("CARGO_PKG_VERSION"),
     };
     let began = |stopped| {
-        if !arguments.quiet {
+        if !common.quiet {
             let name = name.file_name().unwrap_or_default().to_string_lossy();
             exit::say(format!("recording process {pid} ({name}); Ctrl-C ends the recording, not the process{stopped}"));
         }
@@ -94,11 +89,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(done) => done,
         Err(error) => return exit::fail(error, Code::CannotRecord).into(),
     };
-    record::close(Path::new(&outcome.path), &outcome, arguments.quiet);
-    if !arguments.quiet {
-        let Stops { begin, end } = stops;
+    record::close(Path::new(&outcome.path), &outcome, common.quiet);
+    if !common.quiet {
+        let Stops { loading, begin, end } = stops;
         exit::say(format!(
-            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended"
+            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended; before, one of its \
+             threads prepared it for {loading:.1?}"
         ));
     }
     Code::Done.into()

@@ -1,5 +1,6 @@
 //! `memtoll record`
 
+use crate::attach::{self, Ends};
 use crate::calibrate;
 use crate::debug_file_options;
 use crate::exit::{self, Code};
@@ -21,41 +22,54 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// How a program is recorded, whether it is started or runs already.
+#[derive(clap::Args)]
+pub struct Common {
+    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the recording that -o names, if there is one
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Stop recording when the file reaches this size, such as 500M or 2G; the program goes on
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_size: Option<u64>,
+
+    /// Cut off call stacks deeper than this
+    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    pub stack_depth: u32,
+
+    /// Use this build of the recorder, for work on memtoll itself
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub recorder: Option<PathBuf>,
+}
+
 /// Run a program and record its memory
 ///
 /// The program runs as it would without memtoll: same output, same exit code. The processes that it starts are recorded
 /// into the same file. `memtoll PROGRAM` is short for `memtoll record -- PROGRAM`.
 #[derive(clap::Args)]
-#[command(override_usage = "memtoll record [OPTIONS] [--] PROGRAM [ARGS]...")]
+#[command(
+    override_usage = "memtoll record [OPTIONS] [--] PROGRAM [ARGS]...\n       memtoll record [OPTIONS] --pid PID|NAME"
+)]
 pub struct Arguments {
-    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
-
-    /// Replace the recording that -o names, if there is one
-    #[arg(long, requires = "output")]
-    force: bool,
+    #[command(flatten)]
+    common: Common,
 
     /// Write to exactly the file that -o names, also as one of several ranks of a parallel job, which otherwise get
     /// FILE.rank0, FILE.rank1 ... (run.memtoll: run.rank0.memtoll)
     #[arg(long, requires = "output")]
     exact_name: bool,
 
-    /// Print neither progress nor summary
-    #[arg(short, long)]
-    quiet: bool,
-
     /// When to show progress on stderr
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     progress: ProgressChoice,
-
-    /// Stop recording when the file reaches this size, such as 500M or 2G; the program goes on
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_size: Option<u64>,
-
-    /// Cut off call stacks deeper than this
-    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
-    stack_depth: u32,
 
     /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -89,14 +103,17 @@ pub struct Arguments {
     #[arg(long)]
     no_kernel: bool,
 
-    /// Use this build of the recorder, for work on memtoll itself
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    recorder: Option<PathBuf>,
+    /// Record this process, which runs already, as memtoll attach does
+    #[arg(long, value_name = "PID|NAME", conflicts_with_all = ["command", "exact_name", "progress", "fault_period", "calibrate", "view", "live", "html", "no_kernel"])]
+    pid: Option<String>,
+
+    #[command(flatten)]
+    ends: Ends,
 
     /// The program and its arguments
     #[arg(
         trailing_var_arg = true,
-        required = true,
+        required_unless_present = "pid",
         value_name = "PROGRAM",
         value_hint = ValueHint::CommandWithArguments
     )]
@@ -122,15 +139,15 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 impl Arguments {
     /// The options that change how a run is recorded.
     fn for_others(&self) -> Vec<OsString> {
-        let mut options = vec!["--stack-depth".into(), self.stack_depth.to_string().into()];
+        let mut options = vec!["--stack-depth".into(), self.common.stack_depth.to_string().into()];
         let mut add = |name: &str, value: OsString| options.extend([name.into(), value]);
-        if let Some(size) = self.max_size {
+        if let Some(size) = self.common.max_size {
             add("--max-size", size.to_string().into());
         }
         if let Some(period) = self.fault_period {
             add("--fault-period", period.to_string().into());
         }
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = &self.common.recorder {
             add("--recorder", recorder.into());
         }
         if self.no_kernel {
@@ -153,7 +170,7 @@ impl Arguments {
         let recording = Recording::open(&outcome.path).map_err(|error| error.to_string())?;
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
-            html::is_free(&page, self.force)?;
+            html::is_free(&page, self.common.force)?;
             html::write_page(&recording, Compared::default(), &page, &html::options())
                 .map_err(|failure| failure.why)?;
         }
@@ -171,8 +188,8 @@ impl Arguments {
     }
 
     fn destination(&self) -> Destination {
-        let destination = match &self.output {
-            Some(path) if self.force => Destination::Replace(path.clone()),
+        let destination = match &self.common.output {
+            Some(path) if self.common.force => Destination::Replace(path.clone()),
             Some(path) => Destination::New(path.clone()),
             None => Destination::Numbered(Path::new(&self.command[0]).file_name().unwrap_or_default().into()),
         };
@@ -195,7 +212,7 @@ fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Cod
     }
     // The last of the recorded runs is the one that is kept.
     let plan = Plan { words: &arguments.command, stdin, plain: runs, recorded: runs - 1 };
-    let folder = arguments.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+    let folder = arguments.common.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match calibrate::measure(&plan, folder, &arguments.for_others()) {
         Ok(found) => Ok(Some(found)),
@@ -208,8 +225,11 @@ fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Cod
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Some(process) = &arguments.pid {
+        return attach::record_running(process, &arguments.common, &arguments.ends);
+    }
     if let Some(Some(page)) = &arguments.html
-        && let Err(why) = html::is_free(page, arguments.force)
+        && let Err(why) = html::is_free(page, arguments.common.force)
     {
         return exit::fail(why, Code::CannotRecord).into();
     }
@@ -220,15 +240,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let options = Options {
         command: arguments.command.clone(),
         output: arguments.destination(),
-        max_size: arguments.max_size,
-        stack_depth: arguments.stack_depth,
-        progress: arguments.progress.line(arguments.quiet),
+        max_size: arguments.common.max_size,
+        stack_depth: arguments.common.stack_depth,
+        progress: arguments.progress.line(arguments.common.quiet),
         faults: match arguments.fault_period {
             _ if arguments.no_kernel => None,
             Some(period) => Some(FaultPeriod::Every(period)),
             None => Some(FaultPeriod::Adaptive),
         },
-        recorder: arguments.recorder.clone(),
+        recorder: arguments.common.recorder.clone(),
         calibration,
         debug_folders: debug_file_options::usual_folders(),
         version: env!("CARGO_PKG_VERSION"),
@@ -249,7 +269,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     // With a stack of its own, all of which is there: memory may be used up, and the first one could not grow.
     std::thread::scope(|scope| {
         let closing = std::thread::Builder::new().stack_size(crate::STACK);
-        match closing.spawn_scoped(scope, || close(&outcome.path, &outcome, arguments.quiet)) {
+        match closing.spawn_scoped(scope, || close(&outcome.path, &outcome, arguments.common.quiet)) {
             Ok(closing) => _ = closing.join(),
             Err(_) => outcome.notes.iter().for_each(exit::say),
         }

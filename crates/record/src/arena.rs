@@ -281,6 +281,14 @@ impl Arena {
         slept == Err(rustix::io::Errno::TIMEDOUT) && bell.load(Acquire) != seen
     }
 
+    /// Gives the memory of chunks and nodes back to the system, which the target would keep for as long as it has the arena mapped.
+    /// Recording is over: a hook that was interrupted then writes into empty pages.
+    pub fn give_back(&self) {
+        let start = self.chunks_offset as usize;
+        // SAFETY: within the mapping; nothing reads it any more. If the kernel does not do it, it stays.
+        let _ = unsafe { madvise(self.base.as_ptr().add(start).cast(), self.bytes - start, Advice::LinuxRemove) };
+    }
+
     /// Chunks that the target may use now.
     pub fn chunk_limit(&self) -> usize {
         self.header().chunk_limit.load(Relaxed) as usize

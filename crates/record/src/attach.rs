@@ -1,7 +1,7 @@
 //! `memtoll attach`: records a process that was running already, from now on, and lets it go unharmed.
 //!
-//! * `refusal`: what is found out before anything is touched
-//! * `loading`: the recorder gets into the process
+//! * `refusal`: what is found out before anything is touched; `seccomp`: whether a filter allows what is needed
+//! * `loading`: the recorder gets into the process; `known_recorder`: it is there from an earlier time
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
 //! * `code`, `threads`, `tracing`: what that rests on
@@ -10,9 +10,12 @@
 //! forward.
 
 mod code;
+mod code_of_memtoll;
 mod dead_jumps;
+mod known_recorder;
 mod loading;
 mod refusal;
+mod seccomp;
 mod standstill;
 mod threads;
 mod tracing;
@@ -22,14 +25,15 @@ use crate::run::Run;
 use crate::target::{Attention, Signals, Stage};
 use crate::wire::PlanFunction;
 use crate::{
-    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, output, prepare, private_directory,
-    proc_files, spare_memory,
+    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output, prepare,
+    private_directory, proc_files, spare_memory,
 };
 use clock::Clock;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Exit, Note};
 use output::Output;
+use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use standstill::Standstill;
@@ -52,6 +56,8 @@ pub struct Attach {
     pub stack_depth: u32,
     /// For how long; `None`: until it ends or the user has enough.
     pub lasts: Option<Duration>,
+    /// Until this mark of `memtoll.h` comes.
+    pub until_mark: Option<String>,
     /// Where debug files lie.
     pub debug_folders: DebugFolders,
     /// A recorder other than the built-in one.
@@ -63,6 +69,8 @@ pub struct Attach {
 /// How long the process stood still.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stops {
+    /// How long one of its threads loaded the recorder or prepared it, before that.
+    pub loading: Duration,
     /// When the jumps were written.
     pub begin: Duration,
     /// When they were taken back.
@@ -82,12 +90,15 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         None => private_directory::RECORDER.to_vec(),
     };
     refusal::check(what.pid, &library).map_err(refused)?;
+    if what.until_mark.is_some() && !marks_of_header::could_set_marks(what.pid) {
+        return Err(refused("it sets no marks: none of its files is compiled with memtoll.h".to_owned()));
+    }
     let memory =
         ProcessMemory::open(what.pid).map_err(|error| refused(format!("its memory cannot be written: {error}")))?;
     let Some(_claim) = dead_jumps::Claim::new(what.pid)? else {
         return Err(refused("another memtoll is attached to it already".to_owned()));
     };
-    dead_jumps::take_back(what.pid, &memory).map_err(|error| {
+    standstill::urgently(|| dead_jumps::take_back(what.pid, &memory)).and_then(|done| done).map_err(|error| {
         refused(format!("an earlier memtoll was killed, and its jumps cannot be taken back: {error}"))
     })?;
     let code = code::Code::of(what.pid, &memory).map_err(refused)?;
@@ -98,6 +109,9 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let output = Output::create(&what.output, what.max_size)
         .map_err(|source| Error::Output { path: what.output.path(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.debug_folders.clone()));
+    if let Some(name) = &what.until_mark {
+        run.marks_of_header.wait_for(name);
+    }
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
     crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
     let text = format!(
@@ -106,13 +120,22 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
-    let mut directory = prepare(&run, what.recorder.as_deref())?;
+    let mut directory =
+        prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
-    let loading =
-        loading::Loading { pid: what.pid, memory: &memory, code: &code, library: &library, directory: &place };
-    let jumps = loading.load().and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
-        let lasted = redirect(what.pid, &memory, &jumps)?;
+    let loading = loading::Loading {
+        pid: what.pid,
+        memory: &memory,
+        code: &code,
+        library: &library,
+        directory: &place,
+        stack_depth: what.stack_depth,
+    };
+    let mut stops = Stops::default();
+    let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
+        let lasted = standstill::urgently(|| redirect(what.pid, &memory, &jumps));
+        let lasted = lasted.map_err(|error| format!("memtoll gets no thread: {error}"))??;
         Ok((jumps, lasted))
     });
     let (jumps, stopped) = match jumps {
@@ -128,25 +151,43 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     began();
 
     let start = Instant::now();
+    // Those that it starts: another memtoll must not take this one's jumps for those of a dead one.
+    let mut claims: FxHashMap<u32, Option<dead_jumps::Claim>> = FxHashMap::default();
     let ended = loop {
+        for one in run.roster.with_active(|active| active.iter().map(|one| one.pid).collect::<Vec<_>>()) {
+            if one != what.pid {
+                claims.entry(one).or_insert_with(|| dead_jumps::Claim::new(one).ok().flatten());
+            }
+        }
         let mut ends = [PollFd::new(&watched, PollFlags::IN)];
         let _ = poll(&mut ends, Some(&STEP));
         if !ends[0].revents().is_empty() {
             break true;
         }
-        if attention.asked() > 0 || run.output.stopped() || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts) {
+        if attention.asked() > 0
+            || run.output.stopped()
+            || run.marks_of_header.has_come()
+            || what.lasts.is_some_and(|lasts| start.elapsed() >= lasts)
+        {
             break false;
         }
     };
-    let mut stops = Stops { begin: stopped, end: Duration::ZERO };
+    stops.begin = stopped;
     let mut exit = Exit::Running;
     if ended {
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);
         exit = run.roster.exit_of(what.pid).unwrap_or(Exit::Unknown);
     }
-    stops.end = restore(&run, what.pid, &jumps);
+    stops.end =
+        standstill::urgently(|| restore(&run, what.pid, &jumps)).unwrap_or_else(|_| restore(&run, what.pid, &jumps));
+    let (arenas, others): (Vec<_>, bool) = run.roster.with_active(|active| {
+        let of_others = active.iter().any(|one| one.pid != what.pid);
+        (active.iter().map(|one| one.about.arena.clone()).collect(), of_others)
+    });
     abandon(&run);
-    if !ended {
+    arenas.iter().for_each(|arena| arena.give_back());
+    if others {
+        // They hand it on to programs that they start.
         directory.leave();
     }
     attention.enter(Stage::Finishing);
@@ -204,13 +245,28 @@ fn restore(run: &Run, pid: u32, jumps: &[PlanFunction]) -> Duration {
     all.dedup();
     let mut lasted = Duration::ZERO;
     for one in all {
-        let (Ok(memory), Ok(still)) = (ProcessMemory::open(one), Standstill::begin(one)) else { continue };
-        if let Err(error) = still.take_jumps_back(&memory, jumps) {
-            let text = format!("process {one} goes on with memtoll's jumps, which do nothing: {error}");
-            run.note(Note { time: 0, text, missing: false });
-        }
+        const TRIES: u32 = 3;
+        let Ok(memory) = ProcessMemory::open(one) else { continue };
+        let tried = || {
+            let still = Standstill::begin(one)?;
+            still.take_jumps_back(&memory, jumps).map(|()| still)
+        };
+        let done = (1..TRIES).find_map(|_| tried().ok()).map_or_else(tried, Ok);
+        let still = match done {
+            Ok(still) => still,
+            Err(_) if !crate::proc_files::exists(one) => continue,
+            Err(error) => {
+                let text = format!("process {one} goes on with memtoll's jumps, which do nothing: {error}");
+                run.note(Note { time: 0, text, missing: false });
+                continue;
+            }
+        };
         if one == pid {
             lasted = still.lasted();
+        }
+        // Later memtolls begin anew in the recorder's data.
+        if let Err(error) = still.wait_until_outside(&code_of_memtoll::ranges(one)) {
+            run.note(Note { time: 0, text: format!("process {one}: {error}"), missing: false });
         }
     }
     lasted

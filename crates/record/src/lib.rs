@@ -51,6 +51,7 @@ mod loaded_files;
 mod machine_facts;
 mod machine_prices;
 mod malloc_settings;
+mod marks_of_header;
 mod output;
 mod own_allocators;
 mod page_look;
@@ -243,7 +244,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
     describe(&run, options);
     let mut verdict = verdict;
-    let mut directory = match prepare(&run, options.recorder.as_deref()) {
+    let mut directory = match prepare(&run, options.recorder.as_deref(), None) {
         Ok(directory) => Some(directory),
         Err(error) => {
             // The program runs all the same.
@@ -359,9 +360,10 @@ fn describe_shortage(run: &Run, version: &str, error: &Error) {
 }
 
 /// Makes what the recorder needs to find the supervisor, and listens for it.
-fn prepare(run: &Arc<Run>, recorder: Option<&Path>) -> io::Result<PrivateDirectory> {
+/// `also_for`: a process that runs already.
+fn prepare(run: &Arc<Run>, recorder: Option<&Path>, also_for: Option<u32>) -> io::Result<PrivateDirectory> {
     let directory = PrivateDirectory::new(recorder)?;
-    let listener = Listener::new(run.clone(), &directory)?;
+    let listener = Listener::new(run.clone(), &directory, also_for)?;
     // Without them, less is known of processes that are killed.
     let _ = run.looks.start();
     thread_spawning::start("listener", thread_spawning::Stack::Large, move || listener.serve())?;

@@ -11,7 +11,7 @@ use crate::redirection::RunningBefore;
 use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
-use crate::{exit_descriptor, proc_files, rank};
+use crate::{exit_descriptor, marks_of_header, proc_files, rank};
 use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
@@ -23,9 +23,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with, sockopt,
 };
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -51,7 +53,8 @@ pub struct Listener {
 
 impl Listener {
     /// Listens on the abstract name and the path that the recorder knows.
-    pub fn new(run: Arc<Run>, directory: &PrivateDirectory) -> io::Result<Listener> {
+    /// `also_for`: a running process, which perhaps has another network.
+    pub fn new(run: Arc<Run>, directory: &PrivateDirectory, also_for: Option<u32>) -> io::Result<Listener> {
         let path = directory.parent();
         let mut sockets = Vec::new();
         for address in [
@@ -60,6 +63,10 @@ impl Listener {
         ] {
             let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
             bind(&socket, &address)?;
+            listen(&socket, 128)?;
+            sockets.push(socket);
+        }
+        if let Some(socket) = also_for.map(|pid| socket_in_network_of(pid, path)).transpose()?.flatten() {
             listen(&socket, 128)?;
             sockets.push(socket);
         }
@@ -174,7 +181,11 @@ impl Listener {
         let Some(image) = ImageNo::new(hello.parent_image) else { return Ok(()) };
         let was_running = (hello.interposed_count > 0)
             .then_some(RunningBefore { list: hello.interposed, count: hello.interposed_count });
+        let finder = hello.finder;
         let make = move || {
+            if finder != 0 {
+                marks_of_header::tell(pid, finder);
+            }
             let planned = run.redirections.plan(&run.own_allocators, pid, image, &hooks, was_running);
             let Some(planned) = planned else {
                 let _ = send_welcome(peer.as_fd(), 0, None);
@@ -281,6 +292,26 @@ impl Listener {
         known.insert(image, identity.clone());
         identity
     }
+}
+
+/// A socket with the abstract name of this path, where that process sees it. None: it has the same network as this process.
+fn socket_in_network_of(pid: u32, path: &Path) -> io::Result<Option<OwnedFd>> {
+    let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net"));
+    if of(&pid.to_string())? == of("self")? {
+        return Ok(None);
+    }
+    let network = std::fs::File::open(format!("/proc/{pid}/ns/net"))?;
+    let address = SocketAddrUnix::new_abstract_name(path.as_os_str().as_encoded_bytes())?;
+    // Of a thread of its own, which ends there.
+    let make = move || -> io::Result<OwnedFd> {
+        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        bind(&socket, &address)?;
+        Ok(socket)
+    };
+    let thread = thread::Builder::new().spawn(make)?;
+    let made = thread.join().map_err(|_| io::Error::other("a thread has panicked"))?;
+    made.map(Some).map_err(|error| io::Error::other(format!("its network namespace cannot be entered: {error}")))
 }
 
 /// Answers a hello with memory: its size in bytes, and its descriptor.

@@ -20,7 +20,7 @@ use memtoll_symbols::{OpenFiles, OwnAllocator};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{self, AnsweredCalls, RecordedCalls};
 pub use plan::PLAN_NAME;
-use plan::{Plan, Wanted};
+use plan::{Earlier, Plan, Wanted};
 use rustc_hash::FxHashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,8 @@ impl Redirections {
             return None;
         }
         // Not all that was wanted may have room.
-        let (plan, planned) = Plan::new(wanted, hooks, &maps)?;
+        let earlier = was_running.map(|_| earlier_plans(pid, &maps)).unwrap_or_default();
+        let (plan, planned) = Plan::new(wanted, hooks, &maps, &earlier)?;
         let mut regions = Vec::new();
         for (one, is_planned) in about.into_iter().zip(planned) {
             match (is_planned, one) {
@@ -315,6 +316,18 @@ fn interposed_by(
     let list = interposed::read_list(&memory, before.list, before.count);
     let is_taken = |entry| already.iter().any(|wanted| wanted.has(entry));
     interposed::by_file(pid, &memory, &list, maps, is_taken)
+}
+
+/// What plans of earlier memtolls have put into a process.
+fn earlier_plans(pid: u32, maps: &[proc_files::MapLine]) -> Vec<Earlier> {
+    let Ok(memory) = ProcessMemory::open(pid) else { return Vec::new() };
+    let content = |line: &proc_files::MapLine| {
+        let mut content = vec![0; (line.end - line.start) as usize];
+        memory.read(line.start, &mut content).ok()?;
+        Some(Earlier { address: line.start, content })
+    };
+    let is_plan = |line: &&proc_files::MapLine| line.executable && line.path.contains(PLAN_NAME);
+    maps.iter().filter(is_plan).filter_map(content).collect()
 }
 
 /// Where this process finds the file.

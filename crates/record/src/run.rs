@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
 use crate::machine_facts::MachineFacts;
+use crate::marks_of_header::MarksOfHeader;
 use crate::output::Output;
 use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
@@ -57,6 +58,8 @@ pub struct Run {
     pub files: LoadedFiles,
     pub own_allocators: OwnAllocators,
     pub redirections: Redirections,
+    /// Marks of programs that were running before.
+    pub marks_of_header: MarksOfHeader,
     /// Of all images that are over.
     timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
@@ -103,6 +106,7 @@ impl Run {
             files: LoadedFiles::default(),
             own_allocators: OwnAllocators::new(debug_folders),
             redirections: Redirections::default(),
+            marks_of_header: MarksOfHeader::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: proc_files::usage_of_children(),

@@ -68,7 +68,7 @@ constants! {
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
     NO_CHUNK: u32 = u32::MAX;
-    MOST_OWN_RANGES: usize = 64;
+    MOST_OWN_RANGES: usize = 256;
     KEPT_CHUNKS: u32 = 20;
     KEPT_FOR_FURTHER_THREAD: u32 = 2;
     TICKS_SHIFT: u32 = 8;
@@ -144,6 +144,14 @@ numbers! {
         NO_MEMORY = 3,
         NOT_WRITABLE = 4,
         SHADOW_STACK = 5,
+    }
+
+    /// How an order to attach ended.
+    mod attach_result: u32 as "AttachResult" {
+        ATTACHED = 0,
+        UNREACHABLE = 1,
+        NO_MEMORY_FOR_STACK = 2,
+        BUSY = 3,
     }
 
     /// Bits of a slot's guard.
@@ -317,6 +325,7 @@ structs! {
         own_hooks: [u64; own_hook::OWN_HOOKS as usize],
         interposed: u64,
         interposed_count: u64,
+        finder: u64,
     }
 
     #[align = 8]
@@ -336,6 +345,17 @@ structs! {
         version: u32,
         accepted: u32,
         arena_bytes: u64,
+    }
+
+    #[align = 4]
+    struct AttachOrder {
+        is_loaded: AtomicU32,
+        is_busy: AtomicU32,
+        is_given: AtomicU32,
+        is_done: AtomicU32,
+        result: u32,
+        most_stack_depth: u32,
+        directory: [u8; 248],
     }
 
     #[align = 8]

@@ -37,6 +37,8 @@
 //                             a function that calls BEFORE with its own first arguments and then jumps to *NEXT
 //   MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE)
 //                             the same, but jumps to what BEFORE returns
+//   MEMTOLL_ATTACH_ENTRY(NAME, FUNCTION, ORDER)
+//                             a function that calls FUNCTION on a stack of its own, and says in ORDER how that went
 //   MEMTOLL_STUBS(NAME, TARGET)
 //                             memtoll_stubs_NAME, a row of MEMTOLL_TABLES entries that are kStubBytes apart; the nth jumps to
 //                             TARGET with n in the place of a sixth argument

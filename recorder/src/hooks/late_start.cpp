@@ -6,6 +6,7 @@
 #include "process_exit.hpp"
 #include "../dynamic_section.hpp"
 #include "../recording.hpp"
+#include "../threads/state_pool.hpp"
 #include "scope.hpp"
 
 using namespace memtoll;
@@ -52,14 +53,45 @@ size_t list_interposed() {
 
 } // namespace
 
-// Called once, by a thread that the supervisor has brought here. `directory`: the private directory of its run. 0: all is
+extern "C" {
+// Protected: the entry below reaches it without a table.
+constinit __attribute__((visibility("protected"), used)) wire::AttachOrder memtoll_recorder_order{};
+}
+static_assert(offsetof(wire::AttachOrder, is_busy) == 4 && offsetof(wire::AttachOrder, is_given) == 8 &&
+              offsetof(wire::AttachOrder, is_done) == 12 && offsetof(wire::AttachOrder, result) == 16 && wire::kNoMemoryForStack == 2); // the entry writes there
+
+namespace {
+
+wire::AttachResult prepare(wire::AttachResult connected) {
+    if (connected != wire::kAttached) return connected;
+    const uint32_t made_for = state_pool::most_stack_depth();
+    memtoll_recorder_order.most_stack_depth = made_for > 0 ? made_for : session.arena->stack_depth;
+    prepare_redirections({interposed, list_interposed()});
+    expect_end();
+    return wire::kAttached;
+}
+
+} // namespace
+
+void memtoll::expect_attach() {
+    memtoll_recorder_order.is_busy.store(1, std::memory_order_relaxed);
+    memtoll_recorder_order.is_loaded.store(1, std::memory_order_release);
+}
+
+// Called once, by a thread that the supervisor has brought here. `directory`: the private directory of its run. kAttached: all is
 // prepared, and the supervisor may write the jumps.
 MEMTOLL_HOOK int memtoll_recorder_attach(const char* directory) {
     loaded_late = true;
     session.set_directory(directory);
     need_next();
-    if (!recording()) return 1;
-    prepare_redirections({interposed, list_interposed()});
-    expect_end();
-    return 0;
+    const wire::AttachResult result = prepare(recording() ? wire::kAttached : wire::kUnreachable);
+    memtoll_recorder_order.is_busy.store(0, std::memory_order_release);
+    return result;
 }
+
+// The same for each later supervisor, whose directory stands in the order.
+extern "C" __attribute__((visibility("hidden"), used)) int memtoll_carry_out_order() {
+    find_next(); // libraries have come and gone
+    return prepare(record_again(memtoll_recorder_order.directory));
+}
+MEMTOLL_ATTACH_ENTRY(memtoll_recorder_attach_again, memtoll_carry_out_order, memtoll_recorder_order);

@@ -14,7 +14,7 @@ namespace {
 // The first event usually comes earlier than this, from the loader or another library's constructor, and starts the
 // session itself.
 [[gnu::constructor]] void start() {
-    if (!session.find_directory()) return; // late_start.cpp is for this
+    if (!session.find_directory()) return expect_attach();
     need_next();
     if (!recording()) return;
     redirect_own_allocators();

@@ -1,5 +1,7 @@
 #include "next.hpp"
 
+#include "own_allocators.hpp"
+
 #include "../dynamic_section.hpp"
 
 #include <atomic>
@@ -19,7 +21,9 @@ enum Index {
 };
 
 template <class Function> void point(Function*& pointer, void* found) {
-    pointer = reinterpret_cast<Function*>(found);
+    // Where its begin is a jump to the hook, or will be one again, the hook goes on behind it.
+    void* const original = found ? original_of(found) : nullptr;
+    pointer = reinterpret_cast<Function*>(original ? original : found);
 }
 
 } // namespace

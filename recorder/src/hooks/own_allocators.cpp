@@ -6,6 +6,15 @@
 #include <cstring>
 #include <fcntl.h>
 
+extern "C" {
+void memtoll_recorder_mark(int type, const char* name);
+void memtoll_recorder_alloc(const void* block, size_t bytes);
+void memtoll_recorder_free(const void* block);
+void memtoll_recorder_realloc(const void* old, const void* block, size_t bytes);
+void memtoll_recorder_pool_begin(const char* name, const void* chunk, size_t bytes);
+void memtoll_recorder_pool_end(const void* chunk);
+}
+
 namespace memtoll {
 namespace {
 
@@ -188,7 +197,7 @@ wire::Placed place(const OwnMemory* memory, const wire::PlanRegion& region, cons
     for (uint32_t i = 0; i < region.functions; ++i)
         if (functions[i].pushes_return && arch::has_shadow_stack()) return wire::kShadowStack;
     const auto address = static_cast<long>(region.address);
-    const long mapped = kernel::call(SYS_mmap, address, static_cast<long>(region.bytes), PROT_READ | PROT_EXEC,
+    const long mapped = region.offset == 0 ? address : kernel::call(SYS_mmap, address, static_cast<long>(region.bytes), PROT_READ | PROT_EXEC,
                                      MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, static_cast<long>(region.offset));
     if (kernel::failed(mapped)) return wire::kNoMemory;
     if (mapped != address) { // a kernel before 4.17
@@ -225,10 +234,26 @@ void* original_of(const void* function) {
 
 namespace {
 
+// What memtoll.h calls, by its name.
+void* find_for_program(const char* name) {
+    const struct {
+        const char* name;
+        void* function;
+    } kFunctions[] = {
+#define FUNCTION(NAME) {#NAME, reinterpret_cast<void*>(NAME)}
+        FUNCTION(memtoll_recorder_mark),      FUNCTION(memtoll_recorder_alloc),    FUNCTION(memtoll_recorder_free),
+        FUNCTION(memtoll_recorder_realloc),   FUNCTION(memtoll_recorder_pool_begin), FUNCTION(memtoll_recorder_pool_end),
+#undef FUNCTION
+    };
+    for (const auto& one : kFunctions)
+        if (strcmp(one.name, name) == 0) return one.function;
+    return nullptr;
+}
+
 // Whether another plan may do better: what was free when this one was made was taken by another thread meanwhile.
 bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], const Interposing& interposing, uint64_t& waited) {
     const uint64_t since = now();
-    const Session::Plan plan = session.ask_for_plan(hooks, interposing.functions, interposing.count);
+    const Session::Plan plan = session.ask_for_plan(hooks, interposing.functions, interposing.count, loaded_late ? reinterpret_cast<uint64_t>(find_for_program) : 0);
     waited += now() - since;
     constexpr uint32_t kMaxRegions = 256;
     wire::Placed placed[kMaxRegions];

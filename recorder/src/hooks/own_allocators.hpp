@@ -26,6 +26,9 @@ struct Interposing {
 // Maps what all redirected functions need, these here, too. The supervisor writes the jumps, when all threads stand still.
 uint64_t prepare_redirections(const Interposing& interposing);
 
+// The loader has finished with a recorder that memtoll attach has brought: it is at work until memtoll_recorder_attach returns.
+void expect_attach();
+
 // What does as a redirected function did before; null: it is not redirected.
 void* original_of(const void* function);
 

@@ -67,6 +67,8 @@ bool is_recorded_process() {
 } // namespace
 
 void memtoll::expect_end() {
+    static constinit std::atomic<bool> is_expected{false};
+    if (is_expected.exchange(true)) return;
     // musl has no on_exit.
     using OnExit = int(void (*)(int, void*), void*);
     if (auto* const on_exit = reinterpret_cast<OnExit*>(find_symbol("on_exit", Where::kAnywhere)))

@@ -40,12 +40,14 @@ ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
 }
 
 void forget_code(ThreadState* state) {
-    state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+    const Session::Changing changing(session);
+    if (!state->change_mode(ThreadState::kCheck, ThreadState::kReady)) return;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state->stacks.forget_code();
 }
 
 void finish_load(ThreadState* state, arch::HookFrame frame) {
+    const Session::Changing changing(session);
     state->change_mode(ThreadState::kLoad, ThreadState::kReady);
     state->loads = !on_load(state, arch::caller_frame(frame));
     if (state->loads) state->change_mode(ThreadState::kReady, ThreadState::kLoad);
@@ -146,7 +148,8 @@ MEMTOLL_ALIGNS_STACK void leave_slow(ThreadState* state) {
         state->change_mode(ThreadState::kReady, ThreadState::kTime);
     }
     // The next event finds that recording is over.
-    if (state->log.is_over) state->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
+    if (state->log.is_over && !state->change_mode(ThreadState::kReady, ThreadState::kCheck))
+        state->change_mode(ThreadState::kTime, ThreadState::kCheck);
     state->log.slot->guard.store(0, std::memory_order_release);
     if (!state->borrowed) return;
     state->borrowed = false;

@@ -3,6 +3,7 @@
 // What can have happened to a thread that enters a hook, how it shows, and what follows:
 //
 //   fork                the state is wiped, the session still the parent's        kForkedChild
+//   attached again      the state is out of date: its mode says so                kNew
 //   thread ends         it has given up its state; its last frees borrow one      kNew
 //   dlclose             its mode says so                                          kCodeGone
 //   signal handler      the guard is held, and the stack leads through a handler  kBorrow

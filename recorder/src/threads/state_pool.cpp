@@ -85,8 +85,14 @@ ThreadState* in_slab(uint32_t index, size_t bytes) {
     return reinterpret_cast<ThreadState*>(memory + (index + 1 - states_in_slab) * bytes);
 }
 
+// Frames. The memory of states is made once.
+std::atomic<uint32_t> room_for_depth{0};
+
 size_t state_bytes() {
-    return kernel::whole_pages(kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth));
+    uint32_t depth = 0;
+    if (room_for_depth.compare_exchange_strong(depth, session.arena->stack_depth, std::memory_order_relaxed))
+        depth = session.arena->stack_depth;
+    return kernel::whole_pages(kHeadBytes + unwind::StackCache::memory_bytes(depth));
 }
 
 // Memory for state `index` and its stack cache. Null if there is none.
@@ -106,10 +112,12 @@ ThreadState* state_memory(uint32_t index) {
 }
 
 ThreadState* new_state(uint32_t index) {
-    void* memory = state_memory(index);
+    ThreadState* memory = state_memory(index);
     if (!memory) return nullptr;
+    if (memory->epoch != 0) kernel::zero(memory, state_bytes());
     auto* state = new (memory) ThreadState;
     state->index = index;
+    state->epoch = session.epoch.load(std::memory_order_relaxed);
     state->log.slot = session.slots() + index;
     state->stacks.memory = reinterpret_cast<char*>(state) + kHeadBytes;
     state->stacks.start(&session.tree, session.arena->stack_depth, announce_module, state, footprint::take);
@@ -152,12 +160,35 @@ ThreadState* acquire() {
     const uint32_t index = acquire_slot();
     if (index == kNobody) return nullptr;
     ThreadState* state = state_at(index);
-    if (!state || !state->log.slot) state = new_state(index);
+    const bool is_new = !state || !state->log.slot || state->epoch != session.epoch.load(std::memory_order_relaxed);
+    if (is_new) state = new_state(index);
     if (!state) release_slot(index);
     return state;
 }
 
 void release(ThreadState* state) { release_slot(state->index); }
+
+bool retire() {
+    if (!session.arena) return false;
+    const uint32_t last = session.epoch.load(std::memory_order_relaxed) - 1;
+    bool is_held = false;
+    for_each([&](ThreadState& state) {
+        if (state.epoch == 0) return; // wiped by a fork
+        state.mode.store(ThreadState::kNone, std::memory_order_seq_cst);
+        // The last one's arena stays: a thread may be about to enter a hook with this.
+        if (state.epoch == last || !state.log.slot) return;
+        if (state.log.slot->guard.load(std::memory_order_acquire) == 0) state.log = {};
+        else is_held = true;
+    });
+    return is_held;
+}
+
+ThreadState* renew(ThreadState* state) {
+    const uint32_t index = state->index;
+    return index < session.arena->max_slots && states[index].load(std::memory_order_acquire) == state ? new_state(index) : nullptr;
+}
+
+uint32_t most_stack_depth() { return room_for_depth.load(std::memory_order_relaxed); }
 
 void clear() { free_slots.store(kNobody, std::memory_order_relaxed); }
 

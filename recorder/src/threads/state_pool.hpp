@@ -11,6 +11,14 @@ namespace memtoll::state_pool {
 ThreadState* acquire();
 void release(ThreadState* state);
 
+// For the next supervisor: all states are out of date; each stays its thread's. True: an interrupted hook still holds on to one that
+// was so before.
+bool retire();
+// The state of a thread that is out of date begins anew, in the same slot. Null: there is no such slot any more.
+ThreadState* renew(ThreadState* state);
+// The deepest stacks that states have room for, frames; 0: there are none yet.
+uint32_t most_stack_depth();
+
 // Makes states in advance, for threads that begin when no more memory is to be had.
 void reserve();
 

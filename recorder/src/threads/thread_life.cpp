@@ -36,17 +36,35 @@ void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     publish(state->log);
 }
 
+// Whether an interrupted hook of the calling thread goes on with this state, which is its own.
+bool is_held(const ThreadState& state) {
+    return state.log.slot && state.log.slot->guard.load(std::memory_order_relaxed) != 0;
+}
+
+// The calling thread's state of an earlier supervisor's time, for the present one. Null: it has none, or not for itself.
+ThreadState* begin_again() {
+    ThreadState* const own = thread_state;
+    if (own == &no_state || own->epoch == 0 || is_held(*own)) return nullptr;
+    thread_state = &no_state; // a signal handler finds another one
+    return state_pool::renew(own);
+}
+
 // Runs when a thread ends, among the destructors of its other thread-specific data. Those may still allocate and free,
 // so the state is kept through as many rounds as there are.
 void thread_exit(void* value) {
+    const Session::Changing changing(session);
     auto* state = static_cast<ThreadState*>(value);
-    if (state != thread_state) return; // wiped by a fork
+    if (state != thread_state || state->epoch == 0) return; // wiped by a fork
     if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
         set_specific(exit_key, value);
         return;
     }
     thread_is_ending = true;
     thread_state = &no_state;
+    if (state->epoch != session.epoch.load(std::memory_order_acquire)) {
+        if (!is_held(*state)) state_pool::release(state);
+        return;
+    }
     if (state->how() == ThreadState::kNone) return;
     state->log.slot->guard.store(wire::kRecorderAtWork, std::memory_order_relaxed);
     state->cost.abandon(); // a last event may have been left by pthread_exit
@@ -92,7 +110,10 @@ bool is_ending() { return thread_is_ending; }
 
 ThreadState* attach(arch::HookFrame frame, bool borrowed) {
     const uint64_t start = now();
-    ThreadState* state = state_pool::acquire();
+    const Session::Changing changing(session);
+    if (session.state.load(std::memory_order_seq_cst) != Session::kRecording) return nullptr; // the next supervisor comes
+    ThreadState* state = borrowed ? nullptr : begin_again();
+    if (!state) state = state_pool::acquire();
     if (!state) {
         session.arena->dropped.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
@@ -106,7 +127,9 @@ ThreadState* attach(arch::HookFrame frame, bool borrowed) {
     state->waited_at_begin = state->log.waited;
     begin_thread(state, frame.address);
     if (state->how() == ThreadState::kCheck) state->stacks.forget_code();
-    state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+    state->mode.store(ThreadState::kReady, std::memory_order_seq_cst);
+    // Another supervisor has come meanwhile.
+    if (state->epoch != session.epoch.load(std::memory_order_seq_cst)) state->mode.store(ThreadState::kNone, std::memory_order_relaxed);
     if (borrowed) return state;
     thread_state = state;
     if (notices_ends()) set_specific(exit_key, state);

@@ -16,7 +16,7 @@ namespace memtoll {
 // call.
 struct ThreadState {
     enum Mode : uint32_t {
-        kNone = 0,  // not attached, or wiped by a fork
+        kNone = 0,  // not attached, wiped by a fork, or of an earlier supervisor's time
         kReady = 1, // events may be recorded
         kCheck = 2, // code was unloaded, or recording is over: the gate looks
         kTime = 3,  // events may be recorded, and the next one is to be timed (recorder_overhead.hpp)
@@ -39,6 +39,7 @@ struct ThreadState {
     uint64_t cost_at_begin = 0;   // what `cost` was when the present thread took over
     uint64_t waited_at_begin = 0; // what `log.waited` was when the event that is timed began
     uint32_t index = 0;           // of the slot
+    uint32_t epoch = 0;           // of the session; 0 where a fork has wiped it
 
     Mode how() const { return static_cast<Mode>(mode.load(std::memory_order_relaxed)); }
 

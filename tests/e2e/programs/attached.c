@@ -1,16 +1,28 @@
 // A process that memtoll attaches to. Its threads allocate all the time, from before memtoll comes until after it has left.
 // What `exact` does is between two lines that the program prints, so its calls are known exactly.
 //
-//   attached THREADS
+//   attached THREADS [errno|kill|patched|spins|locks]
 //
-// Each line that it reads is a command: "exact" (every thread makes its calls once), "quit".
+// "errno", "kill": it forbids itself a system call with a seccomp filter, mincore, which then fails, or memfd_create, which then ends it.
+// "patched": another tool has changed the begin of a function. "spins", "locks": no thread ever leaves the C library.
+//
+// Each line that it reads is a command: "exact" (every thread makes its calls once), "threads" (four more
+// threads come and go), "quit".
 #include "e2e.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 enum { CALLS = 500 };
 
@@ -41,6 +53,16 @@ SITE void exact(void) {
     }
 }
 
+// A thread that ends at once.
+SITE void* short_lived(void* argument) {
+    for (int i = 0; i < 20; ++i) {
+        void* block = malloc(50);
+        keep(block);
+        free(block);
+    }
+    return argument;
+}
+
 static void* work(void* argument) {
     unsigned seed = (unsigned)(uintptr_t)argument;
     int seen = 0;
@@ -55,7 +77,45 @@ static void* work(void* argument) {
     return NULL;
 }
 
+static void forbid(int call, unsigned otherwise) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, otherwise),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) abort();
+}
+
+static void be(const char* how) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_spinlock_t spinning;
+    if (strcmp(how, "errno") == 0) forbid(SYS_mincore, SECCOMP_RET_ERRNO | EPERM);
+    if (strcmp(how, "kill") == 0) forbid(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
+    if (strcmp(how, "patched") == 0) {
+        char* function = dlsym(RTLD_DEFAULT, "pvalloc"); // which nobody calls
+        char* page = (char*)((uintptr_t)function & ~(uintptr_t)4095);
+        if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) abort();
+        function[0] = (char)0xe9;
+    }
+    if (strcmp(how, "spins") == 0) {
+        pthread_spin_init(&spinning, 0);
+        for (int i = 0; i < 2; ++i) {
+            if (i == 1) puts("ready"), fflush(stdout);
+            pthread_spin_lock(&spinning); // the second time, for ever
+        }
+    }
+    if (strcmp(how, "locks") == 0) {
+        pthread_mutex_lock(&lock);
+        puts("ready");
+        fflush(stdout);
+        pthread_mutex_lock(&lock); // for ever
+    }
+}
+
 int main(int count, char** arguments) {
+    if (count > 2) be(arguments[2]);
     int threads = count > 1 ? atoi(arguments[1]) : 1;
     pthread_t all[1024];
     for (int i = 0; i < threads; ++i) pthread_create(&all[i], NULL, work, (void*)(uintptr_t)(i + 1));
@@ -63,6 +123,14 @@ int main(int count, char** arguments) {
     fflush(stdout);
     char line[64];
     while (fgets(line, sizeof line, stdin) && strcmp(line, "quit\n") != 0) {
+        if (strcmp(line, "threads\n") == 0) {
+            pthread_t some[4];
+            for (int i = 0; i < 4; ++i) pthread_create(&some[i], NULL, short_lived, NULL);
+            for (int i = 0; i < 4; ++i) pthread_join(some[i], NULL);
+            puts("ended");
+            fflush(stdout);
+            continue;
+        }
         int wanted = (atomic_fetch_add(&rounds, 1) + 1) * threads;
         while (atomic_load(&done) < wanted) {}
         puts("made");

@@ -1,5 +1,12 @@
 //! Processes that run already: what is recorded of them, and that they go on as if nothing had happened.
 
+#[path = "attach/containers.rs"]
+mod containers;
+#[path = "attach/marks.rs"]
+mod marks;
+#[path = "attach/refusals.rs"]
+mod refusals;
+
 use memtoll_e2e::{Metrics, Report};
 use memtoll_e2e::{Outcome, memtoll, program, read_report, run, scratch, skipped, wait_until};
 use std::io::{BufRead, BufReader, Write};
@@ -149,28 +156,73 @@ fn what_a_process_starts_is_recorded_too() {
 
 #[test]
 fn a_process_outlives_a_memtoll_that_is_killed_at_any_instant() {
-    // The loader has room for the variables of some twenty recorders in a process.
-    for batch in 0..2 {
-        let folder = scratch();
-        let mut running = Running::with_threads(3);
-        for round in 0..ROUNDS / 2 {
-            let file = folder.path().join(format!("{round}.memtoll"));
-            let mut memtoll = attach(running.pid(), &file, &["-q"]).stderr(Stdio::null()).spawn().unwrap();
-            // From its very begin to the middle of recording.
-            let instant = Duration::from_millis(u64::from((batch * ROUNDS + round) * 37 % 400));
-            std::thread::sleep(instant);
-            memtoll.kill().unwrap();
-            memtoll.wait().unwrap();
-            assert_eq!(running.ask("exact"), "made", "killed after {instant:?}");
-        }
-        // What the dead ones have left does not stand in the way.
-        let file = folder.path().join("last.memtoll");
+    let folder = scratch();
+    let mut running = Running::with_threads(3);
+    for round in 0..ROUNDS {
+        let file = folder.path().join(format!("{round}.memtoll"));
+        let mut memtoll = attach(running.pid(), &file, &["-q"]).stderr(Stdio::null()).spawn().unwrap();
+        // From its very begin to the middle of recording.
+        let instant = Duration::from_millis(u64::from(round * 37 % 400));
+        std::thread::sleep(instant);
+        memtoll.kill().unwrap();
+        memtoll.wait().unwrap();
+        assert_eq!(running.ask("exact"), "made", "killed after {instant:?}");
+    }
+    // What the dead ones have left does not stand in the way.
+    let file = folder.path().join("last.memtoll");
+    let attached = Attached::to(running.pid(), &file);
+    assert_eq!(running.ask("exact"), "made");
+    attached.end();
+    running.end_well();
+    expect_exact(&report(&file).function("exact"), 3);
+}
+
+/// What memtoll has mapped into a process, by name.
+fn mapped_by_memtoll(pid: u32) -> Vec<String> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let names = maps.lines().filter_map(|line| line.split_once("/memfd:memtoll").map(|(_, name)| name.to_owned()));
+    names.collect()
+}
+
+#[test]
+fn one_recorder_serves_every_memtoll_of_a_process() {
+    // ld.so has room for the thread-local variables of some twenty libraries.
+    const MORE_THAN_LOADS: u32 = 30;
+    let folder = scratch();
+    let mut running = Running::with_threads(4);
+    let mut first = Vec::new();
+    for round in 0..MORE_THAN_LOADS {
+        let file = folder.path().join(format!("{round}.memtoll"));
         let attached = Attached::to(running.pid(), &file);
         assert_eq!(running.ask("exact"), "made");
+        // Its states are those of threads that have ended.
+        assert_eq!(running.ask("threads"), "ended");
         attached.end();
-        running.end_well();
-        expect_exact(&report(&file).function("exact"), 3);
+        let now = mapped_by_memtoll(running.pid());
+        if round == 0 {
+            first.clone_from(&now);
+        }
+        assert_eq!(now, first, "round {round}: nothing piles up");
+        let report = report(&file);
+        expect_exact(&report.function("exact"), 4);
+        let short = report.function("short_lived");
+        assert_eq!((short.new_blocks, short.frees), (80, 80), "round {round}");
     }
+    running.end_well();
+}
+
+#[test]
+fn another_depth_of_stacks_is_recorded_as_asked() {
+    let folder = scratch();
+    let mut running = Running::with_threads(1);
+    for (round, depth) in ["3", "40", "3"].into_iter().enumerate() {
+        let file = folder.path().join(format!("{round}.memtoll"));
+        let outcome = run(attach(running.pid(), &file, &["--for", "100ms", "--stack-depth", depth]));
+        assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+        assert!(report(&file).function("noise").new_blocks > 0);
+    }
+    assert_eq!(running.ask("exact"), "made");
+    running.end_well();
 }
 
 /// A server, or another program that goes on by itself, to which memtoll is attached again and again.

@@ -40,6 +40,8 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/advice.md", "saving = calls", What::Text),
     ("docs/advice.md", "memtoll verify --before ./app.old", What::Commands),
     ("docs/advice.md", "memtoll advise app.memtoll --patch", What::Commands),
+    ("docs/attach.md", "memtoll attach 4711", What::Commands),
+    ("docs/attach.md", "memtoll attach $(docker", What::Commands),
     ("docs/calibrate.md", "memtoll record --calibrate --", What::Commands),
     ("docs/ci.md", "memtoll ./app", What::Commands),
     ("docs/ci.md", "memtoll check --each-test", What::Commands),

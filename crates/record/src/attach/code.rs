@@ -5,7 +5,9 @@ use crate::process_memory::ProcessMemory;
 use crate::redirection::mapped::{self, Mapped};
 use crate::redirection::place_of;
 use memtoll_processor::{HERE, injection};
-use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, ReadCache};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -56,6 +58,15 @@ fn symbols(pid: u32, mapped: &Mapped, maps: &[MapLine]) -> Option<FxHashMap<Stri
     Some(file.dynamic_symbols().filter_map(named).collect())
 }
 
+/// The loader that the program's file asks for. What is mapped may be where links lead to.
+fn interpreter(pid: u32) -> Option<String> {
+    let file = ReadCache::new(File::open(format!("/proc/{pid}/exe")).ok()?);
+    let header = FileHeader64::<LittleEndian>::parse(&file).ok()?;
+    let segments = header.program_headers(LittleEndian, &file).ok()?;
+    let text = segments.iter().find_map(|segment| segment.interpreter(LittleEndian, &file).ok().flatten())?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
 fn file_named(files: &[Mapped], is_it: impl Fn(&str) -> bool) -> Option<Mapped> {
     let name = |file: &&Mapped| Path::new(&file.path).file_name().is_some_and(|name| is_it(&name.to_string_lossy()));
     files.iter().find(name).cloned()
@@ -66,7 +77,8 @@ impl Code {
     pub fn of(pid: u32, memory: &ProcessMemory) -> Result<Code, String> {
         let maps = proc_files::maps(pid);
         let files = mapped::files(&maps);
-        if file_named(&files, |name| name == HERE.musl_loader_name()).is_some() {
+        let loader = interpreter(pid).unwrap_or_default();
+        if Path::new(&loader).file_name() == Some(HERE.musl_loader_name().as_ref()) {
             return Err("its C library is musl, which cannot load the recorder into a running program; start it with \
                         memtoll record"
                 .to_owned());

@@ -1,9 +1,11 @@
 //! Jumps that a memtoll has left behind that was killed. They do nothing, but functions can only be redirected as they were.
 
+use super::code_of_memtoll;
 use super::standstill::Standstill;
 use crate::proc_files::{self, MapLine};
 use crate::process_memory::ProcessMemory;
 use crate::redirection::{mapped, place_of};
+use memtoll_processor::injection;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use std::fs::File;
 use std::io;
@@ -27,8 +29,7 @@ impl Claim {
 
 /// Where they lead to: memory that is made of a plan.
 fn of_plans(maps: &[MapLine]) -> Vec<Range<u64>> {
-    let is_one = |line: &&MapLine| line.executable && line.path.contains(crate::redirection::PLAN_NAME);
-    maps.iter().filter(is_one).map(|line| line.start..line.end).collect()
+    maps.iter().filter(|line| code_of_memtoll::is_plan(line)).map(|line| line.start..line.end).collect()
 }
 
 /// Writes back what was there before. How many there were.
@@ -47,10 +48,11 @@ pub fn take_back(pid: u32, memory: &ProcessMemory) -> io::Result<usize> {
         }
     }
     if !originals.is_empty() {
-        let _still = Standstill::begin(pid)?;
+        let still = Standstill::begin(pid)?;
         for (at, bytes) in &originals {
             memory.write(*at, bytes)?;
         }
+        still.wait_until_outside(&code_of_memtoll::ranges(pid))?;
     }
     Ok(originals.len())
 }
@@ -67,20 +69,44 @@ fn dead_jumps(
     memory.read(line.start, &mut now)?;
     // The last page may be longer than the file.
     let known = content.read_at(&mut then, line.offset)?;
-    let jump_at = |at: usize| {
-        let target = memtoll_processor::injection::jump_target(&now[at..], line.start + at as u64)?;
-        plans.iter().any(|plan| plan.contains(&target)).then_some(memtoll_processor::injection::JUMP)
-    };
+    let found = jumps_in(&now, &then[..known], line.start, &|target| plans.iter().any(|plan| plan.contains(&target)));
+    Ok(found.into_iter().map(|at| (line.start + at as u64, then[at..at + injection::JUMP].to_vec())).collect())
+}
+
+/// Where `now`, at this address, has jumps to such targets that `then` has not. A jump may begin as what was there before: a
+/// function may be a mere jump to another one.
+fn jumps_in(now: &[u8], then: &[u8], address: u64, is_target: &impl Fn(u64) -> bool) -> Vec<usize> {
+    let is_jump = |at: usize| injection::jump_target(&now[at..], address + at as u64).is_some_and(is_target);
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < known {
-        match (now[at] != then[at]).then(|| jump_at(at)).flatten() {
-            Some(bytes) if at + bytes <= known => {
-                found.push((line.start + at as u64, then[at..at + bytes].to_vec()));
-                at += bytes;
-            }
-            _ => at += 1,
+    let mut free_from = 0;
+    for at in (0..then.len()).filter(|at| now[*at] != then[*at]) {
+        let first = free_from.max((at + 1).saturating_sub(injection::JUMP));
+        if let Some(begin) = (first..=at).rev().find(|begin| is_jump(*begin) && begin + injection::JUMP <= then.len()) {
+            found.push(begin);
+            free_from = begin + injection::JUMP;
         }
     }
-    Ok(found)
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_are_found_whatever_was_there_before() {
+        // To 0x2000 from 0x1000, 0x1010 and 0x1020.
+        let jump = |from: u64| [&[0xe9][..], &((0x2000 - from - 5) as i32).to_le_bytes()].concat();
+        let mut then = vec![0x90; 64];
+        then[0x10..0x15].copy_from_slice(&[0xe9, 1, 2, 3, 4]); // operator delete(void*, size_t) in libstdc++
+        let distance = 0x2000 - 0x1020 - 5;
+        then[0x20..0x25].copy_from_slice(&[0xe9, distance as u8, 7, 0, 0]); // and a byte of the distance, too
+        let mut now = then.clone();
+        for at in [0, 0x10, 0x20] {
+            now[at..at + 5].copy_from_slice(&jump(0x1000 + at as u64));
+        }
+        now[0x30] = 0xcc; // a debugger's
+        assert_eq!(jumps_in(&now, &then, 0x1000, &|target| target == 0x2000), [0, 0x10, 0x20]);
+        assert_eq!(jumps_in(&now, &then, 0x1000, &|target| target == 0x3000), [0; 0]);
+    }
 }

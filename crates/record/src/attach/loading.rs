@@ -6,11 +6,14 @@
 //! process.
 
 use super::code::Code;
+use super::code_of_memtoll::RECORDER;
+use super::known_recorder::{self, KnownRecorder};
 use super::threads::{self, Waiting};
 use super::tracing::{Stop, Traced};
 use crate::proc_files;
 use crate::process_memory::ProcessMemory;
 use crate::redirection::mapped;
+use crate::wire::attach_result;
 use memtoll_processor::injection::{self, Order, Registers, step};
 use std::io;
 use std::path::Path;
@@ -22,10 +25,12 @@ const LOOKS_FOR: Duration = Duration::from_secs(5);
 const LOADS_WITHIN: Duration = Duration::from_secs(60);
 /// How long a thread may take to stop, or to make memory.
 const STEP: Duration = Duration::from_secs(2);
+/// Until it is tried again to begin where an earlier recording has just ended.
+const BUSY_FOR: Duration = Duration::from_millis(100);
+/// Between two looks at whether it has.
+const PAUSE: Duration = Duration::from_millis(1);
 /// The stack for loading, bytes.
 const STACK: u64 = 256 << 10;
-/// How the file of the recorder is called there, in memory.
-pub const FILE_NAME: &str = "memtoll-recorder";
 
 /// System calls that wait for others, and in which no lock of the C library is held.
 const WAITS: [i64; 19] = [
@@ -58,16 +63,81 @@ pub struct Loading<'a> {
     pub library: &'a [u8],
     /// The private directory of this run.
     pub directory: &'a Path,
+    /// Deepest stack that is recorded whole, frames.
+    pub stack_depth: u32,
+}
+
+/// Why a thread cannot load anything just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unfit {
+    WaitsForLock,
+    InLibrary,
+    HoldsLoader,
+    InHandler,
+    NoStack,
+    DoesNotStop,
+    IsBusy,
+}
+
+impl Unfit {
+    /// What such a thread does.
+    fn text(self) -> &'static str {
+        match self {
+            Unfit::WaitsForLock => "in a system call or waiting for a lock",
+            Unfit::InLibrary => "executing code of the C library",
+            Unfit::HoldsLoader => "loading a library",
+            Unfit::InHandler => "in a signal handler",
+            Unfit::NoStack => "with less than 24 KiB of stack left",
+            Unfit::IsBusy => "in the recorder, at work for an earlier recording",
+            Unfit::DoesNotStop => "not to be stopped: another tracer, or waiting for a disk",
+        }
+    }
+}
+
+/// "2 executing code of the C library, 1 in a signal handler"
+fn seen(threads: &[Unfit]) -> String {
+    let mut kinds = threads.to_vec();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let count = |kind: &Unfit| threads.iter().filter(|one| *one == kind).count();
+    let each: Vec<String> = kinds.iter().map(|kind| format!("{} {}", count(kind), kind.text())).collect();
+    each.join(", ")
+}
+
+/// What a thread was sent to do.
+enum Sent {
+    /// To carry out the order at this address.
+    Load(u64),
+    /// To a recorder that was loaded before.
+    Again(KnownRecorder),
 }
 
 impl Loading<'_> {
-    /// Loads it, and waits until it is prepared.
-    pub fn load(&self) -> Result<(), String> {
+    /// Loads it, and waits until it is prepared. `lasted`: for how long the thread does that.
+    pub fn load(&self, lasted: &mut Duration) -> Result<(), String> {
+        let mut sent = Instant::now();
+        let done = self.try_to_load(&mut sent);
+        *lasted = sent.elapsed();
+        done
+    }
+
+    fn try_to_load(&self, sent: &mut Instant) -> Result<(), String> {
+        let maps = proc_files::maps(self.pid);
+        let known = known_recorder::find(&maps, self.memory, self.library, self.stack_depth);
         let began = Instant::now();
         loop {
-            for tid in self.candidates() {
-                if let Some(done) = self.try_with(tid)? {
-                    return self.wait_for(done);
+            let (candidates, mut unfit) = self.candidates();
+            for tid in candidates {
+                *sent = Instant::now();
+                match self.try_with(tid, known)? {
+                    Ok(Sent::Load(order)) => return self.wait_until_loaded(order),
+                    Ok(Sent::Again(known)) if self.wait_for(known)? => return Ok(()),
+                    Ok(Sent::Again(_)) => {
+                        unfit.push(Unfit::IsBusy);
+                        std::thread::sleep(BUSY_FOR);
+                        break;
+                    }
+                    Err(why) => unfit.push(why),
                 }
             }
             if threads::tasks(self.pid).is_empty() {
@@ -75,23 +145,29 @@ impl Loading<'_> {
             }
             if began.elapsed() > LOOKS_FOR {
                 return Err(format!(
-                    "for {} s, none of its threads came to a point where it could load the recorder; try again",
-                    LOOKS_FOR.as_secs()
+                    "for {} s, no thread of it came to a place where it could load the recorder; at last: {}; try again",
+                    LOOKS_FOR.as_secs(),
+                    seen(&unfit)
                 ));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Threads that may be in the middle of nothing: first those that wait, then those that run.
-    fn candidates(&self) -> Vec<i32> {
-        let all = threads::tasks(self.pid);
-        let looked: Vec<(i32, Option<Waiting>)> =
-            all.iter().map(|task| (task.tid, threads::waiting(self.pid, task.tid))).collect();
-        let waits = |waiting: &Option<Waiting>| waiting.is_some_and(|waiting| self.is_harmless(&waiting));
-        let waiting = looked.iter().filter(|(_, waiting)| waits(waiting)).map(|(tid, _)| *tid);
-        let running = looked.iter().filter(|(_, waiting)| waiting.is_none()).map(|(tid, _)| *tid);
-        waiting.chain(running).take(8).collect()
+    /// Threads that may be in the middle of nothing: first those that wait, then those that run. And why others are not.
+    fn candidates(&self) -> (Vec<i32>, Vec<Unfit>) {
+        const MOST: usize = 8;
+        let (mut waiting, mut running, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
+        for task in threads::tasks(self.pid) {
+            match threads::waiting(self.pid, task.tid) {
+                None => running.push(task.tid),
+                Some(call) if self.is_harmless(&call) => waiting.push(task.tid),
+                Some(_) => unfit.push(Unfit::WaitsForLock),
+            }
+        }
+        waiting.extend(running);
+        waiting.truncate(MOST);
+        (waiting, unfit)
     }
 
     fn is_harmless(&self, waiting: &Waiting) -> bool {
@@ -101,15 +177,16 @@ impl Loading<'_> {
         is_known && self.code.is_libcs(waiting.instruction)
     }
 
-    /// Where the order is that this thread carries out. None: it is not the right one.
-    fn try_with(&self, tid: i32) -> Result<Option<u64>, String> {
+    /// What this thread does now, or why it is not the right one.
+    fn try_with(&self, tid: i32, known: Option<KnownRecorder>) -> Result<Result<Sent, Unfit>, String> {
         // What is not possible is not the thread's fault.
         let failed = |error: io::Error| format!("one of its threads cannot be stopped: {error}");
-        let Ok(mut thread) = Traced::seize(tid) else { return Ok(None) };
+        let Ok(mut thread) = Traced::seize(tid) else { return Ok(Err(Unfit::DoesNotStop)) };
         let was_waiting = threads::waiting(self.pid, tid);
         thread.interrupt().map_err(failed)?;
-        if thread.wait(Instant::now() + STEP).map_err(failed)? != Stop::Asked {
-            return Ok(None);
+        // One that does not stop waits for a disk.
+        if !matches!(thread.wait(Instant::now() + STEP), Ok(Stop::Asked)) {
+            return Ok(Err(Unfit::DoesNotStop));
         }
         let mut registers = thread.registers().map_err(failed)?;
         if !registers.is_64_bit() {
@@ -117,17 +194,27 @@ impl Loading<'_> {
         }
         let is_where_it_waited = was_waiting
             .is_some_and(|waiting| self.is_harmless(&waiting) && waiting.instruction == registers.instruction());
-        let is_harmless = is_where_it_waited || self.code.is_programs(registers.instruction());
         let own_tid = threads::own_tid(self.pid, tid).unwrap_or(tid);
-        if !is_harmless
-            || self.code.holds_loader(self.memory, own_tid)
-            || self.code.is_in_handler(self.memory, registers.stack())
-            || !self.has_room_for_frame(registers.top_for_frame())
-            || !self.finds_call_again(&mut registers)
-        {
-            return Ok(None);
+        let unfit = if !is_where_it_waited && !self.code.is_programs(registers.instruction()) {
+            Some(Unfit::InLibrary)
+        } else if self.code.holds_loader(self.memory, own_tid) {
+            Some(Unfit::HoldsLoader)
+        } else if self.code.is_in_handler(self.memory, registers.stack()) {
+            Some(Unfit::InHandler)
+        } else if !self.has_room_for_frame(registers.top_for_frame()) {
+            Some(Unfit::NoStack)
+        } else if !self.finds_call_again(&mut registers) {
+            Some(Unfit::WaitsForLock)
+        } else {
+            None
+        };
+        if let Some(unfit) = unfit {
+            return Ok(Err(unfit));
         }
-        self.send(thread, &registers).map(Some)
+        match known {
+            Some(known) => self.send_again(thread, &registers, known).map(|()| Ok(Sent::Again(known))),
+            None => self.send(thread, &registers).map(|order| Ok(Sent::Load(order))),
+        }
     }
 
     fn finds_call_again(&self, registers: &mut Registers) -> bool {
@@ -194,7 +281,7 @@ impl Loading<'_> {
         let stack_top = library_at + library_bytes + STACK;
         let functions = &self.code.functions;
         // The loader takes files of the same path for one, also when an earlier one was another.
-        let earlier = maps.iter().filter(|line| line.offset == 0 && line.path.contains(FILE_NAME)).count();
+        let earlier = maps.iter().filter(|line| line.offset == 0 && line.path.contains(RECORDER)).count();
         let path = format!("/proc/self/fd{}", "/".repeat(1 + earlier));
         let mut order = Order {
             done: 0,
@@ -223,8 +310,8 @@ impl Loading<'_> {
             fits
         };
         let fits = put(&mut order.path[..70], path.as_bytes())
-            && put(&mut order.file_name, FILE_NAME.as_bytes())
-            && put(&mut order.shown, format!("/memfd:{FILE_NAME}").as_bytes())
+            && put(&mut order.file_name, RECORDER.as_bytes())
+            && put(&mut order.shown, format!("/memfd:{RECORDER}").as_bytes())
             && put(&mut order.function, b"memtoll_recorder_attach")
             && put(&mut order.argument, self.directory.as_os_str().as_encoded_bytes());
         if !fits {
@@ -245,8 +332,48 @@ impl Loading<'_> {
         Ok(order_at)
     }
 
-    fn wait_for(&self, order: u64) -> Result<(), String> {
-        const PAUSE: Duration = Duration::from_millis(1);
+    /// Sends a thread that stands still to a recorder that is there, and lets go of it.
+    fn send_again(&self, thread: Traced, registers: &Registers, known: KnownRecorder) -> Result<(), String> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| format!("cannot call the recorder: {what}: {error}")
+        };
+        known.give_order(self.memory, self.directory).map_err(failed("its memory cannot be written"))?;
+        let mask = thread.blocked_signals().map_err(failed("its signals are not shown"))?;
+        let state = thread.extended_state().map_err(failed("its registers are not shown"))?;
+        let (frame, content) = registers.frame(registers.top_for_frame(), self.code.restorer, mask, &state);
+        self.memory.write(frame, &content).map_err(failed("its stack cannot be written"))?;
+        thread
+            .set_registers(&registers.calling(known.entry, frame, [0; 6]))
+            .map_err(failed("a thread cannot be moved"))?;
+        // The frame lets them in again.
+        let _ = thread.block_signals(u64::MAX);
+        thread.let_go();
+        Ok(())
+    }
+
+    /// False: threads are at work for an earlier memtoll.
+    fn wait_for(&self, known: KnownRecorder) -> Result<bool, String> {
+        let until = Instant::now() + LOADS_WITHIN;
+        loop {
+            match known.result(self.memory) {
+                Err(_) => return Err("it has ended".to_owned()),
+                Ok(Some(attach_result::ATTACHED)) => return Ok(true),
+                Ok(Some(attach_result::NO_MEMORY_FOR_STACK)) => {
+                    return Err("the system gives it no memory for a stack".to_owned());
+                }
+                Ok(Some(attach_result::BUSY)) => return Ok(false),
+                Ok(Some(_)) => return Err("the recorder in it cannot reach memtoll".to_owned()),
+                Ok(None) if Instant::now() > until => {
+                    known.withdraw_order(self.memory);
+                    return Err("it takes more than a minute to begin recording, and goes on".to_owned());
+                }
+                Ok(None) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn wait_until_loaded(&self, order: u64) -> Result<(), String> {
         let field = |offset: usize| self.memory.word(order + offset as u64);
         let until = Instant::now() + LOADS_WITHIN;
         loop {

@@ -1,6 +1,7 @@
 //! Why a process is left alone. All of this is found out without touching it.
 
-use super::threads::field;
+use super::seccomp;
+use super::threads::{self, Task, field};
 use super::tracing::Traced;
 use crate::private_directory::RECORDER_NAME;
 use crate::proc_files;
@@ -37,11 +38,6 @@ pub fn check(pid: u32, recorder: &[u8]) -> Result<(), String> {
         let name = tracer.parse().map(proc_files::kernel_name).unwrap_or_default();
         return Err(format!("process {tracer} ({name}) traces it; a process has one tracer at a time"));
     }
-    if field("Seccomp") == "2" {
-        return Err("it has forbidden itself system calls (seccomp), and loading the recorder could end it; start it \
-                    with memtoll record"
-            .to_owned());
-    }
     if field("x86_Thread_features").contains("shstk") {
         return Err(
             "it has a shadow stack, which memtoll attach does not know yet; start it with memtoll record".to_owned()
@@ -59,11 +55,15 @@ pub fn check(pid: u32, recorder: &[u8]) -> Result<(), String> {
         return Err(why.replace(&exe, &file));
     }
     // Has no effect, but that the kernel says whether it is allowed.
-    Traced::seize(pid as i32).map(drop).map_err(|error| not_allowed(&error))
+    Traced::seize(pid as i32).map(drop).map_err(|error| {
+        not_allowed(&error, &fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default())
+    })?;
+    let filtered = |task: &Task| threads::status_field(pid, task.tid, "Seccomp").is_some_and(|mode| mode != "0");
+    seccomp::check(threads::tasks(pid).iter().filter(|task| filtered(task)).map(|task| task.tid))
 }
 
-fn not_allowed(error: &std::io::Error) -> String {
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+/// `scope`: what `kernel.yama.ptrace_scope` says.
+fn not_allowed(error: &std::io::Error, scope: &str) -> String {
     match (error.raw_os_error(), scope.trim()) {
         (Some(libc::EPERM), "1") => "the system lets a process be traced by its ancestors only (yama); run memtoll as \
                                      root, or set kernel.yama.ptrace_scope to 0"
@@ -102,5 +102,25 @@ pub fn find(text: &str) -> Result<u32, String> {
                 each.join("\n")
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yama_is_explained() {
+        let refused = std::io::Error::from_raw_os_error(libc::EPERM);
+        for (scope, says) in [
+            ("1", "its ancestors only"),
+            ("2", "root alone"),
+            ("3", "until it is restarted"),
+            ("", "rights that memtoll lacks"),
+        ] {
+            let why = not_allowed(&refused, &format!("{scope}\n"));
+            assert!(why.contains(says), "{scope}: {why}");
+        }
+        assert!(not_allowed(&std::io::Error::from_raw_os_error(libc::ESRCH), "1").starts_with("it cannot be traced"));
     }
 }

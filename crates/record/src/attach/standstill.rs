@@ -1,17 +1,33 @@
 //! All threads of a process stand still while its code changes.
 
-use super::threads;
-use super::tracing::Traced;
+use super::threads::{self, Task};
+use super::tracing::{self, Traced};
 use crate::process_memory::ProcessMemory;
+use crate::thread_priority;
 use crate::wire::PlanFunction;
 use rustc_hash::FxHashMap;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to stand still: a thread in the middle of a disk's answer does not stop.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// And for each of its threads.
+const PATIENCE_EACH: Duration = Duration::from_millis(2);
 /// How far up a stack is looked for the frame of a signal handler, bytes.
 const LOOKED_AT: usize = 64 << 10;
+
+/// Runs what stops a process: it goes ahead of others, because all threads of that wait until it is done.
+pub fn urgently<T: Send>(what: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let run = || {
+            thread_priority::ahead();
+            what()
+        };
+        let thread = std::thread::Builder::new().name("memtoll-stop".to_owned()).spawn_scoped(scope, run)?;
+        thread.join().map_err(|_| io::Error::other("a thread has panicked"))
+    })
+}
 
 /// A process whose threads all stand still, until this is dropped.
 pub struct Standstill {
@@ -25,14 +41,13 @@ impl Standstill {
         let since = Instant::now();
         let mut all: FxHashMap<i32, Traced> = FxHashMap::default();
         loop {
-            let new: Vec<i32> =
-                threads::tasks(pid).iter().map(|task| task.tid).filter(|tid| !all.contains_key(tid)).collect();
+            let new = threads::others(pid, |tid| all.contains_key(&tid));
             if new.is_empty() {
                 // Threads that stand still begin no others.
                 break;
             }
             let mut stopping = Vec::new();
-            for tid in new {
+            for Task { tid, .. } in new {
                 match Traced::seize(tid) {
                     Ok(traced) => {
                         let _ = traced.interrupt();
@@ -44,10 +59,9 @@ impl Standstill {
                     Err(error) => return Err(error),
                 }
             }
-            for mut traced in stopping {
-                traced.wait(since + PATIENCE)?;
-                all.insert(traced.tid(), traced);
-            }
+            let until = since + PATIENCE + PATIENCE_EACH * (all.len() + stopping.len()) as u32;
+            tracing::wait_for_all(&mut stopping, until)?;
+            all.extend(stopping.into_iter().map(|traced| (traced.tid(), traced)));
         }
         Ok(Standstill { threads: all.into_values().collect(), since })
     }
@@ -60,8 +74,12 @@ impl Standstill {
     /// Writes jumps over the beginnings of functions. Threads in the middle of one go on in its copy. False: one has been
     /// interrupted there by a signal, and will come back.
     pub fn write_jumps(&self, memory: &ProcessMemory, jumps: &[PlanFunction]) -> io::Result<bool> {
-        let inside =
-            |address: u64| jumps.iter().find(|jump| address > jump.at && address < jump.at + u64::from(jump.bytes));
+        let mut in_order: Vec<&PlanFunction> = jumps.iter().collect();
+        in_order.sort_by_key(|jump| jump.at);
+        let inside = |address: u64| {
+            let before = in_order.partition_point(|jump| jump.at < address).checked_sub(1)?;
+            Some(in_order[before]).filter(|jump| address < jump.at + u64::from(jump.bytes))
+        };
         let mut moved = Vec::new();
         let mut stack = vec![0; LOOKED_AT];
         for thread in &self.threads {
@@ -105,6 +123,29 @@ impl Standstill {
             let mut now = vec![0; jump.bytes as usize];
             if memory.read(jump.at, &mut now).is_ok() && now == jump.after[..now.len()] {
                 memory.write(jump.at, &jump.before[..now.len()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Standstill {
+    /// Ends it, and waits until each thread that was about to enter a hook, or to leave one, has done so. No other can come: the
+    /// jumps are gone.
+    pub fn wait_until_outside(self, code: &[Range<u64>]) -> io::Result<()> {
+        const PAUSE: Duration = Duration::from_micros(200);
+        let is_inside = |thread: &Traced| {
+            thread.registers().is_ok_and(|now| code.iter().any(|range| range.contains(&now.instruction())))
+        };
+        let inside: Vec<i32> = self.threads.iter().filter(|thread| is_inside(thread)).map(Traced::tid).collect();
+        drop(self);
+        for tid in inside {
+            let until = Instant::now() + PATIENCE;
+            while Traced::stopped(tid, until).is_some_and(|thread| is_inside(&thread)) {
+                if Instant::now() > until {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a thread does not leave the recorder"));
+                }
+                std::thread::sleep(PAUSE);
             }
         }
         Ok(())

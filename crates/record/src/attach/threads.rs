@@ -10,16 +10,27 @@ pub struct Task {
     pub state: char,
 }
 
-/// All of them, but those that only wait to be buried.
-pub fn tasks(pid: u32) -> Vec<Task> {
+/// Their numbers.
+fn tids(pid: u32) -> impl Iterator<Item = i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let task = |entry: fs::DirEntry| {
-        let tid = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let state = stat.rsplit_once(") ")?.1.chars().next()?;
-        Some(Task { tid, state })
-    };
-    entries.filter_map(task).filter(|task| !matches!(task.state, 'Z' | 'X' | 'x')).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// None: it has ended, and at most waits to be buried.
+fn task(pid: u32, tid: i32) -> Option<Task> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    (!matches!(state, 'Z' | 'X' | 'x')).then_some(Task { tid, state })
+}
+
+/// All that have not ended.
+pub fn tasks(pid: u32) -> Vec<Task> {
+    tids(pid).filter_map(|tid| task(pid, tid)).collect()
+}
+
+/// Those of them that are not known.
+pub fn others(pid: u32, is_known: impl Fn(i32) -> bool) -> Vec<Task> {
+    tids(pid).filter(|tid| !is_known(*tid)).filter_map(|tid| task(pid, tid)).collect()
 }
 
 /// The system call that a thread waits in.
@@ -41,10 +52,15 @@ pub fn waiting(pid: u32, tid: i32) -> Option<Waiting> {
     Some(Waiting { call, stack, instruction })
 }
 
+/// What the kernel says of a thread.
+pub fn status_field(pid: u32, tid: i32, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    field(&status, name).map(str::to_owned)
+}
+
 /// The number that the thread has in its own namespace.
 pub fn own_tid(pid: u32, tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    field(&status, "NSpid")?.split_whitespace().last()?.parse().ok()
+    status_field(pid, tid, "NSpid")?.split_whitespace().last()?.parse().ok()
 }
 
 /// A field of a status file.

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 const GENERAL: usize = 1; // NT_PRSTATUS
 const EXTENDED: usize = 0x202; // NT_X86_XSTATE
 
+/// Between two looks at whether a thread has stopped.
+const PAUSE: Duration = Duration::from_micros(20);
+
 /// How a seized thread has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -55,6 +58,13 @@ impl Traced {
         Ok(Traced { tid, is_stopped: false, signal: 0, is_gone: false })
     }
 
+    /// A thread that stands still; `None`: it has ended, or does not stop.
+    pub fn stopped(tid: i32, until: Instant) -> Option<Traced> {
+        let mut thread = Traced::seize(tid).ok()?;
+        thread.interrupt().ok()?;
+        (thread.wait(until).ok()? != Stop::Gone).then_some(thread)
+    }
+
     pub fn tid(&self) -> i32 {
         self.tid
     }
@@ -71,33 +81,35 @@ impl Traced {
         Ok(())
     }
 
+    /// How it has stopped; `None`: not yet.
+    fn try_wait(&mut self) -> Option<Stop> {
+        let mut status = 0;
+        // SAFETY: status is an integer of this function's.
+        let waited = unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
+        if waited == 0 {
+            return None;
+        }
+        if waited != self.tid || !libc::WIFSTOPPED(status) {
+            self.is_gone = true;
+            return Some(Stop::Gone);
+        }
+        self.is_stopped = true;
+        self.signal = 0;
+        Some(match (libc::WSTOPSIG(status), status >> 16) {
+            (_, event) if event != 0 => Stop::Asked,
+            (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+            (signal, _) => {
+                self.signal = signal;
+                Stop::Signal(signal)
+            }
+        })
+    }
+
     /// Waits until it stops.
     pub fn wait(&mut self, until: Instant) -> io::Result<Stop> {
-        const PAUSE: Duration = Duration::from_micros(20);
         loop {
-            let mut status = 0;
-            // SAFETY: status is an integer of this function's.
-            let waited = unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
-            if waited == -1 {
-                self.is_gone = true;
-                return Ok(Stop::Gone);
-            }
-            if waited == self.tid {
-                if !libc::WIFSTOPPED(status) {
-                    self.is_gone = true;
-                    return Ok(Stop::Gone);
-                }
-                self.is_stopped = true;
-                let signal = libc::WSTOPSIG(status);
-                self.signal = 0;
-                return Ok(match (signal, status >> 16) {
-                    (_, event) if event != 0 => Stop::Asked,
-                    (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
-                    (signal, _) => {
-                        self.signal = signal;
-                        Stop::Signal(signal)
-                    }
-                });
+            if let Some(stop) = self.try_wait() {
+                return Ok(stop);
             }
             if Instant::now() > until {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -138,6 +150,22 @@ impl Traced {
         Ok(mask)
     }
 
+    /// The seccomp filter with this number, from the newest on; its instructions.
+    pub fn filter(&self, index: usize) -> io::Result<Vec<u64>> {
+        const GET_FILTER: libc::c_uint = 0x420c; // PTRACE_SECCOMP_GET_FILTER
+        // SAFETY: without memory, only the count is asked for.
+        let count = unsafe { libc::ptrace(GET_FILTER, self.tid, index, 0usize) };
+        if count < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut words = vec![0; count as usize];
+        // SAFETY: there is room for that many.
+        match unsafe { libc::ptrace(GET_FILTER, self.tid, index, words.as_mut_ptr()) } {
+            again if again == count => Ok(words),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     pub fn block_signals(&self, mask: u64) -> io::Result<()> {
         ptrace(libc::PTRACE_SETSIGMASK, self.tid, 8, (&raw const mask) as usize)
     }
@@ -156,6 +184,21 @@ impl Traced {
         }
         let _ = ptrace(libc::PTRACE_DETACH, self.tid, 0, self.signal as usize);
         self.is_gone = true;
+    }
+}
+
+/// Waits until all of them have stopped or ended. Each pause may last until the processor is free again, so there are few.
+pub fn wait_for_all(threads: &mut [Traced], until: Instant) -> io::Result<()> {
+    let mut stopping: Vec<&mut Traced> = threads.iter_mut().collect();
+    loop {
+        stopping.retain_mut(|thread| thread.try_wait().is_none());
+        if stopping.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -152,6 +152,12 @@ fn bias_of(file: &InFile<'_>, mapped: &Mapped, maps: &[MapLine]) -> Option<u64> 
     Some(mapped.start.wrapping_sub(segment.address() / page * page))
 }
 
+/// What an earlier plan has put into a process.
+pub struct Earlier {
+    pub address: u64,
+    pub content: Vec<u8>,
+}
+
 /// How the memory of plans is called.
 pub const PLAN_NAME: &str = "memtoll-plan";
 
@@ -168,16 +174,24 @@ struct Region {
     address: u64,
     content: Vec<u8>,
     functions: Vec<PlanFunction>,
+    /// Whether an earlier plan has put it there.
+    is_there: bool,
 }
 
 impl Plan {
     /// For all that is wanted; of each, whether it is a part of the plan.
-    pub fn new(wanted: Vec<Wanted>, hooks: &[u64], maps: &[MapLine]) -> Option<(Plan, Vec<Result<(), Seen>>)> {
+    /// `earlier`: what earlier plans have put into the process, and is used again where it is the same.
+    pub fn new(
+        wanted: Vec<Wanted>,
+        hooks: &[u64],
+        maps: &[MapLine],
+        earlier: &[Earlier],
+    ) -> Option<(Plan, Vec<Result<(), Seen>>)> {
         let mut taken: Vec<Range<u64>> = Vec::new();
         let mut regions = Vec::new();
         let mut planned = Vec::new();
         for one in &wanted {
-            planned.push(region(one, hooks, maps, &taken).map(|region| {
+            planned.push(region(one, hooks, maps, &taken, earlier).map(|region| {
                 taken.push(region.address..region.address + region.content.len() as u64);
                 regions.push(region);
             }));
@@ -194,8 +208,24 @@ impl Plan {
 }
 
 /// The region of an allocator. If one function cannot be redirected, none is: whoever sees a release must have seen the allocation.
-fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]) -> Result<Region, Seen> {
-    let address = room(maps, taken, &wanted.code, wanted.bytes()).ok_or(Seen::NoMemory)?;
+fn region(
+    wanted: &Wanted,
+    hooks: &[u64],
+    maps: &[MapLine],
+    taken: &[Range<u64>],
+    earlier: &[Earlier],
+) -> Result<Region, Seen> {
+    let again = |old: &Earlier| {
+        let region = region_at(wanted, hooks, old.address).ok()?;
+        (region.content == old.content).then_some(Region { is_there: true, ..region })
+    };
+    if let Some(region) = earlier.iter().find_map(again) {
+        return Ok(region);
+    }
+    region_at(wanted, hooks, room(maps, taken, &wanted.code, wanted.bytes()).ok_or(Seen::NoMemory)?)
+}
+
+fn region_at(wanted: &Wanted, hooks: &[u64], address: u64) -> Result<Region, Seen> {
     let mut content = vec![0; wanted.bytes() as usize];
     let mut functions = Vec::new();
     for (index, target) in wanted.targets.iter().enumerate() {
@@ -234,7 +264,7 @@ fn region(wanted: &Wanted, hooks: &[u64], maps: &[MapLine], taken: &[Range<u64>]
         place.copy_from_slice(&whole);
         functions.push(function(target.entry, original, &made).ok_or_else(|| Seen::Immovable(target.name.clone()))?);
     }
-    Ok(Region { address, content, functions })
+    Ok(Region { address, content, functions, is_there: false })
 }
 
 /// What would change in a file that is loaded where it says: the function, and its first bytes now and then.
@@ -242,7 +272,7 @@ pub fn rehearse(place: &Path, allocator: &OwnAllocator) -> Result<Vec<PlanFuncti
     const FAR: u64 = 1 << 40;
     let wanted = Wanted::at(place, allocator, 1, |_| Some(FAR))?;
     let hooks = [0; own_hook::OWN_HOOKS as usize];
-    region(&wanted, &hooks, &[], &[]).map(|region| region.functions)
+    region(&wanted, &hooks, &[], &[], &[]).map(|region| region.functions)
 }
 
 fn hook_of(signature: &Signature) -> u32 {
@@ -307,7 +337,7 @@ fn write(regions: &[Region]) -> Vec<u8> {
     for region in regions {
         all.extend(bytes_of(&PlanRegion {
             address: region.address,
-            offset: offset as u64,
+            offset: if region.is_there { 0 } else { offset as u64 },
             bytes: region.content.len() as u64,
             first_function: first,
             functions: region.functions.len() as u32,

@@ -60,6 +60,7 @@ impl Sink {
             kind::LATE_FILE => self.facts.late_file(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
             kind::MARK => {
+                self.run.marks_of_header.comes(payload);
                 self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())
             }
             kind::EXEC => self.facts.exec(payload, at),

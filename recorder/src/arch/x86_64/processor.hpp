@@ -145,6 +145,39 @@ inline constexpr size_t kStubBytes = 16;
 // The same, but jumps to what BEFORE returns.
 #define MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE) MEMTOLL_JUMP_AFTER(NAME, BEFORE, "  movq %rax, %r11\n", "*%r11")
 
+// The exported function NAME, which calls FUNCTION on a stack of its own, that a thread with little of its own can run it. ORDER: a
+// wire::AttachOrder. Nothing happens while another thread is at it.
+#define MEMTOLL_ATTACH_ENTRY(NAME, FUNCTION, ORDER)                                                                     \
+    asm(".pushsection .text\n"                                                                                          \
+        ".globl " #NAME "\n"                                                                                            \
+        ".type " #NAME ", @function\n" #NAME ":\n"                                                                      \
+        "  endbr64\n"                                                                                                   \
+        "  movl $1, %eax\n"                                                                                             \
+        "  xchgl %eax, " #ORDER "+4(%rip)\n"                                                                            \
+        "  testl %eax, %eax\n"                                                                                          \
+        "  jnz 1f\n"                                                                                                    \
+        "  xchgl %eax, " #ORDER "+8(%rip)\n"                                                                            \
+        "  testl %eax, %eax\n"                                                                                          \
+        "  jz 3f\n"                                                                                                     \
+        "  pushq %rbx\n  pushq %rbp\n  movq %rsp, %rbp\n"                                                              \
+        "  movl $9, %eax\n  xorl %edi, %edi\n  movl $0x40000, %esi\n  movl $3, %edx\n" /* mmap */                      \
+        "  movl $0x22, %r10d\n  movq $-1, %r8\n  xorl %r9d, %r9d\n  syscall\n"                                        \
+        "  movl $2, " #ORDER "+16(%rip)\n"                                                                              \
+        "  cmpq $-4096, %rax\n"                                                                                         \
+        "  ja 2f\n"                                                                                                     \
+        "  movq %rax, %rbx\n"                                                                                           \
+        "  leaq 0x40000(%rax), %rsp\n"                                                                                  \
+        "  call " #FUNCTION "\n"                                                                                        \
+        "  movl %eax, " #ORDER "+16(%rip)\n"                                                                            \
+        "  movq %rbp, %rsp\n"                                                                                           \
+        "  movl $11, %eax\n  movq %rbx, %rdi\n  movl $0x40000, %esi\n  syscall\n" /* munmap */                        \
+        "2: popq %rbp\n  popq %rbx\n"                                                                                  \
+        "  movl $1, " #ORDER "+12(%rip)\n"                                                                              \
+        "3: movl $0, " #ORDER "+4(%rip)\n"                                                                               \
+        "1: ret\n"                                                                                                      \
+        ".size " #NAME ", . - " #NAME "\n"                                                                              \
+        ".popsection")
+
 #define MEMTOLL_JUMP_AFTER(NAME, BEFORE, KEEP, WHERE)                                                                   \
     asm(".pushsection .text\n"                                                                                          \
         ".globl " #NAME "\n"                                                                                            \

@@ -1,0 +1,41 @@
+//! Marks of programs that were running before, which looked for the recorder in vain.
+
+use super::*;
+
+fn sets_marks() -> Running {
+    Running::start(Command::new(program("sets_marks.c")))
+}
+
+#[test]
+fn a_mark_ends_the_recording() {
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    let mut running = sets_marks();
+    // Twice: what the header has found the first time serves the second.
+    for round in 0..2 {
+        let mut command = Command::new(memtoll());
+        command
+            .args(["record", "--pid", &running.pid().to_string(), "--until-mark", "done", "--force", "-o"])
+            .arg(&file);
+        let began = Instant::now();
+        let outcome = run(command);
+        assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{outcome:?}");
+        let between = read_report(&file, &["--between-marks", "tick", "done", "--format", "json"]);
+        assert!(between.status.success(), "round {round}: {between:?}");
+        let blocks = Report::parse_part(between.stdout.as_bytes()).function("allocate").new_blocks;
+        assert!(blocks > 0 && blocks % 7 == 0, "round {round}: {blocks}");
+    }
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+}
+
+#[test]
+fn a_program_without_marks_is_not_waited_for() {
+    let folder = scratch();
+    let running = Running::with_threads(1);
+    let outcome = run(attach(running.pid(), &folder.path().join("a.memtoll"), &["--until-mark", "done"]));
+    assert_eq!(outcome.status.code(), Some(125), "{outcome:?}");
+    assert!(outcome.stderr.contains("it sets no marks: none of its files is compiled with memtoll.h"), "{outcome:?}");
+    running.end_well();
+}
