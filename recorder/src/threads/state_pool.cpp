@@ -185,7 +185,7 @@ bool retire() {
 
 ThreadState* renew(ThreadState* state) {
     const uint32_t index = state->index;
-    return index < session.arena->max_slots && states[index].load(std::memory_order_acquire) == state ? new_state(index) : nullptr;
+    return index < session.arena->max_slots && state_at(index) == state ? new_state(index) : nullptr;
 }
 
 uint32_t most_stack_depth() { return room_for_depth.load(std::memory_order_relaxed); }
