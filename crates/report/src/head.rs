@@ -151,19 +151,16 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
     let sees_frees = sums.see_frees();
     lines.extend(without_frees(recording, sums));
-    match sees_frees {
-        true => {
-            lines.push((
-                said(Metric::Temporary),
-                match of.estimate(Metric::Temporary).share_of(all as f64) {
-                    share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
-                    share => format!("temporary ({share}): released before the thread's next allocation"),
-                },
-            ));
-            lines.push(peak(recording, sums));
-            lines.extend(only_reserved(recording, sums));
-        }
-        false => {}
+    if sees_frees {
+        lines.push((
+            said(Metric::Temporary),
+            match of.estimate(Metric::Temporary).share_of(all as f64) {
+                share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
+                share => format!("temporary ({share}): released before the thread's next allocation"),
+            },
+        ));
+        lines.push(peak(recording, sums));
+        lines.extend(only_reserved(recording, sums));
     }
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| Bytes(peak.bytes()));
