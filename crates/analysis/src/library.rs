@@ -18,7 +18,7 @@ pub fn qualified_name(function: &str) -> &str {
         match bytes[at] {
             b'<' if !is_operator(function, at) => depth += 1,
             b'>' if !is_operator(function, at) && !function[..at].ends_with('-') => depth = depth.saturating_sub(1),
-            b'(' if depth == 0 && !opens_a_name(function, at) => {
+            b'(' if depth == 0 && !opens_a_name(function, at) && start < at => {
                 return function[start..at].trim();
             }
             b'(' | b'{' | b'[' => depth += 1,
@@ -197,6 +197,7 @@ mod tests {
             ("operator new[](unsigned long)", "operator new[]"),
             ("Table<(A > B)>::find(int)", "Table<(A > B)>::find"),
             ("get size", "get size"),
+            ("StubRoutines (1)", "StubRoutines (1)"),
             ("set [Symbol.toStringTag]", "set [Symbol.toStringTag]"),
             ("boolean java.lang.String.equals(java.lang.Object)", "java.lang.String.equals"),
             ("open(file", "open(file"),

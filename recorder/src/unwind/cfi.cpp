@@ -95,6 +95,7 @@ Rule compress(const Row& row, uintptr_t address) {
     if (rule.return_address == Rule::kUnchanged) return hard;
     rule.signal_frame = row.signal_frame;
     rule.read_from_code = row.read_from_code;
+    rule.other_stack = row.other_stack;
     if (rule.return_address == Rule::kNoCaller) {
         rule.cfa = Rule::kStack;
         return rule;

@@ -43,6 +43,7 @@ struct Row {
     uint8_t cfa_register = 0;
     bool signal_frame = false;    // the caller was interrupted, it did not call
     bool read_from_code = false;  // a guess (code_reading.hpp)
+    bool other_stack = false;     // the caller may be on another stack, anywhere
     int64_t cfa_offset = 0;
     uintptr_t cfa_expression = 0; // 0: the CFA is cfa_register + cfa_offset
     RegisterRule registers[arch::kRegisterCount];
@@ -88,6 +89,7 @@ struct Rule {
     Saved return_address = kSavedAtCfa;
     bool signal_frame : 1 = false;
     bool read_from_code : 1 = false;
+    bool other_stack : 1 = false;
 };
 static_assert(sizeof(Rule) == 16);
 

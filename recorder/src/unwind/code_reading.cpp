@@ -88,6 +88,7 @@ bool CodeReader::has_frame_pointer() const {
 
 // The way ends at a return.
 void CodeReader::arrive() {
+    if (way_.switched) return; // on another stack
     if (is_aligned_ && !way_.from_frame && way_.offset % 16 != 8) return;
     if (!is_aligned_ && !way_.restored) return; // nothing says that it is this function's end
     for (unsigned i = 0; i < found_count_; ++i) {
@@ -125,6 +126,7 @@ void CodeReader::follow() {
             arrive();
             return;
         case Instruction::kEntry: return;
+        case Instruction::kSwitch: way_.switched = true; break;
         case Instruction::kNone:
         case Instruction::kCall:
         case Instruction::kNop: break;
@@ -167,6 +169,7 @@ void CodeReader::follow() {
             way_.at = target;
             break;
         case Instruction::kReturn:
+            switches_ |= way_.switched;
             ends_with_loaded_frame();
             arrive();
             return;
@@ -193,12 +196,13 @@ bool CodeReader::read(Place place, Row& row) {
     window_bytes_ = 0; // there may be other code now
     // Assembly in files may not care for the ABI.
     uses_frame_ = 0;
-    denies_frame_ = false;
+    denies_frame_ = switches_ = false;
     begins_after_call_ = place.after_call;
     if (place.after_call && read_ways(place.address, true, row)) return true;
     if (place.in_file && read_ways(place.address, false, row)) return true;
-    if (!place.after_call || !has_frame_pointer()) return false;
+    if (!place.after_call || !(switches_ ? !denies_frame_ : has_frame_pointer())) return false;
     follow_frame_pointer(row);
+    row.other_stack = switches_;
     return true;
 }
 

@@ -10,6 +10,8 @@
 // A way may lead through a table of jumps, where it is lost. A function without any other way that has local variables below the
 // frame pointer is taken to keep one.
 //
+// Go calls C on another stack than a goroutine's (runtime.asmcgocall) and takes no frame pointer there: it is the goroutine's still.
+//
 // Such a row is a good guess: a walk believes it only if it leads to an address behind a call.
 #pragma once
 
@@ -39,6 +41,7 @@ private:
         uintptr_t at = 0;
         bool from_frame = false; // the frame pointer's value, not the stack pointer's
         bool frees = false;      // the instruction before has taken back a part of the frame
+        bool switched = false;   // to another stack
         bool loads_frame = false; // the frame pointer has been read from where it points to
         uint16_t restored = 0;   // registers, a bit each
         int64_t offset = 0;
@@ -80,6 +83,7 @@ private:
     bool begins_after_call_ = false;
     unsigned uses_frame_ = 0;   // how many instructions use local variables below the frame pointer
     bool denies_frame_ = false; // it has no frame pointer
+    bool switches_ = false;     // it returns on another stack, where the frame pointer may be
     unsigned steps_ = 0;
     uint8_t window_[512]; // code, copied
     uintptr_t window_at_ = 0;

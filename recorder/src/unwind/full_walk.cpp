@@ -56,7 +56,7 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
             return walk;
         }
         if (row->read_from_code && !in_recorder) frames[walk.count - 1].key |= wire::kWithoutTables;
-        if (!applied || (!row->signal_frame && stack_pointer < before)) {
+        if (!applied || (!row->signal_frame && !row->other_stack && stack_pointer < before)) {
             walk.root = wire::kRootBadFrame;
             return walk;
         }

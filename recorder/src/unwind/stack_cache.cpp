@@ -68,11 +68,23 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
     return innermost.place.node;
 }
 
-// Whether what was read from code without tables is to be believed.
-bool StackCache::leads_to_caller(const RuleCache::Entry& entry, Position at) {
-    WordsRead read;
-    return step(entry.rule, memory_, at, read) == Stepped::kToCaller &&
-           rules_.may_return_to(arch::code_address(at.return_address), entry.module);
+// Whether what was read from code without tables is to be believed. If not, generated code may keep a frame pointer: what it calls
+// may take its arguments from the stack, as Java's interpreter does, so that the stack pointer says nothing.
+bool StackCache::leads_to_caller(uint16_t module, const Position& at, Rule& rule) {
+    const auto leads = [&](const Rule& tried) {
+        Position caller = at;
+        WordsRead read;
+        return step(tried, memory_, caller, read) == Stepped::kToCaller &&
+               rules_.may_return_to(arch::code_address(caller.return_address), module);
+    };
+    if (leads(rule)) return true;
+    if (module != kNoModule || rule.cfa == Rule::kFrame || at.interrupted) return false;
+    Row row;
+    CodeReader::follow_frame_pointer(row);
+    const Rule with_frame = compress(row, at.code());
+    if (!leads(with_frame)) return false;
+    rule = with_frame;
+    return true;
 }
 
 // Goes outwards until it meets a frame of the image that stands as it was, or the end of the stack.
@@ -91,7 +103,8 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
         }
         const uintptr_t where = at.code();
         const RuleCache::Entry& entry = rules_[where];
-        const Rule rule = entry.rule;
+        Rule rule = entry.rule;
+        const bool ends = rule.cfa <= Rule::kNotCode || (rule.read_from_code && !leads_to_caller(entry.module, at, rule));
         NewFrame& fresh = fresh_[walk.fresh++];
         fresh = {arch::position(at.return_slot, at.stack_pointer),
                  at.return_address,
@@ -100,7 +113,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
                  {},
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
-        if (rule.cfa <= Rule::kNotCode || (rule.read_from_code && !leads_to_caller(entry, at))) {
+        if (ends) {
             // Above a stack that was made by hand there may be anything. On the thread's own stack, an address that cannot be
             // one is a sign that the walk went astray, and where a signal struck, the program did.
             const bool ends_before =
@@ -117,7 +130,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
             if (stepped == Stepped::kBadFrame) walk.root = wire::kRootBadFrame;
             return walk;
         }
-        if (at.interrupted || at.stack_pointer - stack_pointer > kLargestFrame) walk.one_stack = false;
+        if (at.interrupted || rule.other_stack || at.stack_pointer - stack_pointer > kLargestFrame) walk.one_stack = false;
         if (at.return_address == 0) return walk; // some entry points push a zero instead of saying "undefined"
     }
 }

@@ -71,7 +71,7 @@ private:
     };
 
     Walk find_new_frames(const arch::CallerFrame& caller);
-    bool leads_to_caller(const RuleCache::Entry& entry, Position at);
+    bool leads_to_caller(uint16_t module, const Position& at, Rule& rule);
     void note_own_stack(uintptr_t low, const Walk& walk);
     uint32_t walk_fully(const arch::CallerFrame& caller);
     uint32_t walk_afresh(const arch::CallerFrame& caller);

@@ -55,8 +55,8 @@ enum class Stepped { kToCaller, kBadFrame, kPastStack };
         cfa = word_at(cfa);
     }
     // Stacks grow downwards: a caller's frame lies above its callee's, except across a signal frame, where the handler
-    // may have run on a stack of its own.
-    if (!rule.signal_frame && cfa < at.stack_pointer) return Stepped::kBadFrame;
+    // may have run on a stack of its own, and where code switches stacks.
+    if (!rule.signal_frame && !rule.other_stack && cfa < at.stack_pointer) return Stepped::kBadFrame;
     auto place = [&](Rule::Saved saved, int32_t offset) {
         const uintptr_t base = saved == Rule::kSavedAtCfa     ? cfa
                                : saved == Rule::kSavedAtStack ? at.stack_pointer

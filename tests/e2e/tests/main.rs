@@ -26,6 +26,7 @@ mod export;
 mod failures;
 mod first_screen;
 mod fleet;
+mod generated_code;
 mod growth;
 mod hook_list;
 mod install;

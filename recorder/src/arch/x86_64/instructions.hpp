@@ -22,6 +22,7 @@ struct Instruction {
         kFromFrame, // stack pointer = frame pointer + amount
         kLeave,     // stack pointer = frame pointer, and that from the stack
         kLoadFrame, // frame pointer = the word there
+        kSwitch,    // stack pointer = another register: to another stack perhaps
         kJump,      // to the target
         kBranch,    // to the target, or on
         kLeap,      // to where a register or memory says
@@ -225,7 +226,8 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
         if (modrm.on_stack) return with(I::kMove, modrm.offset);
         return modrm.on_frame && !modrm.is_indexed ? with(I::kFromFrame, modrm.offset) : out;
     case 0x8b:
-        if (into_reg) return modrm.is_register() && modrm.rm == kRbp ? with(I::kFromFrame) : out;
+        if (into_reg && modrm.is_register()) return with(modrm.rm == kRbp ? I::kFromFrame : I::kSwitch);
+        if (into_reg) return out;
         if (modrm.is_register() && modrm.reg == kRbp && modrm.rm == kRsp) return with(I::kEntry);
         if (wide && modrm.on_frame && !modrm.is_indexed && modrm.offset == 0 && modrm.reg == kRbp) {
             out.denies_frame = false;
@@ -235,7 +237,7 @@ inline Instruction read_plain(Reader& in, uint8_t opcode, uint8_t rex, bool shor
     case 0x89:
         if (modrm.is_register() && modrm.rm == kRbp && modrm.reg == kRsp) return with(I::kEntry);
         if (!into_rm) return with(I::kNone);
-        return modrm.reg == kRbp ? with(I::kFromFrame) : out;
+        return with(modrm.reg == kRbp ? I::kFromFrame : I::kSwitch);
     case 0x03: case 0x0b: case 0x13: case 0x1b: case 0x23: case 0x2b: case 0x33: case 0x63: case 0x69: case 0x6b:
         return into_reg ? out : with(I::kNone);
     case 0x87: return into_reg || into_rm ? out : with(I::kNone);

@@ -136,5 +136,16 @@ TEST_F(Ends, WhereAWayIsLostLocalVariablesTellOfAFramePointer) {
     EXPECT_FALSE(is_read);
 }
 
+TEST_F(Ends, AFunctionThatReturnsOnAnotherStackHasItsCallersFramePointer) {
+    // mov rdi, [rsp + 8]; mov rsi, [rdi + 8]; sub rsi, [rsp]; mov rsp, rsi; pop rbp; ret: Go's runtime.asmcgocall
+    const Row row = row_of({0x48, 0x8b, 0x7c, 0x24, 0x08, 0x48, 0x8b, 0x77, 0x08, 0x48, 0x2b, 0x34, 0x24, 0x48, 0x89, 0xf4, 0x5d, 0xc3});
+    EXPECT_TRUE(is_read);
+    EXPECT_TRUE(row.other_stack);
+    EXPECT_EQ(row.cfa_register, arch::kFramePointer);
+    // mov rsp, r8; mov rbp, r9; jmp rdx: longjmp
+    row_of({0x4c, 0x89, 0xc4, 0x4c, 0x89, 0xcd, 0xff, 0xe2});
+    EXPECT_FALSE(is_read);
+}
+
 } // namespace
 } // namespace memtoll::unwind
