@@ -103,7 +103,7 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
 }
 
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
-/// `read (libc.musl-x86_64.so.1, no unwind tables)`: the caller is less sure.
+/// `read (libc.musl.so.1, no unwind tables)`: the caller is less sure.
 pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
     let (function, place) = (function(frames, frame), place(frames, frame));
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
