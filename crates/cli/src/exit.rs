@@ -84,7 +84,7 @@ pub const TABLE: [About; 11] = [
     },
     About {
         code: Code::CannotRecord,
-        meaning: "memtoll cannot record: the program was not started, the process is left alone, or how it ended is not known",
+        meaning: "memtoll cannot record: the program did not start, is left alone, or its end is not known",
         ends: Ends::Only(&["record", "attach"]),
     },
     About { code: Code::CannotStart, meaning: "The program cannot be started", ends: Ends::Only(&["record"]) },

@@ -33,7 +33,7 @@ use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Exit, Note};
 use output::Output;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use standstill::Standstill;
@@ -237,37 +237,63 @@ fn redirect(pid: u32, memory: &ProcessMemory, jumps: &[PlanFunction]) -> Result<
     Err("a signal handler has interrupted one of its allocation functions, and does not end".to_owned())
 }
 
-/// Takes the jumps back, in the process and in its forked children. How long the process stood still.
+/// Takes the jumps back, in the process and in its forked children, of which some have said nothing yet. How long the process stood
+/// still.
 fn restore(run: &Run, pid: u32, jumps: &[PlanFunction]) -> Duration {
-    let mut all = run.roster.with_active(|active| active.iter().map(|one| one.pid).collect::<Vec<_>>());
-    all.push(pid);
-    all.sort_unstable();
-    all.dedup();
-    let mut lasted = Duration::ZERO;
-    for one in all {
-        const TRIES: u32 = 3;
-        let Ok(memory) = ProcessMemory::open(one) else { continue };
-        let tried = || {
-            let still = Standstill::begin(one)?;
-            still.take_jumps_back(&memory, jumps).map(|()| still)
-        };
-        let done = (1..TRIES).find_map(|_| tried().ok()).map_or_else(tried, Ok);
-        let still = match done {
-            Ok(still) => still,
-            Err(_) if !crate::proc_files::exists(one) => continue,
-            Err(error) => {
-                let text = format!("process {one} goes on with memtoll's jumps, which do nothing: {error}");
-                run.note(Note { time: 0, text, missing: false });
-                continue;
-            }
-        };
-        if one == pid {
-            lasted = still.lasted();
+    // Of children that are forked while their parent is looked for.
+    const GENERATIONS: u32 = 4;
+    let lasted = restore_in(run, pid, jumps);
+    let known = run.roster.with_active(|active| active.iter().map(|one| one.pid).collect::<FxHashSet<_>>());
+    for _ in 0..GENERATIONS {
+        let others: Vec<u32> =
+            proc_files::all().into_iter().filter(|one| *one != pid && has_jumps(*one, jumps)).collect();
+        if others.is_empty() {
+            break;
         }
-        // Later memtolls begin anew in the recorder's data.
-        if let Err(error) = still.wait_until_outside(&code_of_memtoll::ranges(one)) {
-            run.note(Note { time: 0, text: format!("process {one}: {error}"), missing: false });
+        for one in others {
+            // Another memtoll's process may have been forked from the same one as this, and look the same.
+            let claim = dead_jumps::Claim::new(one).ok().flatten();
+            if claim.is_some() || known.contains(&one) {
+                restore_in(run, one, jumps);
+            }
         }
     }
     lasted
+}
+
+/// Whether the functions of a process begin with these jumps: at the same addresses only in one that was forked.
+fn has_jumps(pid: u32, jumps: &[PlanFunction]) -> bool {
+    let Ok(memory) = ProcessMemory::open(pid) else { return false };
+    jumps.iter().any(|jump| {
+        let mut now = vec![0; jump.bytes as usize];
+        memory.read(jump.at, &mut now).is_ok() && now == jump.after[..now.len()]
+    })
+}
+
+/// Takes the jumps back in one process. How long it stood still.
+fn restore_in(run: &Run, pid: u32, jumps: &[PlanFunction]) -> Duration {
+    const TRIES: u32 = 3;
+    let Ok(memory) = ProcessMemory::open(pid) else { return Duration::ZERO };
+    let tried = || {
+        let still = Standstill::begin(pid)?;
+        still.take_jumps_back(&memory, jumps).map(|()| still)
+    };
+    let done = (1..TRIES).find_map(|_| tried().ok()).map_or_else(tried, Ok);
+    let note = |text| run.note(Note { time: 0, text, missing: false });
+    match done {
+        Ok(still) => {
+            let lasted = still.lasted();
+            // Later memtolls begin anew in the recorder's data.
+            if let Err(error) = still.wait_until_outside(&code_of_memtoll::ranges(pid)) {
+                note(format!("process {pid}: {error}"));
+            }
+            lasted
+        }
+        Err(error) => {
+            if proc_files::exists(pid) {
+                note(format!("process {pid} goes on with memtoll's jumps, which do nothing: {error}"));
+            }
+            Duration::ZERO
+        }
+    }
 }

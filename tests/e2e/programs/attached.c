@@ -7,7 +7,7 @@
 // "patched": another tool has changed the begin of a function. "spins", "locks": no thread ever leaves the C library.
 //
 // Each line that it reads is a command: "exact" (every thread makes its calls once), "threads" (four more
-// threads come and go), "quit".
+// threads come and go), "fork" and "look" (children, and what they find), "quit".
 #include "e2e.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +23,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { CALLS = 500 };
 
@@ -61,6 +63,36 @@ SITE void* short_lived(void* argument) {
         free(block);
     }
     return argument;
+}
+
+// 100 children in half a second, which call nothing until look().
+static int gate[2], children;
+static pid_t child[100];
+
+static void fork_children(void) {
+    if (pipe(gate) != 0) abort();
+    for (children = 0; children < 100; ++children) {
+        child[children] = fork();
+        if (child[children] == 0) {
+            char byte;
+            close(gate[1]);
+            while (read(gate[0], &byte, 1) < 0) {}
+            const void* functions[] = {(void*)malloc, (void*)free, (void*)realloc, (void*)mmap};
+            int jumps = 0;
+            for (int i = 0; i < 4; ++i) jumps += *(const volatile unsigned char*)functions[i] == 0xe9;
+            _exit(jumps > 0);
+        }
+        usleep(5000);
+    }
+}
+
+// How many of them still have jumps where functions begin.
+static int look(void) {
+    int found = 0, status;
+    close(gate[1]);
+    for (int i = 0; i < children; ++i) found += waitpid(child[i], &status, 0) == child[i] && status != 0;
+    close(gate[0]);
+    return found;
 }
 
 static void* work(void* argument) {
@@ -123,6 +155,17 @@ int main(int count, char** arguments) {
     fflush(stdout);
     char line[64];
     while (fgets(line, sizeof line, stdin) && strcmp(line, "quit\n") != 0) {
+        if (strcmp(line, "fork\n") == 0) {
+            fork_children();
+            puts("forked");
+            fflush(stdout);
+            continue;
+        }
+        if (strcmp(line, "look\n") == 0) {
+            printf("jumps in %d of %d\n", look(), children);
+            fflush(stdout);
+            continue;
+        }
         if (strcmp(line, "threads\n") == 0) {
             pthread_t some[4];
             for (int i = 0; i < 4; ++i) pthread_create(&some[i], NULL, short_lived, NULL);

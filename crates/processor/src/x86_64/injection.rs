@@ -61,6 +61,12 @@ pub fn jump_target(code: &[u8], address: u64) -> Option<u64> {
     (address + JUMP as u64).checked_add_signed(distance.into())
 }
 
+/// Whether the processor keeps return addresses of a thread itself, too, as its `/proc/PID/status` says: then it compares them.
+pub fn has_shadow_stack(status: &str) -> bool {
+    let mut features = status.lines().filter_map(|line| line.strip_prefix("x86_Thread_features:"));
+    features.any(|features| features.contains("shstk"))
+}
+
 /// Where the code for the end of a signal handler is in `code`.
 pub fn find_restorer(code: &[u8]) -> Option<usize> {
     code.windows(RESTORER.len()).position(|window| window == RESTORER)

@@ -38,7 +38,7 @@ pub fn check(pid: u32, recorder: &[u8]) -> Result<(), String> {
         let name = tracer.parse().map(proc_files::kernel_name).unwrap_or_default();
         return Err(format!("process {tracer} ({name}) traces it; a process has one tracer at a time"));
     }
-    if field("x86_Thread_features").contains("shstk") {
+    if memtoll_processor::injection::has_shadow_stack(&status) {
         return Err(
             "it has a shadow stack, which memtoll attach does not know yet; start it with memtoll record".to_owned()
         );
