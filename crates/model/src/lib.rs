@@ -55,6 +55,8 @@ pub struct Image {
     pub pools: Vec<meta::Pool>,
     /// What hides calls.
     pub own_allocators: meta::OwnAllocators,
+    /// If the process was running before it was recorded: what it had then.
+    pub attached: Option<meta::Attached>,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.

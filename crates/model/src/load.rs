@@ -9,7 +9,7 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
+    self, Attached, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
     RecorderStats, Thread, Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
@@ -127,6 +127,7 @@ impl Loader {
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
+                    BlockKind::Attached => image.attached = Some(reader.json::<Attached>(block)?),
                     BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
@@ -276,6 +277,7 @@ fn new_image(about: meta::Image) -> Image {
         marks: Vec::new(),
         pools: Vec::new(),
         own_allocators: OwnAllocators::default(),
+        attached: None,
         nodes: Vec::new(),
         summary: None,
         shares_process: false,

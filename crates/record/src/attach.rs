@@ -4,13 +4,17 @@
 //! * `loading`: the recorder gets into the process
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
+//! * `first_blocks`: the blocks that it has then, from the headers of its `heap`; threads leave malloc first (`allocator_exit`)
 //! * `code`, `threads`, `tracing`: what that rests on
 //!
 //! Whatever happens to memtoll, the process goes on: threads find back by themselves, and hooks without a supervisor only
 //! forward.
 
+mod allocator_exit;
 mod code;
 mod dead_jumps;
+mod first_blocks;
+mod heap;
 mod loading;
 mod refusal;
 mod standstill;
@@ -23,11 +27,13 @@ use crate::target::{Attention, Signals, Stage};
 use crate::wire::PlanFunction;
 use crate::{
     Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, output, prepare, private_directory,
-    proc_files, spare_memory,
+    proc_files, spare_memory, thread_priority,
 };
 use clock::Clock;
+use first_blocks::HeapReader;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
+use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::{Exit, Note};
 use output::Output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -101,8 +107,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
     crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
     let text = format!(
-        "memtoll was attached to process {}, which was running: page faults and waiting are not charged to call sites, and \
-         blocks from before are not known",
+        "memtoll was attached to process {}, which was running: page faults and waiting are not charged to call sites",
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
@@ -112,7 +117,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let loading =
         loading::Loading { pid: what.pid, memory: &memory, code: &code, library: &library, directory: &place };
     let jumps = loading.load().and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
-        let lasted = redirect(what.pid, &memory, &jumps)?;
+        let lasted = at_once(|| redirect(&run, what.pid, &memory, &code, &jumps))?;
         Ok((jumps, lasted))
     });
     let (jumps, stopped) = match jumps {
@@ -144,7 +149,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);
         exit = run.roster.exit_of(what.pid).unwrap_or(Exit::Unknown);
     }
-    stops.end = restore(&run, what.pid, &jumps);
+    stops.end = at_once(|| restore(&run, what.pid, &jumps));
     abandon(&run);
     if !ended {
         directory.leave();
@@ -165,6 +170,17 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     Ok((outcome, stops))
 }
 
+/// Does what a process stands still for, ahead of everything else that runs: it waits for a processor once, and not after each step.
+fn at_once<R: Send>(action: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| {
+        let done = scope.spawn(|| {
+            thread_priority::at_once();
+            action()
+        });
+        done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// What is to be written into the process. Its recorder has mapped what that needs, and has just said so.
 fn jumps(run: &Run, pid: u32) -> Result<Vec<PlanFunction>, String> {
     const PATIENCE: Duration = Duration::from_secs(2);
@@ -181,14 +197,38 @@ fn jumps(run: &Run, pid: u32) -> Result<Vec<PlanFunction>, String> {
     }
 }
 
-/// Writes the jumps. How long the process stood still.
-fn redirect(pid: u32, memory: &ProcessMemory, jumps: &[PlanFunction]) -> Result<Duration, String> {
+/// Writes the jumps, and reads what blocks there are at that instant. How long the process stood still.
+fn redirect(
+    run: &Run,
+    pid: u32,
+    memory: &ProcessMemory,
+    code: &code::Code,
+    jumps: &[PlanFunction],
+) -> Result<Duration, String> {
     const TRIES: u32 = 200;
+    /// Then calls are recorded without knowing what there was before.
+    const TRIES_TO_READ: u32 = 20;
     let failed = |error: std::io::Error| format!("its code cannot be changed: {error}");
-    for _ in 0..TRIES {
-        let still = Standstill::begin(pid).map_err(failed)?;
-        if still.write_jumps(memory, jumps).map_err(failed)? {
-            return Ok(still.lasted());
+    let signals = run
+        .roster
+        .with_active(|active| active.iter().find(|image| image.pid == pid).map(|image| image.about.signals.clone()));
+    let signals = signals.ok_or("it has ended")?;
+    let mut heap = HeapReader::prepare(pid, code, jumps);
+    for attempt in 0..TRIES {
+        let mut still = Standstill::begin(pid).map_err(failed)?;
+        if attempt == TRIES_TO_READ {
+            heap.give_up();
+        }
+        if heap.settle(&mut still, memory) {
+            signals.before.announce();
+            let at = Ticks(run.around.clock.now());
+            if still.write_jumps(memory, jumps).map_err(failed)? {
+                heap.read(&still);
+                let lasted = still.lasted();
+                drop(still);
+                signals.before.give(heap.finish(at));
+                return Ok(lasted);
+            }
         }
         drop(still);
         std::thread::sleep(Duration::from_millis(5));

@@ -29,6 +29,7 @@ mod abort_handler;
 mod arena;
 mod attach;
 mod backlog;
+mod blocks_before;
 mod bytes_range;
 mod c_library;
 mod cache_folder;

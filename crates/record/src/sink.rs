@@ -2,6 +2,7 @@
 
 mod answered_calls;
 mod block_writer;
+mod blocks_before_attach;
 mod chapters;
 mod children_without_calls;
 mod early_releases;
@@ -40,7 +41,7 @@ use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Image, OwnAllocators};
+use memtoll_trace::meta::{Attached, Image, OwnAllocators};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -69,6 +70,8 @@ pub struct Sink {
     own_allocators: Option<OwnAllocators>,
     /// What allocators were asked for.
     answered: Answered,
+    /// What the process had when it began to be recorded, if it was running already.
+    attached: Option<Attached>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -111,6 +114,7 @@ impl Sink {
             touches: Vec::new(),
             own_allocators: None,
             answered: Answered::default(),
+            attached: None,
             untimed: false,
             run,
         }

@@ -84,11 +84,14 @@ pub enum BlockKind {
     /// JSON, [`crate::meta::OwnAllocators`]: what hides calls of an image. A later block replaces an earlier one of the same
     /// image.
     OwnAllocators,
+    /// JSON, [`crate::meta::Attached`]: the process was running before it was recorded. A later block replaces an earlier one of
+    /// the same image.
+    Attached,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 24] = [
+const KINDS: [BlockKind; 25] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -113,6 +116,7 @@ const KINDS: [BlockKind; 24] = [
     BlockKind::Parts,
     BlockKind::Verified,
     BlockKind::OwnAllocators,
+    BlockKind::Attached,
 ];
 
 impl BlockKind {

@@ -1,5 +1,7 @@
 //! Processes that run already: what is recorded of them, and that they go on as if nothing had happened.
 
+mod before;
+
 use memtoll_e2e::{Metrics, Report};
 use memtoll_e2e::{Outcome, memtoll, program, read_report, run, scratch, skipped, wait_until};
 use std::io::{BufRead, BufReader, Write};

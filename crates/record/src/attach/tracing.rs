@@ -71,39 +71,48 @@ impl Traced {
         Ok(())
     }
 
+    /// Lets it go on until it is told to stop.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        ptrace(libc::PTRACE_CONT, self.tid, 0, self.signal as usize)?;
+        (self.is_stopped, self.signal) = (false, 0);
+        Ok(())
+    }
+
     /// Waits until it stops.
     pub fn wait(&mut self, until: Instant) -> io::Result<Stop> {
         const PAUSE: Duration = Duration::from_micros(20);
         loop {
-            let mut status = 0;
-            // SAFETY: status is an integer of this function's.
-            let waited = unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
-            if waited == -1 {
-                self.is_gone = true;
-                return Ok(Stop::Gone);
-            }
-            if waited == self.tid {
-                if !libc::WIFSTOPPED(status) {
-                    self.is_gone = true;
-                    return Ok(Stop::Gone);
-                }
-                self.is_stopped = true;
-                let signal = libc::WSTOPSIG(status);
-                self.signal = 0;
-                return Ok(match (signal, status >> 16) {
-                    (_, event) if event != 0 => Stop::Asked,
-                    (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
-                    (signal, _) => {
-                        self.signal = signal;
-                        Stop::Signal(signal)
-                    }
-                });
+            if let Some(stop) = self.look()? {
+                return Ok(stop);
             }
             if Instant::now() > until {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// How it has stopped, if it has.
+    fn look(&mut self) -> io::Result<Option<Stop>> {
+        let mut status = 0;
+        // SAFETY: status is an integer of this function's.
+        let waited = unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
+        if waited == 0 {
+            return Ok(None);
+        }
+        if waited == -1 || !libc::WIFSTOPPED(status) {
+            self.is_gone = true;
+            return Ok(Some(Stop::Gone));
+        }
+        (self.is_stopped, self.signal) = (true, 0);
+        Ok(Some(match (libc::WSTOPSIG(status), status >> 16) {
+            (_, event) if event != 0 => Stop::Asked,
+            (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+            (signal, _) => {
+                self.signal = signal;
+                Stop::Signal(signal)
+            }
+        }))
     }
 
     pub fn registers(&self) -> io::Result<Registers> {

@@ -152,6 +152,7 @@ impl Sink {
         self.end_last_chapter();
         self.write_places();
         self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0);
+        self.write_attached();
         let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
         if let Some(threads) = self.facts.threads.take_changed(usize::MAX) {
