@@ -7,12 +7,17 @@ use crate::stacks::Texts;
 use crate::type_name::short_type;
 use memtoll_model::{FrameId, Frames, Image, Recording};
 use memtoll_text::format;
+use memtoll_trace::nodes::BEFORE_ATTACH;
 pub use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::version_of;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
+    if texts.function == BEFORE_ATTACH {
+        // No function at all.
+        return BEFORE_ATTACH.to_owned();
+    }
     let name = qualified_name(texts.function);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");

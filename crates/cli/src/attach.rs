@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(pid) => pid,
         Err(why) => return exit::fail(why, Code::CannotRecord).into(),
     };
-    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let name = PathBuf::from(memtoll_record::process_name(pid));
     let output = match &arguments.output {
         Some(path) if arguments.force => Destination::Replace(path.clone()),
         Some(path) => Destination::New(path.clone()),

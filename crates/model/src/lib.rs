@@ -173,6 +173,9 @@ pub struct Recording {
     pub verified: Vec<meta::Verified>,
 }
 
+/// See [`Recording::kept`].
+const NEVER_FREED: &str = "never freed";
+
 impl Recording {
     /// Whether each program's own calls of its allocator are recorded: else what memory costs it is not known.
     pub fn sees_programs_calls(&self) -> bool {
@@ -180,6 +183,18 @@ impl Recording {
             let mut own = image.own_allocators.allocators.iter().filter(|own| own.file == image.about.executable);
             own.all(|own| own.recorded == meta::RecordedCalls::All)
         })
+    }
+
+    /// What is said of blocks that were live at the end of the recording. Where a process went on, or the recording was cut off, they
+    /// may have been freed later.
+    pub fn kept(&self) -> &'static str {
+        let went_on = |image: &Image| image.end.as_ref().is_none_or(|end| end.exit == meta::Exit::Running);
+        if self.end.is_none() || self.images.iter().any(went_on) { "still live" } else { NEVER_FREED }
+    }
+
+    /// Whether such blocks are never freed.
+    pub fn keeps_for_ever(&self) -> bool {
+        self.kept() == NEVER_FREED
     }
 
     /// Whether each free of a block was recorded whose allocation was, in all processes.

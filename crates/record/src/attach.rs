@@ -111,6 +111,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
+    run.looks.attaches_to(what.pid);
     let mut directory = prepare(&run, what.recorder.as_deref())?;
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
@@ -222,11 +223,12 @@ fn redirect(
         if heap.settle(&mut still, memory) {
             signals.before.announce();
             let at = Ticks(run.around.clock.now());
+            let usage = proc_files::counted(pid).unwrap_or_default();
             if still.write_jumps(memory, jumps).map_err(failed)? {
                 heap.read(&still);
                 let lasted = still.lasted();
                 drop(still);
-                signals.before.give(heap.finish(at));
+                signals.before.give(heap.finish(at, usage));
                 return Ok(lasted);
             }
         }

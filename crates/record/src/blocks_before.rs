@@ -2,6 +2,7 @@
 //! to the worker that counts its calls. The worker takes no call before that is here: then each free finds its block.
 
 use memtoll_trace::ids::Ticks;
+use memtoll_trace::meta::Usage;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +21,8 @@ pub struct BlocksBefore {
     pub blocks: Vec<HeapBlock>,
     /// Why they are not known, or not all of them.
     pub unknown: Option<String>,
+    /// What the kernel had counted for the process.
+    pub usage: Usage,
 }
 
 /// Where they are handed over.

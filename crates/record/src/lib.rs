@@ -193,6 +193,11 @@ impl Error {
     }
 }
 
+/// What a process is called, by itself and by who started it: not always as its file.
+pub fn process_name(pid: u32) -> String {
+    identity::Identity::of_started(pid, &proc_files::executable(pid)).name
+}
+
 /// The machine that this runs on, as recordings describe it.
 pub fn this_machine() -> memtoll_trace::meta::Machine {
     proc_files::machine()

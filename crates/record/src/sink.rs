@@ -41,7 +41,7 @@ use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Attached, Image, OwnAllocators};
+use memtoll_trace::meta::{Attached, Image, OwnAllocators, Usage};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -72,6 +72,8 @@ pub struct Sink {
     answered: Answered,
     /// What the process had when it began to be recorded, if it was running already.
     attached: Option<Attached>,
+    /// What the kernel had counted for the process then.
+    usage_before: Usage,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -115,6 +117,7 @@ impl Sink {
             own_allocators: None,
             answered: Answered::default(),
             attached: None,
+            usage_before: Usage::default(),
             untimed: false,
             run,
         }

@@ -107,6 +107,7 @@ fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     lines.extend(resident_set(recording, sums, width));
     if sees_frees {
         lines.extend(stay(recording, sums, width));
+        lines.extend(head::before_attach(recording).iter().flat_map(|(number, what)| line(number, what, width)));
     }
     lines.extend(cost(recording, sums, width));
     lines

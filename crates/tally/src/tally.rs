@@ -473,6 +473,11 @@ impl<S: Select> Tally<S> {
         replaced
     }
 
+    /// Blocks from before memtoll was attached that were released.
+    pub fn freed_ageless(&self) -> u64 {
+        self.rare.iter().fold(0, |sum, rare| sum.saturating_add(rare.freed_ageless))
+    }
+
     /// The stack node of the site that acquired a block.
     pub fn node_of(&self, block: &LiveBlock) -> Option<NodeId> {
         self.origins[block.site.index()].node

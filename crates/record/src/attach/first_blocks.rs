@@ -8,6 +8,7 @@ use crate::blocks_before::BlocksBefore;
 use crate::process_memory::ProcessMemory;
 use crate::wire::PlanFunction;
 use memtoll_trace::ids::Ticks;
+use memtoll_trace::meta::Usage;
 
 const NOT_GLIBC: &str = "its malloc is not glibc's, whose heap alone memtoll can read";
 const BUSY: &str = "a thread was inside malloc each time that memtoll looked";
@@ -53,7 +54,7 @@ impl HeapReader {
     }
 
     /// The process goes on. What it had at that time.
-    pub fn finish(self, at: Ticks) -> BlocksBefore {
+    pub fn finish(self, at: Ticks, usage: Usage) -> BlocksBefore {
         let blocks = self.ready.and_then(|ready| ready.heap.ok_or_else(|| BUSY.to_owned())?.blocks());
         match blocks {
             Ok(blocks) => {
@@ -64,9 +65,9 @@ impl HeapReader {
                         memtoll_text::format::bytes(blocks.missing_bytes)
                     )
                 });
-                BlocksBefore { at, blocks: blocks.all, unknown }
+                BlocksBefore { at, blocks: blocks.all, unknown, usage }
             }
-            Err(why) => BlocksBefore { at, blocks: Vec::new(), unknown: Some(why) },
+            Err(why) => BlocksBefore { at, blocks: Vec::new(), unknown: Some(why), usage },
         }
     }
 }

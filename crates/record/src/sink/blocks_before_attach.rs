@@ -15,7 +15,8 @@ use memtoll_trace::op::{Effect, Op};
 impl Sink {
     /// The process had these blocks at this time.
     pub fn had_blocks(&mut self, arena: &Arena, before: BlocksBefore) {
-        let BlocksBefore { at, blocks, unknown } = before;
+        let BlocksBefore { at, blocks, unknown, usage } = before;
+        self.usage_before = usage;
         let time = self.time.next(at);
         let mut attached = Attached { time: time.0, unknown, ..Attached::default() };
         if let Some((node, thread)) = (!blocks.is_empty())
@@ -52,12 +53,13 @@ impl Sink {
             }
         }
         self.attached = Some(attached);
-        self.write_attached();
+        self.write_attached(None);
     }
 
     /// What is known of the time before. Said when it is found, so that a recording that is cut off says it, too, and at the end.
-    pub(super) fn write_attached(&mut self) {
+    pub(super) fn write_attached(&mut self, freed: Option<u64>) {
         if let Some(attached) = &mut self.attached {
+            attached.freed = freed;
             attached.unknown_frees = self.ledger.unknown_frees;
             self.run.output.json(BlockKind::Attached, self.facts.image, attached);
         }

@@ -9,6 +9,8 @@ pub struct Attached {
     pub blocks: u64,
     /// Their usable bytes.
     pub bytes: u64,
+    /// How many of them were released; null: the recording was cut off.
+    pub freed: Option<u64>,
     /// Why that is not known, or not all of it; null: it is.
     pub unknown: Option<String>,
     /// Frees and reallocations of blocks that are not among these and whose allocation was not recorded.
