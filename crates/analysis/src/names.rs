@@ -14,8 +14,7 @@ use memtoll_trace::symbols::version_of;
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
-    if texts.function == BEFORE_ATTACH {
-        // No function at all.
+    if is_before_attach(frames, frame) {
         return BEFORE_ATTACH.to_owned();
     }
     let name = qualified_name(texts.function);
@@ -27,6 +26,11 @@ pub fn function(frames: &Frames, frame: FrameId) -> String {
         None => name.to_owned(),
     };
     with_short_arguments(&name, LONGEST_FUNCTION)
+}
+
+/// Whether it stands for the time before memtoll was attached, and for no code.
+pub fn is_before_attach(frames: &Frames, frame: FrameId) -> bool {
+    Texts::of(frames, frame).function == BEFORE_ATTACH
 }
 
 /// Rust's `<alloc::vec::Vec<T> as core::clone::Clone>::clone` with a short type.
@@ -112,7 +116,7 @@ pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
     let (function, place) = (function(frames, frame), place(frames, frame));
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
     match place.starts_with('(') {
-        _ if is_place => function,
+        _ if is_place || place.is_empty() => function,
         true => format!("{function} {place}"), // generated code
         false => format!("{function} ({place})"),
     }
