@@ -2,10 +2,10 @@
 
 use super::touching_lines::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
-use crate::names::is_before_attach;
 use crate::element_counts::{block_size, elements};
 use crate::intervals::{Interval, Intervals};
 use crate::metric::Metric;
+use crate::names::is_before_attach;
 use crate::priced::Priced;
 use crate::sites::Row;
 use memtoll_trace::ids::Bytes;
