@@ -30,7 +30,7 @@ fn blocks_from_before_are_live_from_the_first_second_and_found_by_their_frees() 
         attached.end();
         running.end_well();
         let found = report(&file);
-        let before = found.function("before attach");
+        let before = &found.sites.iter().find(|site| site.function == "before attach").unwrap().metrics;
         // Beside the blocks that it knows it has those of the threads' rounds, of the C library and of the loader.
         let others = before.live_blocks + freed.0 + grown.0 - had;
         assert!(others <= u64::from(threads) * 64 + 64, "{threads} threads: {before:?}, {had} {freed:?} {grown:?}");
