@@ -1,12 +1,17 @@
 //! Which functions belong to a language's library and not to the program: they are folded away, so that the first line
 //! of the program's own code leads.
 
+use memtoll_trace::nodes::BEFORE_ATTACH;
 use memtoll_trace::path::last_part;
 
 /// The name of a function without its return type, template arguments of the last part included, and without its
 /// parameters: `void std::vector<int>::_M_grow<true>(int&)` gives `std::vector<int>::_M_grow<true>`. A name whose brackets do
 /// not match, or that has no parameters, as JavaScript's `get size`, is no such name, and stays whole.
 pub fn qualified_name(function: &str) -> &str {
+    if function == BEFORE_ATTACH {
+        // No function, so no return type.
+        return function;
+    }
     if !has_matching_brackets(function) {
         return function.trim();
     }

@@ -7,12 +7,16 @@ use crate::stacks::Texts;
 use crate::type_name::short_type;
 use memtoll_model::{FrameId, Frames, Image, Recording};
 use memtoll_text::format;
+use memtoll_trace::nodes::BEFORE_ATTACH;
 pub use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::version_of;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
+    if is_before_attach(frames, frame) {
+        return BEFORE_ATTACH.to_owned();
+    }
     let name = qualified_name(texts.function);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");
@@ -22,6 +26,11 @@ pub fn function(frames: &Frames, frame: FrameId) -> String {
         None => name.to_owned(),
     };
     with_short_arguments(&name, LONGEST_FUNCTION)
+}
+
+/// Whether it stands for the time before memtoll was attached, and for no code.
+pub fn is_before_attach(frames: &Frames, frame: FrameId) -> bool {
+    Texts::of(frames, frame).function == BEFORE_ATTACH
 }
 
 /// Rust's `<alloc::vec::Vec<T> as core::clone::Clone>::clone` with a short type.
@@ -107,7 +116,8 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
 pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
     let (function, place) = (function(frames, frame), place(frames, frame));
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
-    let place = (!is_place).then(|| place.trim_matches(['(', ')'])); // generated code's is in brackets
+    // Generated code's is in brackets.
+    let place = (!is_place && !place.is_empty()).then(|| place.trim_matches(['(', ')']));
     let remarks: Vec<&str> =
         place.into_iter().chain(frames.is_without_tables(frame).then_some(NO_UNWIND_TABLES)).collect();
     if remarks.is_empty() { function } else { format!("{function} ({})", remarks.join(", ")) }

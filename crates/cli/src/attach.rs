@@ -4,7 +4,7 @@ use crate::debug_file_options;
 use crate::exit::{self, Code};
 use crate::record::{self, Common};
 use memtoll_record::{Attach, Destination, Stops, find_process};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
         Ok(pid) => pid,
         Err(why) => return exit::fail(why, Code::CannotRecord).into(),
     };
-    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let name = PathBuf::from(memtoll_record::process_name(pid));
     let output = match &common.output {
         Some(path) if common.force => Destination::Replace(path.clone()),
         Some(path) => Destination::New(path.clone()),

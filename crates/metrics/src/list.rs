@@ -79,9 +79,9 @@ counts! {
     /// Time inside the allocating functions without the processor that was no waiting for another thread: preempted or
     /// halted, units.
     30 preempted_time: Units Sum { SUMMARY };
-    /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
-    /// file.
-    31 live_before: u64 Sum {};
+    /// Blocks that were live when the span began that is added up. In the file: those that a process had when memtoll was
+    /// attached to it.
+    31 live_before: u64 Sum { SUMMARY CHAPTER PART };
     /// Time of the site's releases of known blocks, less the time of the releases, by whatever site, of the site's own blocks:
     /// what [`Metrics::allocator_time`] lacks if each call is charged to the site that makes it. It may be less than 0: it
     /// wraps around. In chapters and their parts only.
@@ -96,6 +96,8 @@ counts! {
     36 cut_off: u64 Sum { SUMMARY };
     /// Those of the releases whose blocks were not recorded: they are from before the recording.
     37 unknown_frees: u64 Sum { SUMMARY CHAPTER PART };
+    /// Blocks from before memtoll was attached that were released: their lifetimes are not known.
+    38 freed_ageless: u64 Sum { SUMMARY CHAPTER PART };
 }
 
 // What is shown: option, title, unit, who saw it, how it is priced, how values make one, where it is shown, its value. The
@@ -127,6 +129,8 @@ metrics! {
     UnknownFrees "unknown-frees", "frees of unknown blocks": Count, Calls, None, Sum {} = |m| m.unknown_frees;
     /// Blocks of this line that were freed or resized, no matter by whom.
     Freed "freed", "freed": Count, Frees, None, Sum { Viewer } = Priced::freed;
+    /// Blocks of this line that were freed or resized and whose allocation was recorded: not those from before memtoll was attached.
+    FreedWithAge "freed-with-age", "freed, lifetime known": Count, Frees, None, Sum { Viewer } = Priced::freed_with_age;
     /// Calls of free with a null pointer, which do nothing but take time.
     NullFrees "null-frees", "null frees": Count, Calls, None, Sum { Viewer Export Total } = |m| m.null_frees;
     /// Calls that asked for memory and got a null pointer.
@@ -143,8 +147,8 @@ metrics! {
     LiveBlocks "live-blocks", "live blocks": Count, Frees, None, Level { Viewer Export } = |m| m.live_blocks;
     /// Blocks that were freed before the thread that allocated them allocated again.
     Temporary "temporary", "temporary": Count, Frees, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
-    /// How long blocks live on average, from allocation to free, over the blocks that were freed.
-    Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over Freed { Viewer Lines Overview } = |m| m.lifetime_ns.0;
+    /// How long blocks live on average, from allocation to free, over the blocks that were freed and whose allocation was recorded.
+    Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over FreedWithAge { Viewer Lines Overview } = |m| m.lifetime_ns.0;
     /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
     Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
     /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.

@@ -3,6 +3,7 @@
 use crate::ids::{ChainId, FrameId, TextId};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
+use memtoll_trace::nodes::{BEFORE_ATTACH, BEFORE_ATTACH_ADDRESS};
 use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -220,10 +221,25 @@ impl Frames {
         CodeOf { key: self.generated_key(image), path: self.intern(GENERATED), is_file: false }
     }
 
+    /// The chain of blocks from before memtoll was attached, the same in all images.
+    pub(crate) fn before_attach(&mut self) -> ChainId {
+        let key = self.intern("");
+        if let Some(&known) = self.by_address.get(&(key, BEFORE_ATTACH_ADDRESS)) {
+            return known;
+        }
+        let function = self.intern(BEFORE_ATTACH);
+        let frame = Frame { function, file: None, line: None, module: key, is_implicit: false, address: None };
+        let frame = self.intern_frame(frame);
+        self.add_chain(key, BEFORE_ATTACH_ADDRESS, vec![frame])
+    }
+
     /// The chain for a call address in a file; made up from the file's name and the offset if it was not resolved.
     pub(crate) fn find(&mut self, code: &CodeOf, at: u64) -> ChainId {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
+        }
+        if !code.is_file && at == BEFORE_ATTACH_ADDRESS {
+            return self.before_attach();
         }
         let name = if code.is_file { unnamed(self.shown(self.text(code.path)), at) } else { format!("{at:#x}") };
         let (function, address) = (self.intern(&name), Some(at));

@@ -56,6 +56,8 @@ pub struct Image {
     pub pools: Vec<meta::Pool>,
     /// What hides calls.
     pub own_allocators: meta::OwnAllocators,
+    /// If the process was running before it was recorded: what it had then.
+    pub attached: Option<meta::Attached>,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
@@ -174,6 +176,9 @@ pub struct Recording {
     pub verified: Vec<meta::Verified>,
 }
 
+/// See [`Recording::kept`].
+const NEVER_FREED: &str = "never freed";
+
 impl Recording {
     /// The statements about events that are missing, without those about images that do not count.
     pub fn missing_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
@@ -191,6 +196,18 @@ impl Recording {
             let mut own = image.own_allocators.allocators.iter().filter(|own| own.file == image.about.executable);
             own.all(|own| own.recorded == meta::RecordedCalls::All)
         })
+    }
+
+    /// What is said of blocks that were live at the end of the recording. Where a process went on, or the recording was cut off, they
+    /// may have been freed later.
+    pub fn kept(&self) -> &'static str {
+        let went_on = |image: &Image| image.end.as_ref().is_none_or(|end| end.exit == meta::Exit::Running);
+        if self.end.is_none() || self.images.iter().any(went_on) { "still live" } else { NEVER_FREED }
+    }
+
+    /// Whether such blocks are never freed.
+    pub fn keeps_for_ever(&self) -> bool {
+        self.kept() == NEVER_FREED
     }
 
     /// Whether each free of a block was recorded whose allocation was, in one process at least.

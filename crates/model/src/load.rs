@@ -9,7 +9,7 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
+    self, Attached, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
     RecorderStats, Thread, Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
@@ -130,6 +130,7 @@ impl Loader {
                     }
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
+                    BlockKind::Attached => image.attached = Some(reader.json::<Attached>(block)?),
                     BlockKind::OwnAllocators => image.own_allocators = reader.json(block)?,
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
@@ -280,6 +281,7 @@ fn new_image(about: meta::Image) -> Image {
         marks: Vec::new(),
         pools: Vec::new(),
         own_allocators: OwnAllocators::default(),
+        attached: None,
         nodes: Vec::new(),
         summary: None,
         shares_process: false,

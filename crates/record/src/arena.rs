@@ -6,7 +6,7 @@
 use crate::bytes_range::BytesRange;
 use crate::proc_files;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
-use memtoll_trace::ids::{ImageNo, NodeId};
+use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -338,6 +338,24 @@ impl Arena {
     /// Number of stack nodes in use, roots included.
     pub fn node_count(&self) -> u32 {
         self.header().node_count.load(Acquire).clamp(wire::FIRST_NODE, self.nodes)
+    }
+
+    /// Adds a stack node of this side's, which the recorder never finds: it is nobody's call. None: there is no room.
+    pub fn add_node(&self, parent: NodeId, address: u64) -> Option<NodeId> {
+        let id = NodeId::new(self.header().node_count.fetch_add(1, AcqRel)).filter(|id| id.get() < self.nodes)?;
+        let offset = self.nodes_offset as usize + id.index() * size_of::<StackNode>();
+        // SAFETY: within the mapping; a node is written by who has counted it, and its parent before its key.
+        unsafe {
+            let node = self.base.as_ptr().add(offset).cast::<StackNode>();
+            std::ptr::write_volatile(&raw mut (*node).parent, parent.get());
+            (*node).key.store(address & wire::ADDRESS_MASK, Release);
+        }
+        Some(id)
+    }
+
+    /// A number for a thread of this side's: it is nobody's.
+    pub fn add_thread(&self) -> Option<ThreadNo> {
+        ThreadNo::new(self.header().threads_begun.fetch_add(1, AcqRel) + 1)
     }
 
     /// A stack node; `None` if it is not written yet.

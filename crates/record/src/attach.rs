@@ -4,14 +4,18 @@
 //! * `loading`: the recorder gets into the process; `known_recorder`: it is there from an earlier time
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
+//! * `first_blocks`: the blocks that it has then, from the headers of its `heap`; threads leave malloc first (`allocator_exit`)
 //! * `code`, `threads`, `tracing`: what that rests on
 //!
 //! Whatever happens to memtoll, the process goes on: threads find back by themselves, and hooks without a supervisor only
 //! forward.
 
+mod allocator_exit;
 mod code;
 mod code_of_memtoll;
 mod dead_jumps;
+mod first_blocks;
+mod heap;
 mod known_recorder;
 mod loading;
 mod refusal;
@@ -29,8 +33,10 @@ use crate::{
     private_directory, proc_files, spare_memory,
 };
 use clock::Clock;
+use first_blocks::HeapReader;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
+use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::{Exit, Note};
 use output::Output;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -115,11 +121,11 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
     crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
     let text = format!(
-        "memtoll was attached to process {}, which was running: page faults and waiting are not charged to call sites, and \
-         blocks from before are not known",
+        "memtoll was attached to process {}, which was running: page faults and waiting are not charged to call sites",
         what.pid
     );
     run.note(Note { time: 0, text, missing: false });
+    run.looks.attaches_to(what.pid);
     let mut directory =
         prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
     let place = directory.library();
@@ -134,7 +140,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     };
     let mut stops = Stops::default();
     let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
-        let lasted = standstill::urgently(|| redirect(what.pid, &memory, &jumps));
+        let lasted = standstill::urgently(|| redirect(&run, what.pid, &memory, &code, &jumps));
         let lasted = lasted.map_err(|error| format!("memtoll gets no thread: {error}"))??;
         Ok((jumps, lasted))
     });
@@ -222,14 +228,39 @@ fn jumps(run: &Run, pid: u32) -> Result<Vec<PlanFunction>, String> {
     }
 }
 
-/// Writes the jumps. How long the process stood still.
-fn redirect(pid: u32, memory: &ProcessMemory, jumps: &[PlanFunction]) -> Result<Duration, String> {
+/// Writes the jumps, and reads what blocks there are at that instant. How long the process stood still.
+fn redirect(
+    run: &Run,
+    pid: u32,
+    memory: &ProcessMemory,
+    code: &code::Code,
+    jumps: &[PlanFunction],
+) -> Result<Duration, String> {
     const TRIES: u32 = 200;
+    /// Then calls are recorded without knowing what there was before.
+    const TRIES_TO_READ: u32 = 20;
     let failed = |error: std::io::Error| format!("its code cannot be changed: {error}");
-    for _ in 0..TRIES {
-        let still = Standstill::begin(pid).map_err(failed)?;
-        if still.write_jumps(memory, jumps).map_err(failed)? {
-            return Ok(still.lasted());
+    let signals = run
+        .roster
+        .with_active(|active| active.iter().find(|image| image.pid == pid).map(|image| image.about.signals.clone()));
+    let signals = signals.ok_or("it has ended")?;
+    let mut heap = HeapReader::prepare(pid, code, jumps);
+    for attempt in 0..TRIES {
+        let mut still = Standstill::begin(pid).map_err(failed)?;
+        if attempt == TRIES_TO_READ {
+            heap.give_up();
+        }
+        if heap.settle(&mut still, memory) {
+            signals.before.announce();
+            let at = Ticks(run.around.clock.now());
+            let usage = proc_files::counted(pid).unwrap_or_default();
+            if still.write_jumps(memory, jumps).map_err(failed)? {
+                heap.read(&still);
+                let lasted = still.lasted();
+                drop(still);
+                signals.before.give(heap.finish(at, usage));
+                return Ok(lasted);
+            }
         }
         drop(still);
         std::thread::sleep(Duration::from_millis(5));

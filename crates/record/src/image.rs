@@ -310,6 +310,10 @@ impl Worker {
         if self.copy_if_behind(now) {
             return None;
         }
+        if self.signals.before.is_awaited() {
+            let Some(before) = self.signals.before.take() else { return Some(0) };
+            self.parent_sink.sink().had_blocks(&self.arena, before);
+        }
         let bound = |cursor: &Cursor| match cursor.stuck_for > patience {
             true => u64::MAX,
             false => cursor.bound(slack),
@@ -342,6 +346,9 @@ impl Worker {
     /// Takes everything: nothing more is written.
     fn drain_all(&mut self) {
         self.refresh(self.run.around.clock.now(), 0);
+        if let Some(before) = self.signals.before.take() {
+            self.parent_sink.sink().had_blocks(&self.arena, before);
+        }
         while self.merge(u64::MAX, u64::MAX) > 0 {}
     }
 

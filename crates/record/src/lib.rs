@@ -29,6 +29,7 @@ mod abort_handler;
 mod arena;
 mod attach;
 mod backlog;
+mod blocks_before;
 mod bytes_range;
 mod c_library;
 mod cache_folder;
@@ -192,6 +193,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// What a process is called, by itself and by who started it: not always as its file.
+pub fn process_name(pid: u32) -> String {
+    identity::Identity::of_started(pid, &proc_files::executable(pid)).name
 }
 
 /// The machine that this runs on, as recordings describe it.

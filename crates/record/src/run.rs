@@ -2,6 +2,7 @@
 
 use crate::arena::Arena;
 use crate::backlog::Budget;
+use crate::blocks_before::HandOver;
 use crate::clock::Clock;
 use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
@@ -33,6 +34,8 @@ pub struct Signals {
     pub replaced: OnceLock<String>,
     /// Recording is to end, whatever the process does.
     pub abandoned: AtomicBool,
+    /// What a process that was running already had.
+    pub before: HandOver,
 }
 
 /// What is known of a process image that is being recorded.

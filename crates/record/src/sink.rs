@@ -3,6 +3,7 @@
 mod allocator_mappings;
 mod answered_calls;
 mod block_writer;
+mod blocks_before_attach;
 mod chapters;
 mod children_without_calls;
 mod early_releases;
@@ -41,7 +42,7 @@ use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Image, OwnAllocators};
+use memtoll_trace::meta::{Attached, Image, OwnAllocators, Usage};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -72,6 +73,10 @@ pub struct Sink {
     answered: Answered,
     /// Which calls for mappings are an allocator's.
     mapping_callers: allocator_mappings::Callers,
+    /// What the process had when it began to be recorded, if it was running already.
+    attached: Option<Attached>,
+    /// What the kernel had counted for the process then.
+    usage_before: Usage,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -115,6 +120,8 @@ impl Sink {
             own_allocators: None,
             answered: Answered::default(),
             mapping_callers: allocator_mappings::Callers::default(),
+            attached: None,
+            usage_before: Usage::default(),
             untimed: false,
             run,
         }

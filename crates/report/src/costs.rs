@@ -47,8 +47,8 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Li
 struct Watched {
     /// For how long.
     seconds: f64,
-    /// Whether the end of it is not the program's.
-    ends_early: bool,
+    /// What is said of blocks that were live at its end.
+    kept: &'static str,
     /// CPU time of the program meanwhile, ns, if it is known.
     processor: Option<f64>,
 }
@@ -58,7 +58,7 @@ impl Watched {
         let program = Balance::of_all(recording, sums).program();
         Watched {
             seconds: tariff.clock().seconds(sums.duration),
-            ends_early: sums.selection.to < Units::MAX,
+            kept: if sums.selection.to < Units::MAX { "live at the end of that time" } else { recording.kept() },
             // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
         }
@@ -149,7 +149,7 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
     if watched.seconds >= 0.999 && blocks > 1 {
         text += &format!(", {} a second", format::rate(blocks as f64 / watched.seconds));
     }
-    let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
+    let stay = watched.kept;
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
     let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
         _ if !Metric::Lifetime.is_known_of(metrics, tariff.sees()) => None,
@@ -224,7 +224,7 @@ mod tests {
         // A unit is a nanosecond.
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
         let metrics = tariff.price(metrics);
-        let watched = Watched { seconds, ends_early: false, processor: Some(400e6) };
+        let watched = Watched { seconds, kept: "never freed", processor: Some(400e6) };
         in_words(&metrics, &tariff, watched).join("\n") + "\n"
     }
 

@@ -110,6 +110,7 @@ fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
     lines.extend(beside_live_blocks(answer, sums, width));
     if sees_frees {
         lines.extend(stay(recording, sums, width));
+        lines.extend(head::before_attach(recording).iter().flat_map(|(number, what)| line(number, what, width)));
     }
     lines.extend(cost(recording, sums, width));
     lines

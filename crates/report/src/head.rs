@@ -173,6 +173,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     }
     if sees_frees {
         lines.push(stay(recording, sums, runtime, of));
+        lines.extend(before_attach(recording));
     }
     if total.failed > 0 {
         lines.push((said(Metric::Failed), format!("allocation{} failed", s(total.failed))));
@@ -211,6 +212,34 @@ pub(crate) fn without_frees(recording: &Recording, sums: &Sums) -> Option<(Strin
         }
     };
     Some((UNKNOWN.to_owned(), format!("{what}{of}")))
+}
+
+/// What processes had before memtoll was attached to them, and what is not known of that.
+pub(crate) fn before_attach(recording: &Recording) -> Vec<(String, String)> {
+    let all = || recording.images.iter().filter_map(|image| Some((image, image.attached.as_ref()?)));
+    let mut lines = Vec::new();
+    for (image, attached) in all() {
+        if attached.blocks > 0 {
+            let blocks = format::counted(attached.blocks, "block");
+            let freed = attached.freed.map_or(String::new(), |freed| {
+                format!(", {} of them freed meanwhile", format::percent(freed, attached.blocks))
+            });
+            lines.push((format::bytes(attached.bytes), format!("live before attach, in {blocks}{freed}")));
+        }
+        if let Some(why) = &attached.unknown {
+            let part = if attached.blocks > 0 { "some blocks" } else { "blocks" };
+            let text = format!("{part} from before attach: {why}; live bytes are those since attach");
+            lines.push((UNKNOWN.to_owned(), text));
+        }
+        if attached.unknown_frees > 0 {
+            let what = format!("free{} of blocks from before attach, sizes not known", s(attached.unknown_frees));
+            // A forked child's are its parent's.
+            if image.about.forked_from.is_none() {
+                lines.push((format::count(attached.unknown_frees), what));
+            }
+        }
+    }
+    lines
 }
 
 /// What is live at the end.
@@ -383,8 +412,8 @@ fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String 
 pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
     let clock = &recording.about.clock;
     match sums.selection.to {
-        Units::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
-        Units::MAX => "never freed".to_owned(),
+        Units::MAX if recording.keeps_for_ever() => recording.kept().to_owned(),
+        Units::MAX => format!("{} where the recording ends", recording.kept()),
         _ if sums.selection.instant => "live then".to_owned(),
         to => format!("live at {}", format::seconds(clock.seconds(to.0))),
     }

@@ -6,6 +6,10 @@ use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 /// No block is larger: a program's addresses have 47 bits.
 pub(super) const MAX_SIZE: Bytes = Bytes((1 << SIZE_BITS) - 1);
 const SIZE_BITS: u32 = 48;
+/// In the place of the number of steps: the block is from before memtoll was attached.
+pub(super) const AGELESS: u16 = u16::MAX;
+/// This many steps stand for more, too.
+pub(super) const MOST_STEPS: u16 = AGELESS - 1;
 
 /// A block that is live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +25,12 @@ pub struct LiveBlock {
 }
 
 impl LiveBlock {
+    /// A block from before memtoll was attached: when it was acquired is not known.
+    #[inline(always)]
+    pub(crate) fn is_ageless(&self) -> bool {
+        self.steps() == AGELESS
+    }
+
     /// A block of up to [`MAX_SIZE`] bytes.
     #[inline(always)]
     pub(super) fn new(size: Bytes, time: Units, site: SiteIndex, thread: ThreadNo, steps: u16) -> Self {
@@ -43,7 +53,7 @@ impl LiveBlock {
         self.thread
     }
 
-    /// How often it has grown: 65,535 stands for more, too.
+    /// How often it has grown: 65,534 stands for more, too, and [`AGELESS`] for a block from before.
     pub fn steps(&self) -> u16 {
         (self.size_and_steps >> SIZE_BITS) as u16
     }

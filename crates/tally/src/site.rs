@@ -50,8 +50,10 @@ pub(super) struct Rare {
     pub null_frees: u64,
     /// Calls that are none of the others: they mapped memory, or failed.
     pub other_events: u64,
-    /// Live blocks when the window began.
+    /// Live blocks when the window began, or when memtoll was attached.
     pub live_before: u64,
+    /// Blocks from before memtoll was attached that were released.
+    pub freed_ageless: u64,
     /// Blocks that were released by reallocation, and reallocations that gave none: what was released has taken no time of
     /// its own.
     pub resized: u64,
@@ -82,8 +84,8 @@ impl Site {
     /// Grows with everything that happens to the site or its blocks.
     #[inline]
     pub(super) fn activity(&self, rare: &Rare) -> u64 {
-        let released = (self.new_blocks + self.reallocations).wrapping_sub(self.live_blocks);
-        self.events(rare).wrapping_add(released)
+        let came = rare.live_before.wrapping_add(self.new_blocks + self.reallocations);
+        self.events(rare).wrapping_add(rare.live_before).wrapping_add(came.wrapping_sub(self.live_blocks))
     }
 
     fn events(&self, rare: &Rare) -> u64 {
@@ -117,6 +119,7 @@ impl Site {
             live_blocks: self.live_blocks,
             temporary: self.temporary,
             live_before: rare.live_before,
+            freed_ageless: rare.freed_ageless,
             lifetime: self.lifetime,
             allocator_time: match charge {
                 Charge::Allocation => self.allocator_time,

@@ -6,7 +6,7 @@ mod parts;
 mod patterns;
 mod pooled;
 
-use super::live_block::{LiveBlock, MAX_SIZE};
+use super::live_block::{AGELESS, LiveBlock, MAX_SIZE};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::site::{Origin, Rare, Site};
@@ -18,6 +18,7 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::nodes::ROOT_PLACE;
+use memtoll_trace::op::Op;
 use memtoll_trace::summary::LiveCurve;
 use own_mappings::OwnMappings;
 use parts::{Apart, Call};
@@ -287,6 +288,9 @@ impl<S: Select> Tally<S> {
             self.acquire_nothing(event);
             return None;
         };
+        if event.op == Op::BEFORE {
+            return Some(self.was_there(event));
+        }
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
         let size = event.size.min(MAX_SIZE);
         let thread = self.thread(event.thread);
@@ -322,6 +326,27 @@ impl<S: Select> Tally<S> {
         self.called(index, event, size.0, Call::Acquired { reallocates });
         self.adds(event.time.0, size.0);
         Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
+    }
+
+    /// Adds a block that a process had when memtoll was attached to it: as if it had been live when a window began.
+    #[cold]
+    fn was_there(&mut self, event: &Event) -> LiveBlock {
+        let size = event.size.min(MAX_SIZE);
+        let is_counted = self.selection.admits_part(event.thread, size);
+        let site = if is_counted { SiteIndex::at(self.site(event, size.0)) } else { OF_OTHERS };
+        if is_counted {
+            let site = &mut self.sites[site.index()];
+            site.keep_peak(self.peak);
+            site.live_bytes = site.live_bytes.wrapping_add(size);
+            site.live_blocks = site.live_blocks.wrapping_add(1);
+        }
+        let block = LiveBlock::new(size, event.time, site, event.thread, AGELESS);
+        if is_counted {
+            self.rare(site.index()).live_before += 1;
+            self.block_was_there(&block);
+        }
+        self.adds(event.time.0, size.0);
+        block
     }
 
     /// Adds live bytes.
@@ -386,7 +411,10 @@ impl<S: Select> Tally<S> {
             {
                 self.carry(number.0, &block, temporary);
             }
-            if let Some(patterns) = &mut self.patterns {
+            let is_ageless = block.is_ageless();
+            if is_ageless {
+                self.rare(block.site.index()).freed_ageless += 1;
+            } else if let Some(patterns) = &mut self.patterns {
                 patterns.released(event, &block);
             }
             if perhaps_replaced {
@@ -396,7 +424,9 @@ impl<S: Select> Tally<S> {
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_blocks = site.live_blocks.wrapping_sub(1);
-            site.lifetime += event.time.saturating_sub(block.time);
+            if !is_ageless {
+                site.lifetime += event.time.saturating_sub(block.time);
+            }
             site.temporary += (temporary && !reallocates) as u64;
             if !reallocates {
                 site.allocator_time += event.duration;
@@ -412,7 +442,7 @@ impl<S: Select> Tally<S> {
                 self.rare(block.site.index()).resized += 1;
             }
             if let Some(patterns) = &mut self.patterns {
-                patterns.given_back(event.thread, counted.as_ref());
+                patterns.given_back(event.thread, counted.filter(|block| !block.is_ageless()).as_ref());
             }
             self.thread(event.thread).reallocates = true;
             return None;
@@ -441,6 +471,11 @@ impl<S: Select> Tally<S> {
         }
         self.called(index, event, size, Call::Released { is_charged: block.is_none() });
         replaced
+    }
+
+    /// Blocks from before memtoll was attached that were released.
+    pub fn freed_ageless(&self) -> u64 {
+        self.rare.iter().fold(0, |sum, rare| sum.saturating_add(rare.freed_ageless))
     }
 
     /// The stack node of the site that acquired a block.

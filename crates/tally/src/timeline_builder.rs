@@ -9,7 +9,7 @@
 
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{ThreadNo, Units};
-use memtoll_trace::op::Effect;
+use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
 
 /// Which cells there are.
@@ -80,7 +80,9 @@ impl TimelineBuilder {
         if live != self.last_live {
             self.changes(live);
         }
-        if effect == Effect::Other || effect != Effect::Acquire && event.op.is_release_half() {
+        if effect == Effect::Other
+            || event.op.is_release_half() && (effect != Effect::Acquire || event.op == Op::BEFORE)
+        {
             return;
         }
         if self.thread != Some(event.thread) {

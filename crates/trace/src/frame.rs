@@ -86,11 +86,14 @@ pub enum BlockKind {
     OwnAllocators,
     /// [`crate::snapshot`]: which pages of an image were in memory at an instant.
     Snapshot,
+    /// JSON, [`crate::meta::Attached`]: the process was running before it was recorded. A later block replaces an earlier one of
+    /// the same image.
+    Attached,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 25] = [
+const KINDS: [BlockKind; 26] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -116,6 +119,7 @@ const KINDS: [BlockKind; 25] = [
     BlockKind::Verified,
     BlockKind::OwnAllocators,
     BlockKind::Snapshot,
+    BlockKind::Attached,
 ];
 
 impl BlockKind {

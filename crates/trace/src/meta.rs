@@ -2,6 +2,7 @@
 //!
 //! Unknown fields are ignored, so a later minor version may add some.
 
+mod attached;
 mod calibration;
 mod found;
 mod kernel;
@@ -12,6 +13,7 @@ mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo, Units};
 use crate::metrics::Metrics;
+pub use attached::Attached;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};

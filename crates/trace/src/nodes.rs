@@ -30,6 +30,11 @@ pub const ROOT_TREE_FULL: NodeId = NodeId::new(5).unwrap();
 /// There is no stack: the frame is code that a cost was paid in (see [`crate::costs::Place`]).
 pub const ROOT_PLACE: NodeId = NodeId::new(6).unwrap();
 
+/// The address of the only frame of blocks that a process had when memtoll was attached to it; in no module. No code is there.
+pub const BEFORE_ATTACH_ADDRESS: u64 = 1;
+/// What that frame is called.
+pub const BEFORE_ATTACH: &str = "before attach";
+
 /// Ids from this one on are those of [`crate::inherited`].
 pub const FIRST_INHERITED: NodeId = NodeId::new(1 << 31).unwrap();
 

@@ -86,6 +86,7 @@ static EFFECTS: [Effect; 256] = {
         number += 1;
     }
     effects[Op::LEND.0 as usize] = Effect::Lend;
+    effects[Op::BEFORE.0 as usize] = Effect::Acquire;
     effects
 };
 
@@ -115,12 +116,16 @@ impl Op {
     /// stack is that of the call that made the mapping. Detail 1: this many, from about there on, as far as samples tell.
     pub const TOUCHED: Op = Op(Op::MMAP.0 | RELEASE_HALF);
 
+    /// No call: a block that the process had when memtoll was attached to it, of as many bytes as are usable. It counts as live
+    /// from here on, and not as an allocation.
+    pub const BEFORE: Op = Op(Op::MALLOC.0 | RELEASE_HALF);
+
     /// The operation with this number, if the format knows it.
     pub fn from_number(number: u8) -> Option<Op> {
         let op = Op(number);
         let known = op.function().is_some();
         let is_whole = number & RELEASE_HALF == 0;
-        (known && (is_whole || op.is_reallocation() || op == Op::LEND || op == Op::TOUCHED)).then_some(op)
+        (known && (is_whole || op.is_reallocation() || [Op::LEND, Op::TOUCHED, Op::BEFORE].contains(&op))).then_some(op)
     }
 
     /// A call of a function that the recorder hooks, with this number; not what the program says of its own allocators.
@@ -150,7 +155,7 @@ impl Op {
     }
 
     /// Whether this is the release half of a reallocation, or [`Op::LEND`], where the call has another event; or
-    /// [`Op::TOUCHED`], which is none.
+    /// [`Op::TOUCHED`] or [`Op::BEFORE`], which are none.
     pub const fn is_release_half(self) -> bool {
         self.0 & RELEASE_HALF != 0
     }
@@ -171,7 +176,9 @@ impl Op {
     /// Whether the function is an allocator's.
     #[inline]
     pub fn is_heap(self) -> bool {
-        matches!(self.does(), Does::Acquire | Does::Release | Does::Reallocate) && !self.is_pooled()
+        matches!(self.does(), Does::Acquire | Does::Release | Does::Reallocate)
+            && !self.is_pooled()
+            && self.0 != Op::BEFORE.0
     }
 
     /// The set of operations whose blocks read as zeroes.
@@ -245,7 +252,7 @@ impl Op {
 
     /// The symbol of the function, as the linker knows it.
     pub fn symbol(self) -> &'static str {
-        if self == Op::TOUCHED {
+        if self == Op::TOUCHED || self == Op::BEFORE {
             return "";
         }
         self.function().map_or("", |function| function.symbol)
@@ -253,8 +260,10 @@ impl Op {
 
     /// The function as a programmer writes it: `operator new[]`, not `_Znam`.
     pub fn name(self) -> &'static str {
-        if self == Op::TOUCHED {
-            return "(touched)";
+        match self {
+            Op::TOUCHED => return "(touched)",
+            Op::BEFORE => return "(before attach)",
+            _ => {}
         }
         self.function().map_or("", |function| function.name)
     }
@@ -291,7 +300,8 @@ mod tests {
         assert_eq!(Op::from_number(0), None);
         assert_eq!(Op::from_number(Op::all().count() as u8 + 1), None);
         assert_eq!(Op::from_number(Op::POOL_FREE.release_half().0), None);
-        assert_eq!(Op::from_number(Op::MALLOC.release_half().0), None);
+        assert_eq!(Op::from_number(Op::CALLOC.release_half().0), None);
+        assert_eq!((Op::BEFORE.effect(), Op::from_number(Op::BEFORE.0)), (Effect::Acquire, Some(Op::BEFORE)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Processes that run already: what is recorded of them, and that they go on as if nothing had happened.
 
+#[path = "attach/before.rs"]
+mod before;
 #[path = "attach/containers.rs"]
 mod containers;
 #[path = "attach/marks.rs"]

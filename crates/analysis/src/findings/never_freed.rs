@@ -17,8 +17,8 @@ pub struct NeverFreed {
 }
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
-    // Where a recording was cut off, what was freed later is unknown.
-    if facts.sums.selection.to < Units::MAX || facts.recording.end.is_none() {
+    // Where a process went on, what was freed later is unknown.
+    if facts.sums.selection.to < Units::MAX || !facts.recording.keeps_for_ever() {
         return None;
     }
     // Of the peaks of all processes, added up: what each of them keeps adds up, too.

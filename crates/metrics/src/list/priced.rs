@@ -114,9 +114,14 @@ impl Priced {
         (counts.temporary, counts.lifetime) = (0, Units::ZERO);
     }
 
-    /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
+    /// How many of the site's blocks were freed that had been allocated while memtoll watched.
+    pub fn freed_with_age(&self) -> u64 {
+        self.freed().saturating_sub(self.freed_ageless)
+    }
+
+    /// Mean lifetime of the blocks that were freed and whose lifetime is known, ns; 0 if there is none.
     pub fn mean_lifetime_ns(&self) -> u64 {
-        self.lifetime_ns.0.checked_div(self.freed()).unwrap_or(0)
+        self.lifetime_ns.0.checked_div(self.freed_with_age()).unwrap_or(0)
     }
 
     /// Page faults of all kinds; a huge page is one.

@@ -34,6 +34,7 @@ const CS: usize = 17;
 const FLAGS: usize = 18;
 const RSP: usize = 19;
 const SS: usize = 20;
+const FS_BASE: usize = 21;
 
 /// What a thread may have written below its stack pointer, bytes.
 const RED_ZONE: u64 = 128;
@@ -98,6 +99,29 @@ impl Registers {
     /// The end of its stack in use.
     pub fn stack(&self) -> u64 {
         self.0[RSP]
+    }
+
+    /// Where its thread-local variables are: those of libraries lie below.
+    pub fn thread_pointer(&self) -> u64 {
+        self.0[FS_BASE]
+    }
+
+    /// The futex that it waits for, if it is in such a system call.
+    pub fn futex(&self) -> Option<u64> {
+        const FUTEX: u64 = 202;
+        (self.0[ORIG_RAX] == FUTEX).then_some(self.0[RDI])
+    }
+
+    /// Whether it is in a system call, or at the end of one.
+    pub fn is_in_call(&self) -> bool {
+        self.0[ORIG_RAX] != NO_CALL
+    }
+
+    /// Whether it is in a system call that an allocator makes.
+    pub fn is_in_call_for_memory(&self) -> bool {
+        // mmap, mprotect, munmap, brk, mremap, madvise
+        const FOR_MEMORY: [u64; 6] = [9, 10, 11, 12, 25, 28];
+        FOR_MEMORY.contains(&self.0[ORIG_RAX])
     }
 
     /// Whether it executes 64-bit code.

@@ -38,6 +38,8 @@ pub struct Code {
     pub restorer: u64,
     /// Where threads wait for others.
     pub waits: Vec<Range<u64>>,
+    /// Functions of the C library, with addresses and sizes.
+    of_libc: Vec<(String, u64, u64)>,
     /// The loader, and its variables, where its locks are.
     loader: Mapped,
     loader_state: Range<u64>,
@@ -106,7 +108,8 @@ impl Code {
         let restorer = restorer(memory, &libc, &maps).ok_or("its C library has no end of signal handlers")?;
         let of_loader = symbols(pid, &loader, &maps).unwrap_or_default();
         let loader_state = of_loader.get("_rtld_global").map_or(0..0, |(at, size)| *at..*at + *size);
-        Ok(Code { maps, libc, functions, restorer, waits, loader, loader_state })
+        let of_libc = of_libc.into_iter().map(|(name, (at, size))| (name, at, size)).collect();
+        Ok(Code { of_libc, maps, libc, functions, restorer, waits, loader, loader_state })
     }
 
     /// Whether a thread may run any function that is called there: it is in code of the program or of a library, but neither in
@@ -117,6 +120,10 @@ impl Code {
         self.maps.iter().any(|line| is_code(line) && line.path.starts_with('/'))
             && !inside(&self.libc)
             && !inside(&self.loader)
+    }
+
+    pub fn libc_functions(&self) -> &[(String, u64, u64)] {
+        &self.of_libc
     }
 
     pub fn is_libcs(&self, address: u64) -> bool {

@@ -1,5 +1,6 @@
 //! All threads of a process stand still while its code changes.
 
+use super::allocator_exit::Allocator;
 use super::threads::{self, Task};
 use super::tracing::{self, Traced};
 use crate::process_memory::ProcessMemory;
@@ -21,7 +22,7 @@ const LOOKED_AT: usize = 64 << 10;
 pub fn urgently<T: Send>(what: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let run = || {
-            thread_priority::ahead();
+            thread_priority::at_once();
             what()
         };
         let thread = std::thread::Builder::new().name("memtoll-stop".to_owned()).spawn_scoped(scope, run)?;
@@ -69,6 +70,16 @@ impl Standstill {
     /// How long it has lasted.
     pub fn lasted(&self) -> Duration {
         self.since.elapsed()
+    }
+
+    /// Lets threads that are inside the allocator leave it. False: one does not.
+    pub fn leave(&mut self, allocator: &Allocator, memory: &ProcessMemory, locks: &[u64]) -> io::Result<bool> {
+        allocator.leave(memory, &mut self.threads, locks)
+    }
+
+    /// Where each thread's own variables are.
+    pub fn thread_pointers(&self) -> Vec<u64> {
+        self.threads.iter().filter_map(|thread| thread.registers().ok()).map(|of| of.thread_pointer()).collect()
     }
 
     /// Writes jumps over the beginnings of functions. Threads in the middle of one go on in its copy. False: one has been

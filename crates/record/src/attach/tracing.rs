@@ -105,6 +105,13 @@ impl Traced {
         })
     }
 
+    /// Lets it go on until it is told to stop.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        ptrace(libc::PTRACE_CONT, self.tid, 0, self.signal as usize)?;
+        (self.is_stopped, self.signal) = (false, 0);
+        Ok(())
+    }
+
     /// Waits until it stops.
     pub fn wait(&mut self, until: Instant) -> io::Result<Stop> {
         loop {

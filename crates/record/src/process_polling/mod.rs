@@ -51,6 +51,8 @@ struct State {
     processes: FxHashMap<u32, Resident>,
     /// The program itself, and what all others had when it ended.
     program: Option<(u32, BytesRange)>,
+    /// The process that memtoll attaches to, until its first image begins.
+    attached_to: Option<u32>,
 }
 
 impl State {
@@ -129,6 +131,7 @@ impl Looks {
             sums: HighestSum::default(),
             processes: FxHashMap::default(),
             program: None,
+            attached_to: None,
         };
         Looks { around, state: Mutex::new(state), over: Mutex::default(), ends: Condvar::new() }
     }
@@ -186,13 +189,19 @@ impl Looks {
     /// An image begins; its process waits meanwhile.
     pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>, identity: Arc<Identity>) {
         let began = self.now();
-        let watched = Watched::new(pid, identity, arena, began);
+        let mut watched = Watched::new(pid, identity, arena, began);
         let mut state = self.locked();
+        watched.was_running = state.attached_to.take_if(|attached| *attached == pid).is_some();
         // One that was in this process before is over.
         state.watched.values_mut().filter(|old| old.pid == pid).for_each(|old| _ = old.ended.get_or_insert(began));
         let watched = state.watched.entry(image).insert_entry(watched).into_mut();
         watched.look(began);
         state.look_if_affordable(began);
+    }
+
+    /// The next image of this process was running before.
+    pub fn attaches_to(&self, pid: u32) {
+        self.locked().attached_to = Some(pid);
     }
 
     /// The process of an image has ended. The sooner this is called, the likelier it is that its parent has not waited for it

@@ -50,6 +50,8 @@ impl Look {
 pub(super) struct Watched {
     pub(super) pid: u32,
     pub(super) identity: Arc<Identity>,
+    /// Whether the process was running before: then the kernel's largest resident set may be from before.
+    pub(super) was_running: bool,
     pub(super) title: Option<String>,
     /// Looks so far.
     pub(super) looks: u32,
@@ -87,6 +89,7 @@ impl Watched {
         Watched {
             pid,
             identity,
+            was_running: false,
             title: None,
             looks: 0,
             arena,
@@ -146,7 +149,12 @@ impl Watched {
         let last = self.last?;
         self.curve.add(at >> UNIT_TICKS_LOG2, last.program().middle());
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
-        if has_grown {
+        if self.was_running && (before.is_none() || !has_grown) {
+            let program = last.program();
+            if program.middle() > self.peak.middle() {
+                (self.peak, self.own_at_peak) = (program, own);
+            }
+        } else if has_grown {
             // Reached between the two looks, with what the recorder had in one of them or in between.
             let least = before.map_or(0, |before| before.own.least);
             let then = BytesRange { least: least.min(own.least), most: own.most };

@@ -45,6 +45,8 @@ pub struct Ledger {
     pub early: EarlyReleases,
     pub pools: Pools,
     next: BlockNo,
+    /// Releases of blocks that were never seen, reallocations included.
+    pub unknown_frees: u64,
     /// No release and acquisition whose stamps are the wrong way round are further apart than this.
     moment: Units,
 }
@@ -62,6 +64,7 @@ impl Ledger {
             early: EarlyReleases::default(),
             pools: Pools::new(),
             next: BlockNo(0),
+            unknown_frees: 0,
             moment,
         }
     }
@@ -132,7 +135,10 @@ impl Ledger {
         event.block = match kept {
             Some(kept) => Block::Number(kept.number),
             None if event.address.is_null() => Block::Null,
-            None => Block::Unknown,
+            None => {
+                self.unknown_frees += 1;
+                Block::Unknown
+            }
         };
         self.sum_up(event, kept.map(|kept| kept.block));
         Released { kept, overtaken: false }

@@ -42,6 +42,13 @@ impl ThreadList {
         all
     }
 
+    /// Something that is no thread has blocks as a thread has.
+    pub fn stands_for(&mut self, number: ThreadNo, name: &str, began: Units) {
+        self.by_number.insert(number, self.all.len());
+        self.all.push(Thread { number, tid: 0, name: Some(name.to_owned()), began: began.0, ended: None, usage: None });
+        self.changed = true;
+    }
+
     pub fn ends(&mut self, number: ThreadNo, ended: Units) {
         if let Some(thread) = self.get(number) {
             thread.ended = Some(ended.0);

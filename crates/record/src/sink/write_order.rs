@@ -166,6 +166,7 @@ impl Sink {
         self.end_last_chapter();
         self.write_places();
         self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0);
+        self.write_attached(Some(self.ledger.tally.freed_ageless()));
         let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
         if let Some(threads) = self.facts.threads.take_changed(usize::MAX) {
@@ -193,7 +194,7 @@ impl Sink {
             resident_curve: known.curve,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
-                usage: known.usage,
+                usage: known.usage.map(|usage| usage.since(&self.usage_before)),
                 resident: known.resident,
                 ..self.join.stats(|path| run.allocator_code(path))
             },

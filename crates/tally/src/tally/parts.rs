@@ -70,11 +70,15 @@ struct Counts {
     /// Blocks that were released, and those of them that were reallocated.
     released: u32,
     resized: u32,
+    /// Blocks from before memtoll was attached.
+    before: u32,
 }
 
 /// What is counted of few parts.
 #[derive(Clone, Copy, Default)]
 struct Rare {
+    /// Released blocks from before memtoll was attached.
+    freed_ageless: u64,
     /// Reallocations that gave no block.
     to_nothing: u64,
     null_frees: u64,
@@ -182,10 +186,10 @@ impl Apart {
 
 impl Counts {
     fn finished(&self, rare: &Rare, size: u64) -> Metrics {
-        let [new_blocks, reallocations, frees, released, resized] =
-            [self.new_blocks, self.reallocations, self.frees, self.released, self.resized].map(u64::from);
+        let [new_blocks, reallocations, frees, released, resized, live_before] =
+            [self.new_blocks, self.reallocations, self.frees, self.released, self.resized, self.before].map(u64::from);
         let acquired = new_blocks + reallocations;
-        let live_blocks = acquired.wrapping_sub(released);
+        let live_blocks = (acquired + live_before).wrapping_sub(released);
         // As for a site.
         let timed_released = released.wrapping_sub(resized);
         Metrics {
@@ -205,6 +209,8 @@ impl Counts {
             operations: self.operations,
             live_bytes: Bytes(live_blocks.wrapping_mul(size)),
             live_blocks,
+            live_before,
+            freed_ageless: rare.freed_ageless,
             ..rare.counts
         }
     }
@@ -322,7 +328,9 @@ impl<S: Select> Tally<S> {
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
-        counts.lifetime += event.time.saturating_sub(block.time);
+        if !block.is_ageless() {
+            counts.lifetime += event.time.saturating_sub(block.time);
+        }
         counts.temporary += u32::from(is_temporary);
         match is_half {
             true => counts.resized += 1,
@@ -330,6 +338,22 @@ impl<S: Select> Tally<S> {
                 counts.allocator_time += event.duration;
                 counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
             }
+        }
+        if block.is_ageless()
+            && let Some(apart) = &mut self.apart
+        {
+            apart.rare.entry(key).or_default().freed_ageless += 1;
+        }
+    }
+
+    /// A block from before memtoll was attached.
+    pub(super) fn block_was_there(&mut self, block: &LiveBlock) {
+        if !S::KEEPS_PARTS {
+            return;
+        }
+        let key = Key::new(block.site, block.thread, block.size().0);
+        if let Some(counts) = self.apart(Usual::of_block(block), key) {
+            counts.before += 1;
         }
     }
 }

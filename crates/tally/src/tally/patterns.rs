@@ -14,6 +14,7 @@
 
 use super::{LiveBlock, SiteIndex, Tally};
 use crate::Select;
+use crate::live_block::MOST_STEPS;
 use crate::zeroed_memory::List;
 use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
@@ -330,7 +331,7 @@ impl Patterns {
     /// has grown.
     pub fn reallocated(&mut self, site: usize, thread: ThreadNo, size: u64) -> u16 {
         let Some(old) = self.reallocating.remove(&thread).filter(|old| old.size < size) else { return 0 };
-        let steps = old.steps.saturating_add(1);
+        let steps = old.steps.saturating_add(1).min(MOST_STEPS);
         let growth = self.growth(site);
         let grown = &mut self.grown[growth];
         self.counts.count(&mut grown.steps, u64::from(steps));
@@ -360,7 +361,7 @@ impl Patterns {
             grown.push(Grown::default());
             grown.len() as u32 - 1
         });
-        let steps = block.steps().saturating_add(1);
+        let steps = block.steps().saturating_add(1).min(MOST_STEPS);
         let grown = &mut grown[place as usize];
         self.counts.count(&mut grown.steps, u64::from(steps));
         self.counts.count(&mut grown.grown_to, size);

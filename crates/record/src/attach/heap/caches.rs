@@ -1,0 +1,146 @@
+//! Freed blocks that look used, because malloc keeps them for the next call: in caches of threads, and in fast bins.
+
+use super::arena::Arena;
+use super::copy::Copy;
+use super::layout::{FAST_BIN_COUNT, FAST_BINS};
+use super::{Block, HEADER};
+use rustc_hash::FxHashSet;
+
+/// Bytes below a thread pointer in which the C library's variable for the thread's cache is looked for.
+pub const LOOKED_AT: u64 = 32 << 10;
+
+/// Sizes of blocks that a cache has lists of.
+const LISTS: u64 = 64;
+
+/// How a cache is laid out: counts of the lists, and then their first blocks.
+#[derive(Clone, Copy)]
+struct Shape {
+    count_bytes: u64,
+    /// Usable bytes of the block that is the cache itself.
+    block: u64,
+}
+
+/// glibc 2.30 and later; before.
+const SHAPES: [Shape; 2] = [Shape { count_bytes: 2, block: 0x288 }, Shape { count_bytes: 1, block: 0x248 }];
+
+/// How a list's pointers stand in memory.
+#[derive(Clone, Copy, PartialEq)]
+enum Links {
+    /// glibc 2.32 and later: the address of the pointer, shifted, is in it.
+    Mixed,
+    Plain,
+}
+
+impl Links {
+    fn at(self, copy: &Copy, address: u64) -> Option<u64> {
+        let word = copy.word(address)?;
+        Some(match self {
+            Links::Mixed => word ^ (address >> 12),
+            Links::Plain => word,
+        })
+    }
+}
+
+const NOT_FOUND: &str = "the caches of its threads cannot be found";
+const NOT_CONSISTENT: &str = "lists of freed blocks do not fit its heap";
+
+/// Takes freed blocks out, and the caches themselves, which are no blocks of the program's.
+pub fn take_out(copy: &Copy, arenas: &[Arena], threads: &[u64], blocks: &mut Vec<Block>) -> Result<(), String> {
+    let (shape, caches) = find(copy, threads, blocks).ok_or(NOT_FOUND)?;
+    let freed = [Links::Mixed, Links::Plain]
+        .into_iter()
+        .find_map(|links| freed(copy, arenas, shape, &caches, links, blocks))
+        .ok_or(NOT_CONSISTENT)?;
+    blocks.retain(|block| !freed.contains(&block.address) && !caches.contains(&block.address));
+    Ok(())
+}
+
+fn bytes_of(blocks: &[Block], address: u64) -> Option<u64> {
+    let at = blocks.binary_search_by_key(&address, |block| block.address).ok()?;
+    Some(blocks[at].bytes)
+}
+
+/// The caches of all threads: the variable has the same place in each thread's memory, and is null or the address of a block
+/// of just this size.
+fn find(copy: &Copy, threads: &[u64], blocks: &[Block]) -> Option<(Shape, Vec<u64>)> {
+    for shape in SHAPES {
+        let cache = |address: u64| is_cache(copy, shape, address, blocks);
+        let mut best: Option<Vec<u64>> = None;
+        for below in (8..LOOKED_AT).step_by(8) {
+            let values = threads.iter().map(|pointer| copy.word(pointer.checked_sub(below)?));
+            let Some(values) = values.collect::<Option<Vec<u64>>>() else { break };
+            let mut found: Vec<u64> = values.iter().copied().filter(|value| *value != 0).collect();
+            found.sort_unstable();
+            let are_different = found.windows(2).all(|two| two[0] != two[1]);
+            let is_better = found.len() > best.as_ref().map_or(0, Vec::len);
+            if is_better && are_different && found.iter().all(|value| cache(*value)) {
+                best = Some(found);
+            }
+        }
+        if let Some(best) = best {
+            return Some((shape, best));
+        }
+    }
+    None
+}
+
+/// Whether a block looks like a thread's cache: each list is empty or has a count.
+fn is_cache(copy: &Copy, shape: Shape, address: u64, blocks: &[Block]) -> bool {
+    const MOST: u64 = 1 << 12;
+    bytes_of(blocks, address) == Some(shape.block)
+        && (0..LISTS).all(|index| {
+            let (count, first) = (count_of(copy, shape, address, index), first_of(copy, shape, address, index));
+            count.is_some_and(|count| count <= MOST && (count == 0) == (first == Some(0)))
+        })
+}
+
+fn count_of(copy: &Copy, shape: Shape, cache: u64, index: u64) -> Option<u64> {
+    let bytes = copy.from(cache + index * shape.count_bytes)?;
+    let (low, high) = (u64::from(*bytes.first()?), u64::from(*bytes.get(1)?));
+    Some(if shape.count_bytes == 2 { low | high << 8 } else { low })
+}
+
+fn first_of(copy: &Copy, shape: Shape, cache: u64, index: u64) -> Option<u64> {
+    copy.word(cache + LISTS * shape.count_bytes + index * 8)
+}
+
+/// All blocks in caches and fast bins. None: a list leads elsewhere.
+fn freed(
+    copy: &Copy,
+    arenas: &[Arena],
+    shape: Shape,
+    caches: &[u64],
+    links: Links,
+    blocks: &[Block],
+) -> Option<FxHashSet<u64>> {
+    let mut freed = FxHashSet::default();
+    for cache in caches {
+        for index in 0..LISTS {
+            let count = count_of(copy, shape, *cache, index)?;
+            let mut block = first_of(copy, shape, *cache, index)?;
+            for _ in 0..count {
+                // A list has chunks of one size.
+                if bytes_of(blocks, block)? != index * 16 + 24 || !freed.insert(block) {
+                    return None;
+                }
+                block = links.at(copy, block)?;
+            }
+            if block != 0 {
+                return None;
+            }
+        }
+    }
+    for arena in arenas {
+        for index in 0..FAST_BIN_COUNT {
+            let mut chunk = copy.word(arena.at + FAST_BINS + index * 8)?;
+            while chunk != 0 {
+                let block = chunk + HEADER;
+                if bytes_of(blocks, block)? != index * 16 + 24 || !freed.insert(block) {
+                    return None;
+                }
+                chunk = links.at(copy, block)?;
+            }
+        }
+    }
+    Some(freed)
+}
