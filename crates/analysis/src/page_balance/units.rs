@@ -92,10 +92,10 @@ mod jemalloc {
         if bytes > SMALL {
             return page..block.address.saturating_add(bytes).next_multiple_of(PAGE);
         }
-        let pages = (1..=16).find(|pages| pages * PAGE % bytes == 0).unwrap_or(1);
+        let pages = (1..=16).find(|pages| (pages * PAGE).is_multiple_of(bytes)).unwrap_or(1);
         let first = (0..pages)
             .map(|before| page.saturating_sub(before * PAGE))
-            .find(|base| (block.address - base) % bytes == 0);
+            .find(|base| (block.address - base).is_multiple_of(bytes));
         first.map_or(page..page + PAGE, |base| base..base + pages * PAGE)
     }
 

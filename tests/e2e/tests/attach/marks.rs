@@ -24,7 +24,7 @@ fn a_mark_ends_the_recording() {
         let between = read_report(&file, &["--between-marks", "tick", "done", "--format", "json"]);
         assert!(between.status.success(), "round {round}: {between:?}");
         let blocks = Report::parse_part(between.stdout.as_bytes()).function("allocate").new_blocks;
-        assert!(blocks > 0 && blocks % 7 == 0, "round {round}: {blocks}");
+        assert!(blocks > 0 && blocks.is_multiple_of(7), "round {round}: {blocks}");
     }
     running.child.kill().unwrap();
     running.child.wait().unwrap();

@@ -30,8 +30,8 @@ fn walk_span(copy: &Copy, arena: &Arena, first: u64, end: u64, blocks: &mut Vec<
         if !has_top && is_end(own, at, end) {
             return Some(());
         }
-        let next = at.checked_add(size).filter(|next| *next <= end && size % FENCE == 0)?;
-        if !has_top && size >= FENCE && size <= SMALLEST && own & OF_OTHER_ARENA == 0 && is_end(head(next)?, next, end)
+        let next = at.checked_add(size).filter(|next| *next <= end && size.is_multiple_of(FENCE))?;
+        if !has_top && (FENCE..=SMALLEST).contains(&size) && own & OF_OTHER_ARENA == 0 && is_end(head(next)?, next, end)
         {
             return Some(());
         }
