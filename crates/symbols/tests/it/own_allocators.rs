@@ -7,7 +7,7 @@ use crate::common::*;
 use memtoll_symbols::{Family, ModuleFile, OwnAllocator, Resolver};
 
 fn own(path: &Path) -> Vec<OwnAllocator> {
-    Resolver::new().own_allocators(&ModuleFile { path, build_id: &[] }).unwrap()
+    Resolver::new().own_allocators(&ModuleFile { path, build_id: &[] }).unwrap().own
 }
 
 /// The program that gcc makes of a source.
