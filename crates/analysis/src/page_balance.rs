@@ -103,7 +103,7 @@ impl Balance {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unknown {
     /// A forked child has blocks of its parent's.
-    #[error("process {0} was forked: where the blocks lie that it has of its parent is not told yet")]
+    #[error("process {0} was forked: memtoll does not know where the blocks of its parent lie in it")]
     Forked(u32),
     #[error("{0}")]
     Unreadable(String),

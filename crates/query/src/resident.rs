@@ -91,7 +91,9 @@ fn choose(
     }
     let most = found.into_iter().max_by_key(|(_, snapshot)| snapshot.resident_bytes());
     let (index, snapshot) = most.ok_or_else(|| Impossible::NoPages {
-        why: "pages are looked at in processes that use 20 ms of CPU time or 16 MiB, and end by themselves".to_owned(),
+        why:
+            "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves"
+                .to_owned(),
     })?;
     Ok((index, snapshot, processes - 1))
 }

@@ -141,7 +141,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let mut stops = Stops::default();
     let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
         let lasted = standstill::urgently(|| redirect(&run, what.pid, &memory, &code, &jumps));
-        let lasted = lasted.map_err(|error| format!("memtoll gets no thread: {error}"))??;
+        let lasted = lasted.map_err(|error| format!("memtoll cannot start a thread: {error}"))??;
         Ok((jumps, lasted))
     });
     let (jumps, stopped) = match jumps {

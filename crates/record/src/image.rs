@@ -244,7 +244,7 @@ impl Worker {
             Ok(snapshot) => self.parent_sink.sink().looked_at_pages(snapshot),
             Err(error) => self.run.note(Note {
                 time: clock.units(clock.now()),
-                text: format!("which pages of process {} are in memory, the kernel does not say: {error}", self.pid),
+                text: format!("the kernel does not say which pages of process {} are in memory: {error}", self.pid),
                 missing: false,
             }),
         }

@@ -184,7 +184,7 @@ fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String>
     let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * resident.rss as f64) else {
         return Vec::new();
     };
-    let what = format!("of it at the end: {}; report --resident", resident::largest(part, &resident));
+    let what = format!("of it at the end: {} (report --resident)", resident::largest(part, &resident));
     line(&format::bytes(bytes), &what, width)
 }
 

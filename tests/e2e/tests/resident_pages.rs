@@ -146,6 +146,6 @@ fn a_short_process_says_why_there_is_nothing() {
     let recording = Target::new(program("temporary.c")).record();
     let refused = read_report(&recording.file, &["--resident"]);
     assert!(!refused.status.success());
-    let why = "pages are looked at in processes that use 20 ms of CPU time or 16 MiB";
+    let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB";
     assert!(refused.stderr.contains(why), "{refused:?}");
 }
