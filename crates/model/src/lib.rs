@@ -6,6 +6,7 @@ mod chapters;
 mod events;
 mod frames;
 mod ids;
+mod kept;
 mod load;
 mod own_allocators;
 mod patterns;
@@ -20,6 +21,7 @@ pub use addresses::{Addresses, Code};
 pub use chapters::Chapters;
 pub use frames::{Frame, Frames};
 pub use ids::{ChainId, FrameId, StackId, TextId};
+pub use kept::Kept;
 pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -176,9 +178,6 @@ pub struct Recording {
     pub verified: Vec<meta::Verified>,
 }
 
-/// See [`Recording::kept`].
-const NEVER_FREED: &str = "never freed";
-
 impl Recording {
     /// The statements about events that are missing, without those about images that do not count.
     pub fn missing_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
@@ -196,18 +195,6 @@ impl Recording {
             let mut own = image.own_allocators.allocators.iter().filter(|own| own.file == image.about.executable);
             own.all(|own| own.recorded == meta::RecordedCalls::All)
         })
-    }
-
-    /// What is said of blocks that were live at the end of the recording. Where a process went on, or the recording was cut off, they
-    /// may have been freed later.
-    pub fn kept(&self) -> &'static str {
-        let went_on = |image: &Image| image.end.as_ref().is_none_or(|end| end.exit == meta::Exit::Running);
-        if self.end.is_none() || self.images.iter().any(went_on) { "still live" } else { NEVER_FREED }
-    }
-
-    /// Whether such blocks are never freed.
-    pub fn keeps_for_ever(&self) -> bool {
-        self.kept() == NEVER_FREED
     }
 
     /// Whether each free of a block was recorded whose allocation was, in one process at least.

@@ -15,7 +15,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::{FrameId, Frames, Recording};
+use memtoll_model::{FrameId, Frames, Kept, Recording};
 use memtoll_text::format::{self, Unit};
 use serde::Serialize;
 
@@ -81,11 +81,13 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
             format::counted(*blocks, "block")
         ),
         What::NeverFreed(NeverFreed { blocks, bytes }) => format!(
-            "{} of {place} {} never freed: {}, {} of everything the program never frees",
+            "{} of {place} {} {}: {}, {} of everything {}",
             format::counted(*blocks, "block"),
             if *blocks == 1 { "is" } else { "are" },
+            recording.kept().words(),
             format::bytes(*bytes),
-            percent(share)
+            percent(share),
+            if recording.kept() == Kept::NeverFreed { "the program never frees" } else { "that is live at the end" }
         ),
         What::Grows(grows) => format!(
             "Blocks of {place} pile up: {} live at the end, {} of them older than any that was freed; they grow by {}",

@@ -73,7 +73,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             return None;
         }
     };
-    let also = finding.also.iter().filter_map(|also| beside(&also.what, also.share.as_ref()));
+    let also = finding.also.iter().filter_map(|also| beside(recording, &also.what, also.share.as_ref()));
     let maker = maker(recording, &finding.found);
     let what = [what].into_iter().chain(maker).chain(also).collect::<Vec<_>>().join("; ");
     let place = finding.found.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
@@ -132,11 +132,11 @@ fn costly_line(line: &CostlyLine, finding: &Finding) -> String {
 }
 
 /// What else was found at a line, if that is something else to the reader.
-fn beside(what: &What, share: Option<&Share>) -> Option<String> {
+fn beside(recording: &Recording, what: &What, share: Option<&Share>) -> Option<String> {
     let share = || share.map_or_else(|| "much".to_owned(), Share::percent);
     match what {
         What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
-        What::NeverFreed(memory) => Some(format!("{} never freed", format::bytes(memory.bytes))),
+        What::NeverFreed(memory) => Some(format!("{} {}", format::bytes(memory.bytes), recording.kept().words())),
         What::Grows(grows) => Some(format!("blocks that pile up, by {}", growth(grows))),
         What::HardlyTouched(_) => Some("hardly touched".to_owned()),
         What::Churn(churn) => {

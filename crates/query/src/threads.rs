@@ -45,7 +45,9 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
     waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        for thread in image.threads.iter().filter(|thread| sums.thread_filter.admit(index, thread.number)) {
+        for thread in
+            image.threads.iter().filter(|thread| thread.runs() && sums.thread_filter.admit(index, thread.number))
+        {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
             let own = by_thread.remove(&(index, Some(thread.number))).unwrap_or_default();
             let wait = |wait: &Wait| ThreadWait {

@@ -58,7 +58,11 @@ impl Watched {
         let program = Balance::of_all(recording, sums).program();
         Watched {
             seconds: tariff.clock().seconds(sums.duration),
-            kept: if sums.selection.to < Units::MAX { "live at the end of that time" } else { recording.kept() },
+            kept: if sums.selection.to < Units::MAX {
+                "live at the end of that time"
+            } else {
+                recording.kept().words()
+            },
             // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
         }

@@ -11,7 +11,7 @@ use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
-use memtoll_model::Recording;
+use memtoll_model::{Kept, Recording};
 use memtoll_query::run_details::answering;
 use memtoll_tally::Threads;
 use memtoll_text::format::{self, UNKNOWN};
@@ -412,8 +412,10 @@ fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String 
 pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
     let clock = &recording.about.clock;
     match sums.selection.to {
-        Units::MAX if recording.keeps_for_ever() => recording.kept().to_owned(),
-        Units::MAX => format!("{} where the recording ends", recording.kept()),
+        Units::MAX => match recording.kept() {
+            Kept::StillLive => format!("{} where the recording ends", Kept::StillLive.words()),
+            kept => kept.words().to_owned(),
+        },
         _ if sums.selection.instant => "live then".to_owned(),
         to => format!("live at {}", format::seconds(clock.seconds(to.0))),
     }

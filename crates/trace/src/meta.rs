@@ -354,6 +354,13 @@ pub struct Thread {
     pub usage: Option<Usage>,
 }
 
+impl Thread {
+    /// Whether it is one, and does not stand for what there was before memtoll was attached.
+    pub fn runs(&self) -> bool {
+        self.tid != 0
+    }
+}
+
 /// What `memtoll.h` was asked to write down.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

@@ -37,7 +37,8 @@ impl Recordings<'_> {
 /// The recording as a whole. Neither the host's name nor the folder in which the program was started is part of it.
 fn about(recording: &Recording) -> About {
     let images = || recording.images.iter();
-    let threads = images().flat_map(|image| image.threads.iter().map(move |thread| (image, thread)));
+    let threads = images()
+        .flat_map(|image| image.threads.iter().filter(|thread| thread.runs()).map(move |thread| (image, thread)));
     let process = |image: &Image| ProcessOfRun {
         pid: image.about.pid,
         program: program(image).to_owned(),
@@ -57,11 +58,12 @@ fn about(recording: &Recording) -> About {
         processor: of.machine.processor.clone(),
         processors: of.machine.processors,
         malloc: answering(recording),
+        kept: recording.kept().words(),
         events: recording.end.as_ref().map(|end| end.events),
         processes: images().take(MOST).map(process).collect(),
         process_count: recording.images.len(),
         threads: threads.take(MOST).map(thread).collect(),
-        thread_count: images().map(|image| image.threads.len()).sum(),
+        thread_count: images().flat_map(|image| &image.threads).filter(|thread| thread.runs()).count(),
         notes: recording.damage.iter().chain(&recording.missing).chain(&recording.notes).cloned().collect(),
     }
 }

@@ -13,6 +13,7 @@ export interface About {
     processor: string;
     processors: number;
     malloc: string;
+    kept: string;
     events: number | null;
     processes: ProcessOfRun[];
     process_count: number;

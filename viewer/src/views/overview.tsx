@@ -214,7 +214,7 @@ export function Overview() {
                     const interval = profile.totals.intervals[of.name];
                     return (
                         <div key={of.name} title={of.help}>
-                            <dt>{of.name === "live" && state.to === null ? "never freed" : of.title} <Define name={of.name} /></dt>
+                            <dt>{of.name === "live" && state.to === null ? recording.about.kept : of.title} <Define name={of.name} /></dt>
                             <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : totalInWords(profile.totals, of)}</dd>
                         </div>
                     );

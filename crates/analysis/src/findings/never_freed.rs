@@ -5,6 +5,7 @@ use crate::detectors::keeps_much;
 use crate::inclusive_lines::inclusive_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
+use memtoll_model::Kept;
 use memtoll_trace::ids::{Bytes, Units};
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ pub struct NeverFreed {
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     // Where a process went on, what was freed later is unknown.
-    if facts.sums.selection.to < Units::MAX || !facts.recording.keeps_for_ever() {
+    if facts.sums.selection.to < Units::MAX || facts.recording.kept() == Kept::StillLive {
         return None;
     }
     // Of the peaks of all processes, added up: what each of them keeps adds up, too.

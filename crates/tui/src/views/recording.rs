@@ -19,7 +19,8 @@ impl RecordingView {
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
         let (about, recording, width) = (&answer.about, shown.recording, pane.width());
-        let threads: usize = recording.images.iter().map(|image| image.threads.len()).sum();
+        let threads: usize =
+            recording.images.iter().map(|image| image.threads.iter().filter(|thread| thread.runs()).count()).sum();
         let facts = [
             ("file      ", shown.file.to_owned()),
             ("command   ", shell::line(about.command)),

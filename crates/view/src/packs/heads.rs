@@ -32,6 +32,8 @@ sent! {
         processors: u32,
         /// Which allocators answered; empty: not known.
         malloc: String,
+        /// What is said of blocks that are live at the end.
+        kept: &'static str,
         events: Option<u64>,
         processes: Vec<ProcessOfRun>,
         process_count: usize,
