@@ -15,6 +15,7 @@ use crate::exit_watcher;
 use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
 use crate::page_look;
+use crate::proc_files;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
@@ -242,9 +243,10 @@ impl Worker {
         let clock = &self.run.around.clock;
         match page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now()))) {
             Ok(snapshot) => self.parent_sink.sink().looked_at_pages(snapshot),
+            Err(_) if !proc_files::exists(self.pid) => {}
             Err(error) => self.run.note(Note {
                 time: clock.units(clock.now()),
-                text: format!("the kernel does not say which pages of process {} are in memory: {error}", self.pid),
+                text: format!("the kernel does not show which pages of some processes are in memory: {error}"),
                 missing: false,
             }),
         }
