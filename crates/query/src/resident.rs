@@ -92,7 +92,7 @@ fn choose(
     let most = found.into_iter().max_by_key(|(_, snapshot)| snapshot.resident_bytes());
     let (index, snapshot) = most.ok_or_else(|| Impossible::NoPages {
         why:
-            "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves"
+            "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the kernel shows them"
                 .to_owned(),
     })?;
     Ok((index, snapshot, processes - 1))
