@@ -162,8 +162,8 @@ impl Looks {
             }
             let before = processor_time();
             self.locked().look_at_all(self.now());
-            self.look_at_pages();
             let took = processor_time().saturating_sub(before);
+            self.look_at_pages();
             let least = (took * MOST_OF_TIME * 2).max(SHORTEST_PAUSE);
             pause = (began.elapsed() / PAUSE_OF_AGE).min(LONGEST_PAUSE).max(least);
         }
