@@ -38,6 +38,7 @@ pub use wrapped::Wrapped;
 use crate::balance::Balance;
 use crate::estimate::Estimate;
 use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
+use crate::names::is_before_attach;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
@@ -209,7 +210,9 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
 pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording).of_sums(sums));
     let frames = &recording.frames;
-    let lines = inclusive_lines(frames, sites);
+    let mut lines = inclusive_lines(frames, sites);
+    // What there was before memtoll was attached is no line.
+    lines.retain(|line| !line.row.frame.is_some_and(|frame| is_before_attach(frames, frame)));
     let mut facts = Facts { recording, sums, lines: &lines, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));

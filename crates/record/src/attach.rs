@@ -238,7 +238,7 @@ fn redirect(
 ) -> Result<Duration, String> {
     const TRIES: u32 = 200;
     /// Then calls are recorded without knowing what there was before.
-    const TRIES_TO_READ: u32 = 20;
+    const TRIES_TO_READ: u32 = 5;
     let failed = |error: std::io::Error| format!("its code cannot be changed: {error}");
     let signals = run
         .roster

@@ -43,7 +43,9 @@ impl HandOver {
     }
 
     pub fn give(&self, blocks: BlocksBefore) {
-        *self.locked() = Some(blocks);
+        // Both at once: else they may be taken in between, and be awaited for ever.
+        let mut here = self.locked();
+        *here = Some(blocks);
         self.is_awaited.store(true, Release);
     }
 
@@ -54,8 +56,28 @@ impl HandOver {
 
     /// Takes them, if they are here.
     pub fn take(&self) -> Option<BlocksBefore> {
-        let taken = self.locked().take()?;
+        let mut here = self.locked();
+        let taken = here.take()?;
         self.is_awaited.store(false, Release);
         Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_awaited_no_longer() {
+        for _ in 0..2_000 {
+            let over = HandOver::default();
+            over.announce();
+            std::thread::scope(|scope| {
+                let worker = scope.spawn(|| while over.take().is_none() {});
+                over.give(BlocksBefore::default());
+                worker.join().unwrap_or_default();
+            });
+            assert!(!over.is_awaited());
+        }
     }
 }

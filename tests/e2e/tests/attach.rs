@@ -189,7 +189,7 @@ fn mapped_by_memtoll(pid: u32) -> Vec<String> {
 #[test]
 fn one_recorder_serves_every_memtoll_of_a_process() {
     // ld.so has room for the thread-local variables of some twenty libraries.
-    const MORE_THAN_LOADS: u32 = 30;
+    const MORE_THAN_LOADS: u32 = 23;
     let folder = scratch();
     let mut running = Running::with_threads(4);
     let mut first = Vec::new();

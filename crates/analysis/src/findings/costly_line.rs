@@ -5,7 +5,6 @@ use super::{Facts, Finding, Share, What, Whole};
 use crate::element_counts::{block_size, elements};
 use crate::intervals::{Interval, Intervals};
 use crate::metric::Metric;
-use crate::names::is_before_attach;
 use crate::priced::Priced;
 use crate::sites::Row;
 use memtoll_trace::ids::Bytes;
@@ -89,10 +88,8 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         let costs = tariff.estimates(of_what);
         if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
     };
-    let frames = &facts.recording.frames;
-    let is_line = |row: &&Row| !row.frame.is_some_and(|frame| is_before_attach(frames, frame));
     let largest = facts.largest(|row| part(row) as u64);
-    let largest: Vec<Row> = largest.into_iter().filter(is_line).take(MOST).cloned().collect();
+    let largest: Vec<Row> = largest.into_iter().take(MOST).cloned().collect();
     let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(estimate(&row.metrics), whole, of)).collect();
     let dearest = largest.first().cloned();
     let mut found = Vec::new();

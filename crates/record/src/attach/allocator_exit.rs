@@ -19,7 +19,7 @@ const ALLOCATION: [&str; 15] = [
 ];
 
 /// Longest time for getting all threads out, so that those that stand still already do not wait for longer.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(30);
 /// A thread that is told to stop does so within this time.
 const STOPPING: Duration = Duration::from_secs(2);
 /// How long a thread goes on before it is stopped again, in µs: each time another one of these, so that threads that do the same
