@@ -24,6 +24,7 @@ use rustix::net::{
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with, sockopt,
 };
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -49,6 +50,8 @@ pub struct Listener {
     ends: Arc<Ends>,
     /// Of all images so far: a child may be forked long after its parent is gone.
     identities: Mutex<FxHashMap<ImageNo, Arc<Identity>>>,
+    /// Keeps a descriptor for reading the name of a process for which there is none.
+    spare: Mutex<Option<File>>,
 }
 
 impl Listener {
@@ -80,6 +83,7 @@ impl Listener {
             job_threads: Arc::default(),
             ends,
             identities: Mutex::default(),
+            spare: Mutex::new(File::open("/dev/null").ok()),
         })
     }
 
@@ -126,7 +130,7 @@ impl Listener {
     fn welcome(&self, peer: BorrowedFd<'_>) {
         let Err(error) = self.try_to_welcome(peer) else { return };
         let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
-        let process = format!("process {pid} ({})", shell::line(&proc_files::command(pid as u32)));
+        let process = format!("process {pid} ({})", shell::line(&self.command(pid as u32)));
         let error = match Errno::from_io_error(&error) {
             Some(Errno::PIPE | Errno::CONNRESET) if !proc_files::exists(pid as u32) => {
                 return; // it ended meanwhile, before its first call
@@ -138,6 +142,23 @@ impl Listener {
             _ => error.to_string(),
         };
         self.note(format!("{process} is not recorded: {error}"));
+    }
+
+    /// The command line of a process, also where there is no descriptor to read it.
+    fn command(&self, pid: u32) -> Vec<String> {
+        const TRIES: u32 = 20;
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 1..TRIES {
+            // Another thread may be faster.
+            *spare = None;
+            let command = proc_files::command(pid);
+            *spare = File::open("/dev/null").ok();
+            if command.first().is_none_or(|name| name != "[]") {
+                return command;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        proc_files::command(pid)
     }
 
     fn try_to_welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
