@@ -39,7 +39,7 @@ void wait_for_events(unsigned seed) {
         epoll_event found{};
         const int count = epoll_wait(events, &found, 1, 200);
         if (count < 0 && errno == EINTR) ++interrupted;
-        else if (count != 0) ++broken; // nobody writes to the source
+        else if (count != 0) ++broken; // the source never becomes readable
         allocate(seed++);
     }
     close(source);

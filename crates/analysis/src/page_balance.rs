@@ -2,7 +2,7 @@
 //!
 //! The total is the kernel's by construction; what may be wrong is the split. So pages are first taken out that are known for
 //! certain (the recorder's, stacks, mappings of the program's own), and memory counts as the allocator's only where a block ever
-//! lay. Where it is not known in which units the allocator gives memory back, what pins is not told.
+//! lay. For an allocator whose units of giving memory back are unknown, pinned memory is not told apart.
 
 mod address_space;
 mod callers;

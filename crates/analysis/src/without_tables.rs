@@ -78,7 +78,7 @@ pub fn without_tables(recording: &Recording, sums: &Sums) -> Vec<WithoutTables> 
     found
 }
 
-/// By node: callers have lower numbers than what they call, so each node is looked at once.
+/// By node. A caller's number is lower than those of the functions that it calls, so one pass over all nodes is enough.
 fn all_met(recording: &Recording) -> (Vec<Vec<TextId>>, Vec<Met>) {
     let (frames, stacks) = (&recording.frames, &recording.stacks);
     let mut sets: Vec<Vec<TextId>> = vec![Vec::new()];

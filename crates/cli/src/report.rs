@@ -67,7 +67,7 @@ pub struct Arguments {
 const NOT_OVER_TIME: [&str; 10] =
     ["group", "metric", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
 
-/// The same for what is known of instants.
+/// Options that do not go with --resident; --at does.
 const NOT_OVER_TIME_BUT_AT: [&str; 6] = ["group", "metric", "min_size", "max_size", "paid", "filter"];
 
 #[derive(clap::Args)]

@@ -340,7 +340,7 @@ impl Arena {
         self.header().node_count.load(Acquire).clamp(wire::FIRST_NODE, self.nodes)
     }
 
-    /// Adds a stack node of this side's, which the recorder never finds: it is nobody's call. None: there is no room.
+    /// Adds a stack node that stands for no call, so that the recorder never uses it. None: there is no room.
     pub fn add_node(&self, parent: NodeId, address: u64) -> Option<NodeId> {
         let id = NodeId::new(self.header().node_count.fetch_add(1, AcqRel)).filter(|id| id.get() < self.nodes)?;
         let offset = self.nodes_offset as usize + id.index() * size_of::<StackNode>();
@@ -353,7 +353,7 @@ impl Arena {
         Some(id)
     }
 
-    /// A number for a thread of this side's: it is nobody's.
+    /// A thread number that no thread of the process gets.
     pub fn add_thread(&self) -> Option<ThreadNo> {
         ThreadNo::new(self.header().threads_begun.fetch_add(1, AcqRel) + 1)
     }

@@ -39,7 +39,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     if sums.is_part() || !is_lasting || !some_may || !is_short(events.fold(0, u64::saturating_add)) {
         return Vec::new();
     }
-    // Damage is told where the sums were made.
+    // The sums have reported unreadable events already.
     let found = growing(facts.stacks, &sums.thread_filter, Units::ZERO, Units::MAX, facts.tariff).unwrap_or_default();
     let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
     let lines = facts.lines;

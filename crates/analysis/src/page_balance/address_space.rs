@@ -64,7 +64,7 @@ impl AddressSpace {
         self.0.iter().map(|(start, (end, holder))| (*start..*end, holder))
     }
 
-    /// What there was is replaced; what was nobody's becomes somebody's.
+    /// Gives the whole range to `holder`, whoever had it before.
     fn paint(&mut self, range: Range<u64>, holder: &Holder) {
         if range.is_empty() {
             return;
@@ -83,14 +83,14 @@ impl AddressSpace {
         self.0.insert(range.start, (range.end, holder.clone()));
     }
 
-    /// The same, where somebody is of whom `replaces` says so.
+    /// Gives `holder` those parts of the range whose present holder `replaces` accepts.
     fn paint_where(&mut self, range: Range<u64>, holder: &Holder, replaces: impl Fn(&Holder) -> bool) {
         let parts: Vec<Range<u64>> =
             self.pieces(range).filter(|(_, there)| replaces(there)).map(|(part, _)| part).collect();
         parts.into_iter().for_each(|part| self.paint(part, holder));
     }
 
-    /// What of a range is whose, by address. What is nobody's is in no piece.
+    /// The pieces of a range by address, each with its holder. Addresses without a holder are in no piece.
     pub fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &Holder)> {
         let first = self.0.range(..=range.start).next_back().map_or(range.start, |(start, _)| *start);
         let (start, end) = (range.start, range.end);

@@ -266,7 +266,7 @@ pub mod step {
     pub const WRITE: u64 = 2;
     /// It is loaded.
     pub const LOAD: u64 = 3;
-    /// Its function is looked for.
+    /// It looks up the function by name.
     pub const FIND: u64 = 4;
     /// That is called.
     pub const CALL: u64 = 5;
