@@ -75,6 +75,8 @@ pub struct Sink {
     mapping_callers: allocator_mappings::Callers,
     /// What the process had when it began to be recorded, if it was running already.
     attached: Option<Attached>,
+    /// Where memtoll is attached, the recorder passes marks on before it sees calls. Those count for nothing.
+    marks_count_from: Units,
     /// What the kernel had counted for the process then.
     usage_before: Usage,
     /// The process may not read the clock: how long its calls take is not known.
@@ -95,6 +97,7 @@ impl Sink {
         // In this order: of what is mapped later, the kernel tells.
         let time = TimeBase::new(run.around.clone());
         let began = time.now();
+        let marks_count_from = if run.looks.was_running(about.image) { Units(u64::MAX) } else { Units::ZERO };
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
         let has_processed = run.kernel().is_some() && !forked && !loads_another(&about.executable);
@@ -121,6 +124,7 @@ impl Sink {
             answered: Answered::default(),
             mapping_callers: allocator_mappings::Callers::default(),
             attached: None,
+            marks_count_from,
             usage_before: Usage::default(),
             untimed: false,
             run,
@@ -224,6 +228,12 @@ impl Sink {
                 }
             }
         }
+        self.flush_if_full(arena);
+    }
+
+    /// Makes room for the next event. What is counted must be written before: a chapter ends here.
+    #[inline(always)]
+    fn flush_if_full(&mut self, arena: &Arena) {
         if self.writer.is_full() {
             self.flush(arena);
         }
@@ -291,14 +301,14 @@ impl Sink {
     fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<NumberedBlock>) {
         let Early { mut event, begin, end } = early;
         event.time = self.time.last();
-        if self.writer.is_full() {
-            self.flush(arena);
-        }
+        // The call whose block it waited for may have filled the block of events.
+        self.flush_if_full(arena);
         if let Some(kept) = kept.as_ref().filter(|_| !self.ledger.pools.is_empty()) {
             self.pools_in_go(arena, &event, kept);
         }
         let released = self.ledger.release_of(&mut event, kept);
         self.is_released(&event, &released, begin, end);
+        self.flush_if_full(arena);
     }
 
     /// A call for mappings, or of pthread_create.

@@ -26,6 +26,14 @@ struct Running {
     answers: BufReader<ChildStdout>,
 }
 
+/// A test that has failed leaves nothing behind.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Running {
     /// Starts it, and waits for its first line.
     fn start(mut command: Command) -> Running {

@@ -204,6 +204,11 @@ impl Looks {
         self.locked().attached_to = Some(pid);
     }
 
+    /// Whether memtoll was attached to the process of this image.
+    pub fn was_running(&self, image: ImageNo) -> bool {
+        self.locked().watched.get(&image).is_some_and(|watched| watched.was_running)
+    }
+
     /// The process of an image has ended. The sooner this is called, the likelier it is that its parent has not waited for it
     /// yet.
     pub fn ended(&self, image: ImageNo) {

@@ -18,6 +18,7 @@ impl Sink {
         let BlocksBefore { at, blocks, unknown, usage } = before;
         self.usage_before = usage;
         let time = self.time.next(at);
+        self.marks_count_from = time;
         let mut attached = Attached { time: time.0, unknown, ..Attached::default() };
         if let Some((node, thread)) = (!blocks.is_empty())
             .then(|| Some((arena.add_node(ROOT_COMPLETE, BEFORE_ATTACH_ADDRESS)?, arena.add_thread()?)))
@@ -47,9 +48,7 @@ impl Sink {
                 attached.bytes = attached.bytes.saturating_add(block.bytes);
                 self.timeline.push(&event, Effect::Acquire, self.ledger.tally.live_bytes());
                 self.writer.push(&event, Effect::Acquire);
-                if self.writer.is_full() {
-                    self.flush(arena);
-                }
+                self.flush_if_full(arena);
             }
         }
         self.attached = Some(attached);

@@ -86,6 +86,7 @@ mod tests {
     use crate::sink::Sink;
     use crate::sink::testing::TestSink;
     use crate::wire::kind;
+    use memtoll_trace::events::MAX_EVENTS;
     use memtoll_trace::op::Op;
 
     #[test]
@@ -125,6 +126,26 @@ mod tests {
             call(release, later, 2, 0x10_0000 + index * 16);
         }
         assert_eq!(call(acquire, later + 1, 1, 0xb000), (48, 20, 0), "the first two are done");
+    }
+
+    #[test]
+    fn a_release_that_waits_no_longer_leaves_room_for_the_call_that_came() {
+        let mut testing = TestSink::new();
+        let (acquire, release) = (Op::MALLOC, testing.release);
+        let later = testing.units(20_000) + 200;
+        // Of an unknown block, it is written as the last one that fits.
+        testing.call(release, 100, 2, 0x1000, 0);
+        (1..MAX_EVENTS as u64).for_each(|index| {
+            testing.call(acquire, 101, 1, 0x10_0000 + index * 16, 8);
+        });
+        assert_eq!(testing.call(acquire, later, 1, 0x5000, 8).writer.waiting(), 1);
+        // As the first one of a block of events, after the call for which it waited.
+        (2..MAX_EVENTS as u64 - 1).for_each(|index| {
+            testing.call(acquire, later, 1, 0x1000_0000 + index * 16, 8);
+        });
+        testing.call(release, later + 1, 2, 0x6000, 0);
+        assert_eq!(testing.call(acquire, later + 2, 1, 0x7000, 8).writer.waiting(), MAX_EVENTS - 1);
+        assert_eq!(testing.call(acquire, later + 3, 1, 0x6000, 8).writer.waiting(), 1);
     }
 
     #[test]

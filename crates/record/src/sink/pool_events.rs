@@ -115,9 +115,7 @@ impl Sink {
 
     fn push(&mut self, arena: &Arena, event: &Event, effect: Effect) {
         self.keep(event, effect);
-        if self.writer.is_full() {
-            self.flush(arena);
-        }
+        self.flush_if_full(arena);
     }
 
     /// A block of the heap is about to be released, as was told at a time: the pools in it are over.

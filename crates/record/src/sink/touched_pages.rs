@@ -83,8 +83,6 @@ impl Sink {
         };
         self.ledger.tally.other(&event);
         self.keep(&event, Effect::Other);
-        if self.writer.is_full() {
-            self.flush(arena);
-        }
+        self.flush_if_full(arena);
     }
 }
