@@ -1,4 +1,5 @@
-// Sets a mark every 10 ms, or as many µs as it is told: "tick" and "tock" in turn, and "done" instead of each 50th. Looks for the recorder from its begin on.
+// Sets a mark every 10 ms, or as many µs as it is told: "tick" and "tock" in turn, and "done" instead of each 50th. Looks for the
+// recorder from its begin on.
 #include "e2e.h"
 #include "memtoll.h"
 #include <stdio.h>

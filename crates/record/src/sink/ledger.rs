@@ -112,7 +112,7 @@ impl Ledger {
             self.sum_up(event, Some(earlier.block));
             return Some(Released { kept: Some(earlier), overtaken: true });
         }
-        if told < event.time && self.is_older_than_block(event.address.0, told) {
+        if told < event.time && self.is_older_than_block(event, told) {
             return Some(self.release_of(event, None));
         }
         let kept = self.live.remove(event.address.0);
@@ -122,11 +122,13 @@ impl Ledger {
         Some(self.release_of(event, kept))
     }
 
-    /// Whether a release at this time is older than the block that has the address, so that it was another one's: of a process
-    /// that memtoll was attached to, one that is not known.
+    /// Whether a release that was told at a time is older than the block that has its address, so that it was another one's: of a
+    /// process that memtoll was attached to, one that is not known. What a thread did comes in the order in which it did it, so
+    /// a release is never older than a block of its own thread; that one's time is too late where it came late.
     #[cold]
-    fn is_older_than_block(&self, address: u64, told: Units) -> bool {
-        self.live.get(address).is_some_and(|now| now.block.time().0 > told.0 + self.moment.0)
+    fn is_older_than_block(&self, event: &Event, told: Units) -> bool {
+        let is_older = |now: LiveBlock| now.thread() != event.thread && now.time().0 > told.0 + self.moment.0;
+        self.live.get(event.address.0).is_some_and(|now| is_older(now.block))
     }
 
     /// A release of a block that is known, of a null pointer, or of an unknown block.

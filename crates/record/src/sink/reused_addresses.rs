@@ -65,6 +65,17 @@ mod tests {
         assert_eq!(sink.ledger.tally.live_bytes(), 72);
     }
 
+    /// A thread that had no processor for long: its acquisition counts from when it came, which is later than its release was told.
+    #[test]
+    fn a_late_release_finds_the_block_that_its_thread_acquired_late() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        testing.call(Op::MALLOC, 1_000_000, 2, 0x6000, 8);
+        testing.call(Op::MALLOC, 100, 1, 0x5000, 64);
+        let sink = testing.call(release, 200, 1, 0x5000, 0);
+        assert_eq!((sink.ledger.tally.live_bytes(), sink.ledger.unknown_frees), (8, 0));
+    }
+
     #[test]
     fn a_late_release_finds_its_own_block() {
         let mut testing = TestSink::new();
