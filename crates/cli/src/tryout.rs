@@ -73,15 +73,18 @@ pub fn run(arguments: &Arguments) -> Code {
     })
 }
 
-/// What no setting and no preloaded allocator reaches: blocks from an allocator inside the program.
+/// What no setting and no preloaded allocator reaches: blocks from an allocator inside the program or one of its libraries.
 fn own_allocator(command: &[OsString]) -> Option<String> {
     let program = memtoll_record::find_program(Path::new(command.first()?)).ok()?;
-    let own = memtoll_record::own_allocators(&program).into_iter().next()?;
-    let whose = if own.is_exported { "of the program and its libraries" } else { "of the program itself" };
+    let own = memtoll_record::expected_allocators(&program).own.into_iter().next()?;
+    let whose = match own.is_exported {
+        true => "of the program and its libraries",
+        false if Path::new(&own.file) == program => "of the program itself",
+        false => "that it hands out",
+    };
     Some(format!(
         "{} has {} inside itself: neither settings of glibc's malloc nor other allocators reach the blocks {whose}",
-        program.display(),
-        own.name
+        own.file, own.name
     ))
 }
 

@@ -99,7 +99,7 @@ pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
-pub use own_allocators::own_allocators;
+pub use own_allocators::{ExpectedAllocators, expected_allocators};
 pub use progress::ProgressLine;
 pub use rank::own as own_rank;
 pub use recordable_program::{Verdict, find as find_program, inspect as inspect_program};
@@ -309,14 +309,15 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
-            Verdict::Recordable => match own_allocators(&program).iter().find(|own| own.recorded != RecordedCalls::All)
-            {
-                Some(own) => format!("{} contains {}, whose calls bypass memtoll", program.display(), own.name),
-                None => format!(
-                    "{} never called an allocation function through the dynamic linker, or ended before it could",
-                    program.display()
-                ),
-            },
+            Verdict::Recordable => {
+                match expected_allocators(&program).own.iter().find(|own| own.recorded != RecordedCalls::All) {
+                    Some(own) => format!("{} contains {}, whose calls bypass memtoll", program.display(), own.name),
+                    None => format!(
+                        "{} never called an allocation function through the dynamic linker, or ended before it could",
+                        program.display()
+                    ),
+                }
+            }
         };
         run.note(Note { time: 0, text: format!("nothing was recorded: {why}"), missing: false });
     }

@@ -3,13 +3,14 @@
 use crate::{c_library, private_directory};
 use memtoll_processor::HERE;
 use object::LittleEndian;
-use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_INTERP};
-use object::read::ReadCache;
+use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, PT_INTERP, ProgramHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::{ReadCache, ReadRef};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What the recorder can do with a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,15 +108,9 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
         return foreign();
     }
     let Ok(segments) = header.program_headers(LittleEndian, start) else { return Verdict::Recordable };
-    for segment in segments {
-        if segment.p_type(LittleEndian) != PT_INTERP {
-            continue;
-        }
-        let loader = segment.data(LittleEndian, start).unwrap_or_default();
-        let loader = String::from_utf8_lossy(loader).trim_end_matches('\0').to_owned();
-        let loader = Path::new(&loader);
-        let is_musls = loader.file_name() == Some(HERE.musl_loader_name().as_ref());
-        if !is_musls && loader.file_name().is_some_and(|name| name != HERE.loader_name()) {
+    if let Some(loader) = loader(segments, start) {
+        let library = CLibrary::of(&loader);
+        if library.is_none() {
             return Verdict::Disturbed(format!(
                 "{} is loaded by {}, not by the loader of glibc or musl: another C library, which memtoll does not record",
                 path.display(),
@@ -130,10 +125,10 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
                 path.display()
             ));
         }
-        if is_musls {
+        if library == Some(CLibrary::Musl) {
             return Verdict::Recordable; // musl's symbols have no versions
         }
-        return match c_library::too_old(loader, recorder) {
+        return match c_library::too_old(&loader, recorder) {
             Some(old) => Verdict::Disturbed(format!(
                 "{} runs with {}, an old C library: it lacks {}, which memtoll's recorder needs; use a newer one",
                 path.display(),
@@ -151,6 +146,47 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
         "{} is statically linked: there is no loader to bring the recorder in; link it dynamically (for C++: without -static)",
         path.display()
     ))
+}
+
+/// The files that the loader of the program at `path` loads with it, in its order; none where it cannot. Nothing of them runs:
+/// the loader only lists them.
+pub fn libraries(path: &Path) -> Vec<String> {
+    let loader = || {
+        let file = ReadCache::new(File::open(path).ok()?);
+        let header = FileHeader64::<LittleEndian>::parse(&file).ok()?;
+        loader(header.program_headers(LittleEndian, &file).ok()?, &file)
+    };
+    let Some(loader) = loader().filter(|loader| CLibrary::of(loader).is_some()) else { return Vec::new() };
+    let list = Command::new(loader).arg("--list").arg(path).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let list = list.map(|output| output.stdout).unwrap_or_default();
+    // Lines are `libc.so.6 => /lib/libc.so.6 (0x7f3892000000)`, of the loader without a name.
+    let path = |line: &str| Some(line.split_once(" => ")?.1.rsplit_once(" (0x")?.0.to_owned());
+    String::from_utf8_lossy(&list).lines().filter_map(path).collect()
+}
+
+/// Which C library a loader belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CLibrary {
+    Glibc,
+    Musl,
+}
+
+impl CLibrary {
+    fn of(loader: &Path) -> Option<CLibrary> {
+        let name = loader.file_name()?;
+        if name == HERE.loader_name() {
+            Some(CLibrary::Glibc)
+        } else {
+            (name == HERE.musl_loader_name()).then_some(CLibrary::Musl)
+        }
+    }
+}
+
+/// The loader that a program names. `None`: it is statically linked, or a loader itself.
+fn loader<'data>(segments: &[ProgramHeader64<LittleEndian>], file: impl ReadRef<'data>) -> Option<PathBuf> {
+    let interpreter = segments.iter().find(|segment| segment.p_type(LittleEndian) == PT_INTERP)?;
+    let name = interpreter.data(LittleEndian, file).unwrap_or_default();
+    Some(String::from_utf8_lossy(name).trim_end_matches('\0').into())
 }
 
 /// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/started_programs.cpp` has the same list.

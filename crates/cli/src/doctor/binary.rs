@@ -2,9 +2,8 @@
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, UnwindSection};
 use memtoll_analysis::library::{Owner, owner};
-use memtoll_record::{Verdict, find_program, inspect_program};
+use memtoll_record::{ExpectedAllocators, Verdict, find_program, inspect_program};
 use memtoll_symbols::{ModuleFile, Resolver};
-use memtoll_trace::meta::OwnAllocator;
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
@@ -77,8 +76,8 @@ pub struct Binary {
     pub defined: BTreeSet<String>,
     /// Names of functions that it imports.
     pub imported: BTreeSet<String>,
-    /// Allocators inside it.
-    pub own_allocators: Vec<OwnAllocator>,
+    /// Allocators inside it and its libraries, and whose malloc they call.
+    pub allocators: ExpectedAllocators,
 }
 
 /// The names that are of interest.
@@ -132,7 +131,7 @@ impl Binary {
             unwindable,
             defined,
             imported,
-            own_allocators: memtoll_record::own_allocators(&path),
+            allocators: memtoll_record::expected_allocators(&path),
             path: path.clone(),
         })
     }

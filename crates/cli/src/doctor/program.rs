@@ -3,9 +3,10 @@
 use super::binary::{Binary, Error, Language};
 use super::checks::{Check, Finding, Outcome, run};
 use memtoll_analysis::findings::BUILD_RUST_WITH_LINES;
-use memtoll_record::Verdict;
+use memtoll_record::{ExpectedAllocators, Verdict};
 use memtoll_symbols::{System, is_of_distribution};
-use memtoll_trace::meta::RecordedCalls;
+use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
+use memtoll_trace::path::last_part;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -154,10 +155,15 @@ fn call_stacks(binary: &Binary) -> Option<Outcome> {
 }
 
 fn allocator(binary: &Binary) -> Option<Outcome> {
-    let own = &binary.own_allocators;
-    Some(match own.iter().find(|own| own.recorded != RecordedCalls::All).or(own.first()) {
-        Some(own) if own.recorded == RecordedCalls::All => {
+    let ExpectedAllocators { own, malloc } = &binary.allocators;
+    let is_recorded = |own: &OwnAllocator| own.recorded == RecordedCalls::All;
+    // The one whose calls are missing first; then the program's own.
+    Some(match own.iter().find(|own| !is_recorded(own)).or(own.first()) {
+        Some(own) if is_recorded(own) && Path::new(&own.file) == binary.path => {
             Outcome::ok(format!("{} inside it: its calls are recorded", own.name))
+        }
+        Some(own) if is_recorded(own) => {
+            Outcome::ok(format!("{} inside {}: its calls are recorded", own.name, last_part(&own.file)))
         }
         Some(own) => Outcome::missing(memtoll_model::what_is_missing(own)).helped_by(memtoll_model::REMEDY),
         None if binary.defined.contains("_Znwm") => {
@@ -166,6 +172,11 @@ fn allocator(binary: &Binary) -> Option<Outcome> {
         None if binary.imported.is_empty() && binary.language != Language::Go => {
             Outcome::note("it calls no allocation function itself; its libraries may")
         }
-        None => Outcome::ok("the libraries' allocator, which memtoll records"),
+        None => match malloc {
+            Some(malloc) => {
+                Outcome::ok(format!("{} in {}, which memtoll records", malloc.name, last_part(&malloc.file)))
+            }
+            None => Outcome::ok("the libraries' allocator, which memtoll records"),
+        },
     })
 }

@@ -113,6 +113,30 @@ fn what_cannot_be_recorded_is_said_with_what_would_help() {
     assert!(allocator.found.contains("its calls are recorded"), "{own:?}");
 }
 
+/// A library with a jemalloc for itself, in a program that has another malloc or the C library's.
+#[test]
+fn allocators_of_libraries_are_found() {
+    let of_libc = examine(&["gcc", "-g"], C, "c");
+    let found = &of(&of_libc, "allocator").found;
+    assert!(found.starts_with("glibc ") && found.contains(" in libc.so.6"), "{found}");
+    let preferred = examine(&["gcc", "-g", "-Wl,--no-as-needed", "-ljemalloc"], C, "c");
+    assert!(of(&preferred, "allocator").found.contains("jemalloc in libjemalloc.so.2"), "{preferred:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("parts.c");
+    std::fs::write(&source, "#include <stdlib.h>\nvoid *part(int n) { return malloc(n); }\n").unwrap();
+    let link = Command::new("gcc")
+        .args(["-g", "-shared", "-fPIC", "-Wl,--exclude-libs,ALL", "-o"])
+        .args([&folder.path().join("libparts.so"), &source])
+        .args(["-l:libjemalloc_pic.a", "-lm", "-lstdc++", "-lpthread", "-ldl"])
+        .status();
+    assert!(link.unwrap().success());
+    let folder = folder.path().to_str().unwrap();
+    let run_path = format!("-Wl,-rpath,{folder}");
+    let with = examine(&["gcc", "-g", &run_path, "-L", folder, "-Wl,--no-as-needed", "-lparts"], C, "c");
+    assert_eq!(of(&with, "allocator").found, "jemalloc inside libparts.so: its calls are recorded", "{with:?}");
+}
+
 #[test]
 fn scripts_are_their_interpreters() {
     let folder = tempfile::tempdir().unwrap();
