@@ -26,9 +26,14 @@ pub(crate) fn statements<'i>(images: impl IntoIterator<Item = &'i Image>) -> Sta
             list.push(text);
         }
     };
-    for image in images {
+    let images: Vec<&Image> = images.into_iter().collect();
+    // A process that only forks others may call nothing.
+    let all = || images.iter().flat_map(|image| &image.own_allocators.allocators);
+    let was_called = |own: &OwnAllocator| all().any(|other| other.is_the_same(own) && other.answered.calls > 0);
+    for image in &images {
         let has_work = image.end.as_ref().is_some_and(|end| end.exit != Exit::Exec);
-        for own in image.own_allocators.allocators.iter().filter(|own| has_work && may_be_copied(own)) {
+        let may_be_copied = |own: &&OwnAllocator| has_work && may_be_copied(own) && !was_called(own);
+        for own in image.own_allocators.allocators.iter().filter(may_be_copied) {
             add(false, of_no_calls(own));
         }
         for own in image.own_allocators.allocators.iter().filter(|own| own.recorded != RecordedCalls::All) {

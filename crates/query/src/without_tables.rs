@@ -24,7 +24,7 @@ pub struct WithoutTables<'r> {
 pub(crate) fn files<'r>(recording: &'r Recording, sums: &Sums) -> Vec<WithoutTables<'r>> {
     let of = without_tables(recording, sums).into_iter();
     of.map(|of| WithoutTables {
-        path: recording.frames.text(of.module),
+        path: path(recording, &of),
         frames: of.frames,
         stacks: of.passing.stacks,
         allocations: of.passing.allocations,
@@ -34,10 +34,20 @@ pub(crate) fn files<'r>(recording: &'r Recording, sums: &Sums) -> Vec<WithoutTab
     .collect()
 }
 
+/// Of code that lies in no file or memory that is known, an address that a corrupt stack leads to, there is none.
+fn path<'r>(recording: &'r Recording, of: &memtoll_analysis::without_tables::WithoutTables) -> &'r str {
+    match recording.frames.text(of.module) {
+        "" => "(unknown)",
+        path => path,
+    }
+}
+
 /// What that means for the numbers, if there is such code.
 pub(crate) fn note(recording: &Recording, sums: &Sums) -> Option<String> {
     const SHOWN: usize = 4;
-    let files = without_tables(recording, sums);
+    let mut files = without_tables(recording, sums);
+    // Stacks of mappings alone are no allocations.
+    files.retain(|file| file.passing.allocations + file.ending.allocations > 0);
     let of = |count: Count, verb: &str| {
         let share = format::percent(count.allocations, sums.total.allocations());
         let stacks = format::counted(count.stacks, "stack");
@@ -45,7 +55,7 @@ pub(crate) fn note(recording: &Recording, sums: &Sums) -> Option<String> {
         (count.stacks > 0).then(|| format!("{stacks} ({share} of all allocations) {verb}"))
     };
     let one = |file: &memtoll_analysis::without_tables::WithoutTables| {
-        let name = last_part(recording.frames.text(file.module));
+        let name = last_part(path(recording, file));
         let frames = (file.frames > 0).then(|| format!(" ({})", format::counted(file.frames, "frame")));
         let both = of(file.passing, "pass").into_iter().chain(of(file.ending, "end"));
         format!("{name}{}: {}", frames.unwrap_or_default(), both.collect::<Vec<_>>().join(", "))

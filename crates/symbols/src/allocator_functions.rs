@@ -11,7 +11,7 @@ pub enum Form {
     Acquires,
     /// Returns a block, and gives back another one.
     Reallocates,
-    /// Gives back its first argument.
+    /// Gives back a block.
     Releases,
     /// Leaves a block where its first argument points.
     PosixMemalign,
@@ -182,6 +182,12 @@ const PREFIXED: &[(&str, Op, Form, &str)] = &[
     ("rust_alloc_zeroed", Op::ZALLOC_ALIGNED, Acquires, "as"),
     ("rust_dealloc", Op::FREE_ALIGNED_SIZED, Releases, "bas"),
     ("rust_realloc", Op::REALLOC_ALIGNED, Reallocates, "baos"),
+    // mozjemalloc: the same of an arena
+    ("arena_malloc", Op::MALLOC, Acquires, "hs"),
+    ("arena_calloc", Op::CALLOC, Acquires, "hcs"),
+    ("arena_memalign", Op::MEMALIGN, Acquires, "has"),
+    ("arena_realloc", Op::REALLOC, Reallocates, "hbs"),
+    ("arena_free", Op::FREE, Releases, "hb"),
 ];
 
 struct Known {
@@ -234,7 +240,7 @@ mod tests {
             assert_eq!(one.op.is_reallocation(), reallocates, "{one:?}");
             assert_eq!(one.size.is_none(), one.form == Form::Releases && one.size.is_none(), "{one:?}");
             assert!(one.arguments <= 5, "{one:?}");
-            assert!(one.form != Form::Releases || one.block == Some(0), "{one:?}");
+            assert!(one.form != Form::Releases || one.block.is_some_and(|block| block < 3), "{one:?}");
         }
     }
 

@@ -30,6 +30,8 @@ pub enum Family {
     Tcmalloc,
     /// snmalloc, as Rust's crate has it.
     Snmalloc,
+    /// Firefox's, which has arenas beside malloc.
+    Mozjemalloc,
 }
 
 /// What is known of a family: its name, how names of its functions begin, one that acquires a block and one that releases one,
@@ -43,7 +45,7 @@ struct About {
     message: &'static [u8],
 }
 
-const FAMILIES: [About; 4] = [
+const FAMILIES: [About; 5] = [
     About {
         family: Family::Jemalloc,
         name: "jemalloc",
@@ -75,6 +77,14 @@ const FAMILIES: [About; 4] = [
         acquires: &["malloc", "rust_alloc"],
         releases: &["free", "rust_dealloc"],
         message: b"initialise snmalloc",
+    },
+    About {
+        family: Family::Mozjemalloc,
+        name: "mozjemalloc",
+        prefixes: &["moz_"],
+        acquires: &["arena_malloc"],
+        releases: &["arena_free"],
+        message: b"MOZ_RELEASE_ASSERT(malloc_initialized)",
     },
 ];
 

@@ -54,6 +54,8 @@ constinit std::atomic<bool> hooked_is_known{false};
 constinit FileRange loader_file, own_file;
 constinit FileRange dlopen_file; // the C library, or the one beside it that has dlopen
 constinit bool executable_overrides = false;
+// Among that are functions whose calls count: not only pthread_create, whose threads are seen anyway.
+constinit bool executable_overrides_memory = false;
 
 FileRange range_of(const dl_phdr_info& info) {
     FileRange range{UINTPTR_MAX, 0};
@@ -358,7 +360,9 @@ void patch_loaded(const LoadedFiles& all, unsigned long long before, int mode, c
 void patch_new(unsigned long long before, int mode, const void* library, Late& late) {
     know_hooked();
     const auto patch = [&](const LoadedFiles& all) { patch_loaded(all, before, mode, library, late); };
-    if (!with_loaded_files(patch)) session.arena->imports_not_patched.fetch_add(1, std::memory_order_relaxed);
+    if (with_loaded_files(patch)) return;
+    const bool calls_are_missed = executable_overrides_memory || (mode & RTLD_DEEPBIND) || tables_used > 1;
+    session.arena->imports_not_patched.fetch_add(calls_are_missed, std::memory_order_relaxed);
 }
 
 // Where the executable's malloc goes on to the next one for the first time: what it is asked for is seen, after all.
@@ -400,16 +404,17 @@ void patch_imports_if_overridden() {
     // Operators alone call malloc, and may return a part of its block: what they get and give back is recorded there, whoever
     // calls them. Only with malloc itself are they all that can be seen.
     const bool has_malloc = all[k_malloc - 1].found;
-    const auto note = [&](const Wanted& wanted, void* entry) {
+    const auto note = [&](const Wanted& wanted, void* entry, Effect effect) {
         const bool is_operator = strncmp(wanted.name, "_Z", 2) == 0;
         if (!wanted.found || (is_operator && !has_malloc)) return;
         // All calls of a redirected function come through its hook.
         void* const original = original_of(wanted.found);
         memcpy(entry, original ? &original : &wanted.found, sizeof original);
         executable_overrides |= !original;
+        executable_overrides_memory |= !original && effect != Effect::THREAD;
     };
     const Wanted* one = all;
-#define EVENT(number, name, symbol, function, effect, type) note(*one++, &overridden.name);
+#define EVENT(number, name, symbol, function, effect, type) note(*one++, &overridden.name, Effect::effect);
 #include "hooks.def"
     if (!executable_overrides) return;
     if (overridden.malloc != next.malloc && !original_of(all[k_malloc - 1].found)) {

@@ -90,8 +90,10 @@ Word own_reallocate(Word a, Word b, Word c, Word d, Word e, const Redirected* wh
 
 // Most functions return nothing, some their argument.
 Word own_release(Word a, Word b, Word c, Word, Word, const Redirected* what) {
-    return recorded<3>(*what, {a, b, c}, 0, [&](HookScope& scope, Word) {
-        scope.append_call(static_cast<HookKind>(what->kind), a, allocator_bits(*what), scope.stack_node());
+    const Word arguments[] = {a, b, c};
+    return recorded(*what, arguments, 0, [&](HookScope& scope, Word) {
+        const Word block = arguments[what->block < 3 ? what->block : 0];
+        scope.append_call(static_cast<HookKind>(what->kind), block, allocator_bits(*what), scope.stack_node());
     });
 }
 

@@ -1,8 +1,11 @@
-/* own_malloc: an executable that brings its own malloc, as rustc does, and a library that uses it (lib_for_own.c). */
+/* own_malloc: an executable that brings its own malloc, as rustc does, and a library that uses it (lib_for_own.c). A child that it
+ * forks maps memory, and calls no malloc. */
 #include "e2e.h"
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 static char memory[64 << 20] __attribute__((aligned(4096)));
 static size_t used;
@@ -51,6 +54,10 @@ SITE static void executable_work(void) {
 }
 
 int main(void) {
+    const pid_t child = fork();
+    if (child == 0) _exit(munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096));
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) return 6;
     executable_work();
     library_work();
     char *text = strdup("libc's own calls come here too");

@@ -64,6 +64,8 @@ pub struct OwnAllocator {
     pub recorded: String,
     /// What it was asked for.
     pub answered: Answered,
+    /// The processes that have it.
+    pub pids: Vec<u32>,
 }
 
 /// What an allocator was asked for.
@@ -165,6 +167,9 @@ pub struct Report {
     pub recorder: Recorder,
     /// What could not be recorded.
     pub missing: Vec<String>,
+    /// What else readers should know.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Each process of it.
     pub processes: Vec<Process>,
     /// Each call site.

@@ -78,6 +78,8 @@ fn an_executable_may_bring_its_own_malloc() {
     report.expect_new_blocks(&[("executable_work", 20), ("library_work", 50)]);
     assert_eq!(report.function("executable_work").frees, 20);
     assert!(report.missing.is_empty(), "{:?}", report.missing);
+    assert_eq!(report.own_allocators[0].pids.len(), 2, "its child, too");
+    assert!(!report.notes.iter().any(|note| note.contains("which nothing called")), "{:?}", report.notes);
 }
 
 /// Blocks of a library that the executable frees by its own `free`, which memtoll does not see: none is called live, and their

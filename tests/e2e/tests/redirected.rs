@@ -56,6 +56,23 @@ fn every_call_and_byte_of_one_and_many_threads_is_counted() {
     }
 }
 
+/// Firefox's allocator: the second argument of `moz_arena_free` is the block.
+#[test]
+fn blocks_of_arenas_are_acquired_and_released() {
+    for threads in ["1", "4", "50"] {
+        let recording = Target::new(program_with("own_arenas.c", &["-O1", "-rdynamic"])).arg(threads).record();
+        let report = recording.report();
+        let work = report.function("work");
+        let counted = [number(&recording, "allocations"), number(&recording, "bytes"), number(&recording, "frees")];
+        let moved = work.reallocations;
+        assert_eq!([work.new_blocks + moved, work.bytes, work.frees + moved], counted, "{}", report.listing());
+        assert_eq!(work.live_blocks, 0, "{}", report.listing());
+        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        assert_eq!(json["totals"]["unknown_frees"], 0);
+        assert!(answered(&report, "mozjemalloc")[1] >= counted[0]);
+    }
+}
+
 /// Operators of a program that get their memory from no malloc are an allocator, too.
 #[test]
 fn operators_with_memory_of_their_own_are_an_allocator() {

@@ -2,7 +2,7 @@
 //! kernel in their name, so from then on it asks for nothing; recording goes on all the same. And programs that forbid
 //! themselves the processor's clock: it is no longer read.
 
-use memtoll_e2e::{Recording, Report, Target, is_root, program};
+use memtoll_e2e::{Recording, Report, Target, is_root, library, program, program_with};
 
 fn recorded(what: &str, how: &str, way: &str) -> Recording {
     let recording = Target::new(program("seccomp.c")).args([what, how, way]).record();
@@ -144,4 +144,15 @@ fn a_private_folder_for_temporary_files_says_what_to_set() {
     let recording = target.env("TMPDIR", "/tmp").record();
     let said = ["is not recorded: it does not see memtoll's folder", "set TMPDIR"];
     assert!(!recording.outcome.stderr_lines_with(&said).is_empty(), "{:?}", recording.outcome);
+}
+
+/// The import tables of what is loaded then cannot be written, but only threads would be started through them.
+#[test]
+fn of_a_pthread_create_of_its_own_no_calls_are_missing() {
+    let plugin = library("plugin.c", &["-DPLUGIN_A"]);
+    let recording = Target::new(program_with("own_threads.c", &["-O2", "-rdynamic"])).arg(&plugin).record();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    let report = recording.report();
+    assert_eq!(report.new_blocks("plugin_a_work"), 3);
+    assert!(report.missing.is_empty(), "{:?}", report.missing);
 }

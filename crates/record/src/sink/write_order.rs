@@ -251,7 +251,8 @@ impl Sink {
         match arena.header().imports_not_patched.load(Relaxed) {
             0 => {}
             imports => missing(format!(
-                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own, or there was no memory",
+                "{process}: calls through {} bypass memtoll: it can record 16 C libraries beside the program's own, \
+                 or there was no memory, or the program has forbidden itself the system calls for that (seccomp)",
                 counted(imports.into(), "import")
             )),
         }
