@@ -117,7 +117,8 @@ MEMTOLL_ALIGNS_STACK ThreadState* enter_slow(arch::HookFrame frame, void (*prepa
     if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const ThreadState::Mode mode = state->how();
     if (mode == ThreadState::kNone || mode == ThreadState::kReady) return enter_untimed(frame, prepare);
-    const uint64_t start = now(), waited = state->log.waited;
+    const BeginOfRare start = mode == ThreadState::kTime ? BeginOfRare{} : BeginOfRare::now();
+    const uint64_t waited = state->log.waited;
     const bool regular = state->change_mode(ThreadState::kTime, ThreadState::kReady);
     ThreadState* entered = enter_untimed(frame, prepare);
     if (entered != state) return entered;
