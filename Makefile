@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -9,6 +9,7 @@ LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+ALLOCATOR_NEEDS = $(BUILD_NEEDS) cmake python3
 BENCH_ATTACH_NEEDS = g++ python3 redis-server redis-tools nginx-light
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
 FLEET_BENCH_NEEDS = $(BUILD_NEEDS) clickhouse-server python3 git perl sqlite3 redis-server redis-tools
@@ -140,6 +141,10 @@ bench-remedies: ## measure the remedies beside what there was before, other allo
 fuzz-remedies: ## string_pool and region against simple models, a minute each, under libFuzzer
 	@tools/need $(FUZZ_NEEDS)
 	@tools/fuzz-remedies target/remedies/fuzz
+
+check-allocators: build ## compare counts with Rust programs that bring jemalloc, mimalloc or snmalloc and count themselves
+	@tools/need $(ALLOCATOR_NEEDS)
+	tools/rust-allocators.py $(MEMTOLL)
 
 casestudies: build ## run the case studies and write the tables in their READMEs
 	@tools/need $(CASE_NEEDS)
