@@ -21,6 +21,7 @@ pub mod inclusive_lines;
 pub mod intervals;
 pub mod lanes;
 pub mod library;
+pub mod looks;
 pub mod memory_map;
 pub mod metric;
 pub mod names;

@@ -12,9 +12,10 @@ mod program_memory;
 mod units;
 
 pub use callers::HeldBelow;
-pub use pinning::Pin;
+pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
 
+use crate::memory_map::Block;
 use crate::stacks::Stacks;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
@@ -82,6 +83,8 @@ pub struct Balance {
     pub swapped: u64,
     /// The allocator, and in which units it gives memory back.
     pub unit: Unit,
+    /// All live blocks, by address, and what each holds.
+    pub blocks: Vec<(Block, OfBlock)>,
     /// By line, most first: who keeps free memory from being given back.
     pub pins: Vec<Pin>,
     /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
@@ -96,6 +99,13 @@ impl Balance {
     /// Bytes of a part.
     pub fn part(&self, part: Part) -> u64 {
         self.parts[part as usize]
+    }
+}
+
+impl OfBlock {
+    /// Bytes of a block that are neither in memory nor swapped out.
+    pub fn never_touched(&self, of: &Block) -> u64 {
+        of.size.saturating_sub(self.resident + self.swapped)
     }
 }
 
@@ -176,9 +186,10 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         kernel: snapshot.resident,
         live_bytes,
         live_blocks: memory.blocks.len() as u64,
-        never_touched: live_bytes.saturating_sub(held.live + held.swapped_live),
+        never_touched: memory.blocks.iter().zip(&held.blocks).map(|(block, held)| held.never_touched(block)).sum(),
         swapped,
         unit,
+        blocks: memory.blocks.into_iter().zip(held.blocks).collect(),
         pins: held.pins,
         held_below: held.below,
         mappings,

@@ -77,6 +77,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             thread_filter: selected.thread_filter.clone(),
             sums: None,
             view: selected.view.clone(),
+            looks: selected.looks.clone(),
             tariff,
         },
     };

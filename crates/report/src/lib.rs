@@ -24,6 +24,7 @@ pub mod lanes;
 pub mod list;
 pub mod next_command;
 mod numbers;
+mod pages;
 mod plain_run;
 mod pools;
 mod processes;

@@ -31,7 +31,7 @@ impl<'a> Engine<'a> {
             (Page::Advice, _) => open.advice(open.settings.sources),
             (Page::Shown, View::Table { group: GroupBy::Site, limit }) => {
                 let selected = selections.of(open, query)?;
-                let sites = open.sites(&selected.rows, limit.unwrap_or(usize::MAX));
+                let sites = open.sites(&selected.sums, &selected.rows, limit.unwrap_or(usize::MAX));
                 match query.patterns {
                     true => Ok(open.patterns(selected, &sites)),
                     false => Ok(open.profile(selected, None, &sites)),

@@ -5,6 +5,9 @@ import type { Advised } from "./advice";
 import type { Finding, Metric } from "./answer";
 import type { Layout } from "./type_layout";
 
+/** Metrics that come from what lies in memory at the end: a query has to ask for that. */
+export const OF_PAGES = ["resident", "never-touched", "slack", "pinned"];
+
 export interface About {
     file: string;
     command: string;

@@ -1,5 +1,7 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
+import { OF_PAGES } from "./packs";
+
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
@@ -14,6 +16,12 @@ export interface Selection {
     paid: boolean;
     process: string;
     thread: string;
+}
+
+/** A selection with what is to be known of it. */
+export interface Wanted extends Selection {
+    /** What lies in memory at the end. */
+    pages: boolean;
 }
 
 export interface State extends Selection {
@@ -110,9 +118,9 @@ export function fromHash(hash: string): State {
     return state;
 }
 
-export function selectionOf(state: State): Selection {
-    const { from, to, filter, unfold, wrappers, paid, process, thread } = state;
-    return { from, to, filter, unfold, wrappers, paid, process, thread };
+export function selectionOf(state: State): Wanted {
+    const { from, to, filter, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
 }
 
 export interface Base {

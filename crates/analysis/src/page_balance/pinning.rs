@@ -31,13 +31,26 @@ pub struct Pin {
     pub nodes: Vec<StackId>,
 }
 
+/// What a block holds, bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct OfBlock {
+    /// Its own that are in memory, and those that are swapped out.
+    pub resident: u64,
+    pub swapped: u64,
+    /// In memory beside it, for its header and its rounding.
+    pub slack: u64,
+    /// Its part of the free memory in its units: lines have equal parts, and so have blocks of a line.
+    pub pinned: u64,
+}
+
 /// What blocks hold.
 pub(super) struct Held {
     pub live: u64,
     pub slack: u64,
     pub pinned: u64,
     pub free: u64,
-    pub swapped_live: u64,
+    /// By block, in their order.
+    pub blocks: Vec<OfBlock>,
     pub pins: Vec<Pin>,
     pub below: Option<HeldBelow>,
 }
@@ -56,10 +69,8 @@ pub(super) struct Pinning<'a> {
     page: u64,
     /// The first block that may reach what comes next.
     next: usize,
-    live: u64,
-    slack: u64,
+    held: Vec<OfBlock>,
     free: u64,
-    swapped_live: u64,
     /// By address. Where blocks say which units there are, these are all of them.
     pinned: Vec<Pinned>,
     around: Vec<Range<u64>>,
@@ -91,25 +102,8 @@ impl<'a> Pinning<'a> {
                 }
             }
         }
-        let (live, slack, free, swapped_live) = (0, 0, 0, 0);
-        Pinning { blocks, spans, unit, page, next: 0, live, slack, free, swapped_live, pinned, around, next_around: 0 }
-    }
-
-    /// Live bytes in a range, which is behind those before; and all that chunks take of it, and which chunks these are.
-    fn overlap(&mut self, range: &Range<u64>) -> (u64, u64, Range<usize>) {
-        while self.spans.get(self.next).is_some_and(|span| span.end <= range.start) {
-            self.next += 1;
-        }
-        let (mut live, mut taken) = (0, 0);
-        let mut index = self.next;
-        let within = |of: Range<u64>| of.end.min(range.end).saturating_sub(of.start.max(range.start));
-        while let Some(span) = self.spans.get(index).filter(|span| span.start < range.end) {
-            let block = &self.blocks[index];
-            taken += within(span.clone());
-            live += within(block.address..block.address.saturating_add(block.size));
-            index += 1;
-        }
-        (live, taken.max(live), self.next..index)
+        let held = vec![OfBlock::default(); blocks.len()];
+        Pinning { blocks, spans, unit, page, next: 0, held, free: 0, pinned, around, next_around: 0 }
     }
 
     /// Pages of the allocator's, by address.
@@ -128,16 +122,30 @@ impl<'a> Pinning<'a> {
         }
     }
 
-    /// What is free in a range that is in memory; blocks in it. The rest is counted.
+    /// What is free in a range, which is behind those before; blocks in it. What these hold is counted.
     fn taken(&mut self, range: &Range<u64>, swapped: bool) -> (u64, Range<usize>) {
-        let (live, taken, on_it) = self.overlap(range);
-        if swapped {
-            self.swapped_live += live;
-            return (0, on_it);
+        while self.spans.get(self.next).is_some_and(|span| span.end <= range.start) {
+            self.next += 1;
         }
-        self.live += live;
-        self.slack += taken - live;
-        ((range.end - range.start) - taken, on_it)
+        let within = |of: &Range<u64>| of.end.min(range.end).saturating_sub(of.start.max(range.start));
+        let (mut taken, mut index) = (0, self.next);
+        while let Some(span) = self.spans.get(index).filter(|span| span.start < range.end) {
+            // Without what the next block reaches over, in a file that is damaged.
+            let block = &self.blocks[index];
+            let own = block.address.max(span.start)..block.address.saturating_add(block.size).min(span.end);
+            let (own, all) = (within(&own), within(span));
+            let held = &mut self.held[index];
+            if swapped {
+                held.swapped += own;
+            } else {
+                held.resident += own;
+                held.slack += all - own;
+            }
+            taken += all;
+            index += 1;
+        }
+        let free = if swapped { 0 } else { (range.end - range.start) - taken };
+        (free, self.next..index)
     }
 
     fn page(&mut self, page: &Range<u64>, swapped: bool) {
@@ -184,7 +192,7 @@ impl<'a> Pinning<'a> {
 
     /// At a time, units.
     pub fn finish(self, stacks: &mut Stacks, at: u64) -> Held {
-        let Pinning { blocks, live, slack, free, swapped_live, pinned: units, .. } = self;
+        let Pinning { blocks, mut held, free, pinned: units, .. } = self;
         let mut callers = Callers::new(stacks, blocks);
         let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
         let mut line_of_node: FxHashMap<StackId, usize> = FxHashMap::default();
@@ -199,17 +207,17 @@ impl<'a> Pinning<'a> {
                 })
             })
         };
-        let mut shares: Vec<f64> = Vec::new();
+        let mut shares: Vec<u64> = Vec::new();
         let mut alone: Vec<u64> = Vec::new();
         let mut counted: Vec<Vec<u32>> = Vec::new();
         let mut last = None;
-        for pinned in units.iter().filter(|unit| unit.resident > 0) {
+        for (number, pinned) in units.iter().enumerate().filter(|(_, unit)| unit.resident > 0) {
             let on_it = || pinned.blocks.clone().filter_map(|index| blocks.get(index as usize));
-            let mut lines: Vec<usize> = on_it().map(|block| line_of(block.node)).collect();
-            for (line, index) in lines.iter().zip(pinned.blocks.clone()) {
+            let line_of_block: Vec<usize> = on_it().map(|block| line_of(block.node)).collect();
+            for (line, index) in line_of_block.iter().zip(pinned.blocks.clone()) {
                 if counted.len() <= *line {
                     counted.resize(*line + 1, Vec::new());
-                    shares.resize(*line + 1, 0.0);
+                    shares.resize(*line + 1, 0);
                     alone.resize(*line + 1, 0);
                 }
                 if pinned.free > 0 && last < Some(index) {
@@ -217,10 +225,15 @@ impl<'a> Pinning<'a> {
                     last = Some(index);
                 }
             }
+            let mut lines = line_of_block.clone();
             lines.sort_unstable();
             lines.dedup();
-            for line in &lines {
-                shares[*line] += pinned.free as f64 / lines.len() as f64;
+            for (line, share) in lines.iter().zip(equal_parts(pinned.free, lines.len(), number)) {
+                shares[*line] += share;
+                let own = || line_of_block.iter().zip(pinned.blocks.clone()).filter(|(of, _)| *of == line);
+                for ((_, index), part) in own().zip(equal_parts(share, own().count(), number)) {
+                    held[index as usize].pinned += part;
+                }
             }
             if let [line] = lines[..] {
                 alone[line] += pinned.resident;
@@ -239,7 +252,7 @@ impl<'a> Pinning<'a> {
             nodes.dedup();
             pins.push(Pin {
                 frame: *frame,
-                share: shares[line].round() as u64,
+                share: shares[line],
                 alone: alone[line],
                 blocks: ages.len() as u64,
                 bytes: counted[line].iter().map(|index| blocks[*index as usize].size).sum(),
@@ -249,6 +262,28 @@ impl<'a> Pinning<'a> {
         }
         pins.retain(|pin| pin.share > 0);
         pins.sort_by_key(|pin| (std::cmp::Reverse(pin.share), pin.frame));
-        Held { live, slack, pinned, free, swapped_live, pins, below: callers.innermost(pinned) }
+        let (live, slack) =
+            held.iter().fold((0, 0), |(live, slack), block| (live + block.resident, slack + block.slack));
+        Held { live, slack, pinned, free, blocks: held, pins, below: callers.innermost(pinned) }
+    }
+}
+
+/// Cuts bytes into equal parts. Those that are left over go to one part after the other, beginning with another one for each `turn`:
+/// so nobody gets them all, and all together have just these bytes.
+fn equal_parts(bytes: u64, parts: usize, turn: usize) -> impl Iterator<Item = u64> {
+    let (each, over) = (bytes / parts.max(1) as u64, bytes as usize % parts.max(1));
+    (0..parts).map(move |part| each + u64::from((part + turn) % parts < over))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_parts_add_up() {
+        assert_eq!(equal_parts(11, 4, 0).collect::<Vec<u64>>(), [3, 3, 3, 2]);
+        assert_eq!(equal_parts(11, 4, 1).collect::<Vec<u64>>(), [3, 3, 2, 3]);
+        assert_eq!(equal_parts(2, 3, 5).sum::<u64>(), 2);
+        assert_eq!(equal_parts(7, 0, 1).count(), 0);
     }
 }
