@@ -35,6 +35,7 @@ pub mod processor;
 pub mod regions;
 pub mod reserved;
 pub mod resident;
+pub mod resident_curve;
 pub mod runtime_blocks;
 mod sampling_error;
 pub mod site_processes;

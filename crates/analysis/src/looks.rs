@@ -40,7 +40,7 @@ impl Look {
         }
         let snapshots = recording.snapshots(index).ok()?;
         let at_end = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
-        let found = balance(stacks, index, &at_end).ok()?;
+        let found = balance(stacks, index, &at_end, None).ok()?;
         Some(Look { blocks: found.blocks, knows_units: found.unit.is_known() })
     }
 

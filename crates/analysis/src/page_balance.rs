@@ -7,6 +7,7 @@
 mod address_space;
 mod callers;
 mod chunks;
+pub mod page_map;
 mod pinning;
 mod program_memory;
 mod units;
@@ -21,6 +22,7 @@ use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
+use page_map::{Owner, PageMap};
 use pinning::Pinning;
 use program_memory::ProgramMemory;
 use rustc_hash::FxHashMap;
@@ -93,6 +95,8 @@ pub struct Balance {
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
     pub globals: Vec<(String, u64)>,
+    /// Where all of it lies, if it was asked for.
+    pub map: Option<PageMap>,
 }
 
 impl Balance {
@@ -119,8 +123,13 @@ pub enum Unknown {
     Unreadable(String),
 }
 
-/// The balance of a snapshot of image number `index`.
-pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result<Balance, Unknown> {
+/// The balance of a snapshot of image number `index`; with a map of so many cells at the most, if there is one.
+pub fn balance(
+    stacks: &mut Stacks,
+    index: usize,
+    snapshot: &Snapshot,
+    cells: Option<usize>,
+) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
     if image.about.forked_from.is_some() {
@@ -131,7 +140,8 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
-    let mut pinning = Pinning::new(&memory.blocks, unit.clone(), snapshot.page);
+    let mut pinning =
+        Pinning::new(&memory.blocks, unit.clone(), snapshot.page, cells.map(|most| PageMap::new(snapshot, most)));
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -151,19 +161,23 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
                 continue;
             }
             let bytes = piece.end - piece.start;
-            match holder {
-                Holder::Recorder => add(Part::Recorder, bytes),
-                Holder::Stack => add(Part::Stacks, bytes),
+            let (part, owner) = match holder {
+                Holder::Recorder => (Part::Recorder, None),
+                Holder::Stack => (Part::Stacks, None),
                 Holder::Mapping(node) => {
                     *mappings.entry(*node).or_default() += bytes;
-                    add(Part::Mappings, bytes);
+                    (Part::Mappings, Some(Owner::Stack(*node)))
                 }
-                Holder::File(_) if run.is_files => add(Part::Files, bytes),
+                Holder::File(path) if run.is_files => (Part::Files, Some(Owner::File(path.clone()))),
                 Holder::File(path) => {
                     *globals.entry(path).or_default() += bytes;
-                    add(Part::Globals, bytes);
+                    (Part::Globals, Some(Owner::File(path.clone())))
                 }
-                _ => add(Part::Other, bytes),
+                _ => (Part::Other, None),
+            };
+            add(part, bytes);
+            if let Some(map) = &mut pinning.map {
+                map.paint(piece, part, owner.as_ref());
             }
         }
     }
@@ -194,5 +208,6 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         held_below: held.below,
         mappings,
         globals,
+        map: held.map,
     })
 }

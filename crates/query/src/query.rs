@@ -113,7 +113,12 @@ pub enum View {
     /// What the recorder itself did.
     Recorder,
     /// Who holds the pages of a process at an instant.
-    Resident { at: Instant },
+    Resident {
+        at: Instant,
+        /// Cells at the most of a map of them; 0: there is no map.
+        #[serde(default)]
+        cells: usize,
+    },
     /// What there is to choose from.
     List { of: List },
 }

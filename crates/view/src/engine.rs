@@ -40,6 +40,7 @@ impl<'a> Engine<'a> {
             (Page::Shown, View::Table { limit, .. }) => open.groups(query, limit.unwrap_or(usize::MAX)),
             (Page::Shown, View::Lanes { .. }) => open.lanes(query),
             (Page::Shown, View::Activity { .. }) => open.activity(query),
+            (Page::Shown, View::Resident { .. }) => open.resident_set(query),
             (Page::Level(level), View::Tree(tree)) => open.level(selections.of(open, query)?, query, tree, level),
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),

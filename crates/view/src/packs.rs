@@ -63,7 +63,7 @@ macro_rules! packs {
 packs! {
     AboutPack { "timeline": TimelineColumns, };
     ActivityPack { "activity": ActivityColumns, "marks": MarkColumns, "regions": RegionColumns, }
-        or { "activity": FaultColumns, } [];
+        or { "activity": FaultColumns, "activity": ResidentColumns, } [];
     AdvicePack {};
     BlocksPack { "blocks": BlockColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     ChangedTreesPack { "tree": ChangedTreeColumns, "before.frames": FrameColumns, "after.frames": FrameColumns, };
@@ -77,6 +77,7 @@ packs! {
     NothingPack {};
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
     ProfilePack { "sites": SiteColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
+    ResidentPack { "areas": PageAreaColumns, "cells": PageCellColumns, "owners": PageOwnerColumns, "frames": FrameColumns, };
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};

@@ -9,7 +9,8 @@ export type View =
     | { table: { group: string; limit: number } }
     | { tree: { direction: "callees" | "callers"; function: string | null; by: string | null; min_percent: number } }
     | { lanes: { intervals: number } }
-    | { activity: { intervals: number } };
+    | { activity: { intervals: number } }
+    | { resident: { at: "last" | "peak" | "end"; cells: number } };
 
 export interface Query {
     when?: When;

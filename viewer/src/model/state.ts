@@ -2,7 +2,7 @@
 
 import { OF_PAGES } from "./packs";
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -49,6 +49,8 @@ export interface State extends Selection {
     line: number;
     /** Layout: the type; empty: the list of all. */
     type: string;
+    /** Resident: which look at the pages, `peak`; empty: the last one. */
+    look: string;
     /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
     map: string;
     /** The addresses whose blocks are shown, as `0xFROM-0xTO`; empty: none. */
@@ -83,13 +85,14 @@ export const START: State = {
     file: "",
     line: 0,
     type: "",
+    look: "",
     map: "",
     range: "",
     cell: "",
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
