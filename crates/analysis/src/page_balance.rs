@@ -7,19 +7,22 @@
 mod address_space;
 mod callers;
 mod chunks;
+pub mod page_map;
 mod pinning;
 mod program_memory;
 mod units;
 
 pub use callers::HeldBelow;
-pub use pinning::Pin;
+pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
 
+use crate::memory_map::Block;
 use crate::stacks::Stacks;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
+use page_map::{Owner, PageMap};
 use pinning::Pinning;
 use program_memory::ProgramMemory;
 use rustc_hash::FxHashMap;
@@ -82,6 +85,8 @@ pub struct Balance {
     pub swapped: u64,
     /// The allocator, and in which units it gives memory back.
     pub unit: Unit,
+    /// All live blocks, by address, and what each holds.
+    pub blocks: Vec<(Block, OfBlock)>,
     /// By line, most first: who keeps free memory from being given back.
     pub pins: Vec<Pin>,
     /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
@@ -90,12 +95,21 @@ pub struct Balance {
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
     pub globals: Vec<(String, u64)>,
+    /// Where all of it lies, if it was asked for.
+    pub map: Option<PageMap>,
 }
 
 impl Balance {
     /// Bytes of a part.
     pub fn part(&self, part: Part) -> u64 {
         self.parts[part as usize]
+    }
+}
+
+impl OfBlock {
+    /// Bytes of a block that are neither in memory nor swapped out.
+    pub fn never_touched(&self, of: &Block) -> u64 {
+        of.size.saturating_sub(self.resident + self.swapped)
     }
 }
 
@@ -109,8 +123,13 @@ pub enum Unknown {
     Unreadable(String),
 }
 
-/// The balance of a snapshot of image number `index`.
-pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result<Balance, Unknown> {
+/// The balance of a snapshot of image number `index`; with a map of so many cells at the most, if there is one.
+pub fn balance(
+    stacks: &mut Stacks,
+    index: usize,
+    snapshot: &Snapshot,
+    cells: Option<usize>,
+) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
     if image.about.forked_from.is_some() {
@@ -121,7 +140,8 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
-    let mut pinning = Pinning::new(&memory.blocks, unit.clone(), snapshot.page);
+    let mut pinning =
+        Pinning::new(&memory.blocks, unit.clone(), snapshot.page, cells.map(|most| PageMap::new(snapshot, most)));
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -141,19 +161,23 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
                 continue;
             }
             let bytes = piece.end - piece.start;
-            match holder {
-                Holder::Recorder => add(Part::Recorder, bytes),
-                Holder::Stack => add(Part::Stacks, bytes),
+            let (part, owner) = match holder {
+                Holder::Recorder => (Part::Recorder, None),
+                Holder::Stack => (Part::Stacks, None),
                 Holder::Mapping(node) => {
                     *mappings.entry(*node).or_default() += bytes;
-                    add(Part::Mappings, bytes);
+                    (Part::Mappings, Some(Owner::Stack(*node)))
                 }
-                Holder::File(_) if run.is_files => add(Part::Files, bytes),
+                Holder::File(path) if run.is_files => (Part::Files, Some(Owner::File(path.clone()))),
                 Holder::File(path) => {
                     *globals.entry(path).or_default() += bytes;
-                    add(Part::Globals, bytes);
+                    (Part::Globals, Some(Owner::File(path.clone())))
                 }
-                _ => add(Part::Other, bytes),
+                _ => (Part::Other, None),
+            };
+            add(part, bytes);
+            if let Some(map) = &mut pinning.map {
+                map.paint(piece, part, owner.as_ref());
             }
         }
     }
@@ -176,12 +200,14 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         kernel: snapshot.resident,
         live_bytes,
         live_blocks: memory.blocks.len() as u64,
-        never_touched: live_bytes.saturating_sub(held.live + held.swapped_live),
+        never_touched: memory.blocks.iter().zip(&held.blocks).map(|(block, held)| held.never_touched(block)).sum(),
         swapped,
         unit,
+        blocks: memory.blocks.into_iter().zip(held.blocks).collect(),
         pins: held.pins,
         held_below: held.below,
         mappings,
         globals,
+        map: held.map,
     })
 }

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod budget;
 mod calibrate;
+mod chart_file;
 mod check;
 mod completions;
 mod debug_file_options;

@@ -65,6 +65,8 @@ pub mod processor;
 pub mod query;
 pub mod regions;
 pub mod resident;
+pub mod resident_map;
+pub mod resident_words;
 pub mod rows;
 pub mod run_details;
 mod run_id;

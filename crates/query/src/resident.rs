@@ -4,8 +4,10 @@
 
 use crate::impossible::Impossible;
 use crate::query::Instant;
+use crate::resident_map::MapOwners;
 use crate::rows::Place;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
+use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
@@ -40,12 +42,24 @@ pub struct Resident<'r> {
     pub pins: Vec<PinRow<'r>>,
     /// The function whose blocks, with those of all that it calls, keep most.
     pub held_below: Option<HeldBelow<'r>>,
+    /// The resident set without the recorder, over time.
+    pub curve: Vec<CurvePoint>,
+    /// Whose the cells of its map are, if there is one.
+    #[serde(skip)]
+    pub owners: Option<MapOwners<'r>>,
     /// As the analysis has it, for printers.
     #[serde(skip)]
     pub found: Balance,
     /// How many other processes have a snapshot.
     #[serde(skip)]
     pub others: usize,
+}
+
+/// What was in memory at an instant, bytes.
+#[derive(Clone, Copy, Serialize)]
+pub struct CurvePoint {
+    pub at_ns: u64,
+    pub bytes: u64,
 }
 
 /// A line that pins free memory.
@@ -103,11 +117,11 @@ impl<'r> Resident<'r> {
         recording: &'r Recording,
         stacks: &mut Stacks<'r>,
         filter: &ThreadFilter,
-        at: Instant,
+        (at, cells): (Instant, Option<usize>),
         tariff: &Tariff,
     ) -> Result<Resident<'r>, Impossible> {
         let (index, snapshot, others) = choose(recording, filter, at, tariff)?;
-        let found = page_balance::balance(stacks, index, &snapshot)
+        let found = page_balance::balance(stacks, index, &snapshot, cells)
             .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
         let part = |part| found.part(part);
         let is_known = found.unit.is_known();
@@ -119,6 +133,7 @@ impl<'r> Resident<'r> {
             bytes: pin.bytes,
             median_age_ns: tariff.ns(pin.median_age as f64) as u64,
         };
+        let point = |(at, bytes): &(u64, u64)| CurvePoint { at_ns: tariff.ns(*at as f64) as u64, bytes: *bytes };
         Ok(Resident {
             pid: recording.images[index].about.pid,
             at_ns: tariff.ns(found.time as f64) as u64,
@@ -142,6 +157,8 @@ impl<'r> Resident<'r> {
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
+            curve: resident_curve::of_image(recording, index).iter().map(point).collect(),
+            owners: found.map.as_ref().map(|map| MapOwners::new(recording, stacks, map)),
             others,
             found,
         })

@@ -4,7 +4,6 @@
 use crate::caveats;
 use crate::head::{self, stays};
 use crate::numbers::Numbers;
-use crate::resident;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::metric::Metric;
@@ -177,14 +176,14 @@ fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String>
     if sums.is_part() || sums.are_of_several() || !is_short {
         return Vec::new();
     }
-    let query = Query::of(View::Resident { at: Instant::End });
+    let query = Query::of(View::Resident { at: Instant::End, cells: 0 });
     let Ok(Answer { shown: Shown::Resident { resident }, .. }) = ask(recording, &query) else { return Vec::new() };
     let parts = Part::ALL.into_iter().filter(|part| !matches!(part, Part::Live | Part::Recorder));
     let largest = parts.map(|part| (resident.found.part(part), part)).max_by_key(|(bytes, _)| *bytes);
     let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * resident.rss as f64) else {
         return Vec::new();
     };
-    let what = format!("of it at the end: {} (report --resident)", resident::largest(part, &resident));
+    let what = format!("of it at the end: {} (report --resident)", resident.is_held_by(part));
     line(&format::bytes(bytes), &what, width)
 }
 

@@ -24,6 +24,8 @@ pub mod lanes;
 pub mod list;
 pub mod next_command;
 mod numbers;
+pub mod page_chart;
+mod pages;
 mod plain_run;
 mod pools;
 mod processes;

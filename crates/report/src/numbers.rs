@@ -20,9 +20,10 @@ impl Numbers<'_> {
         if self.hides(metric) { UNKNOWN.to_owned() } else { self.estimate(metric).known(metric.about().unit) }
     }
 
-    /// Whether an allocator of the program hides the frees that the metric needs.
+    /// Whether an allocator of the program hides the frees that the metric needs, or what lies in memory is not known.
     pub fn hides(self, metric: Metric) -> bool {
-        metric.about().seen == Seen::Frees && !metric.is_known_of(self.of, self.tariff.sees())
+        let may_hide = matches!(metric.about().seen, Seen::Frees | Seen::Pages | Seen::Units);
+        may_hide && !metric.is_known_of(self.of, self.tariff.sees())
     }
 
     /// The same; blank if there is nothing.

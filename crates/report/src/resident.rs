@@ -1,6 +1,6 @@
 //! Who holds the resident set: the balance of a process's pages, and what keeps free memory from being given back.
 
-use memtoll_analysis::page_balance::{Part, Unit};
+use memtoll_analysis::page_balance::Part;
 use memtoll_model::Recording;
 use memtoll_query::resident::{PinRow, Resident};
 use memtoll_query::rows::Place;
@@ -53,27 +53,7 @@ fn held_by(part: Part, resident: &Resident) -> String {
     match part {
         Part::Live => format!("live blocks: {}{untouched}", format::count(found.live_blocks)),
         Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
-        _ => largest(part, resident),
-    }
-}
-
-/// What a part is, in a sentence.
-pub(crate) fn largest(part: Part, resident: &Resident) -> String {
-    match part {
-        Part::Live => "live blocks".to_owned(),
-        Part::Slack => "headers and rounding of live blocks".to_owned(),
-        Part::Pinned => "free memory on pages that live blocks keep".to_owned(),
-        Part::FreePages => match &resident.found.unit {
-            Unit::Page => "free pages that the allocator keeps".to_owned(),
-            Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
-            Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
-        },
-        Part::Mappings => "mappings that the program made".to_owned(),
-        Part::Stacks => "stacks of threads".to_owned(),
-        Part::Globals => "global variables".to_owned(),
-        Part::Files => "code and other pages of files".to_owned(),
-        Part::Recorder => "memtoll's recorder".to_owned(),
-        Part::Other => "other: memory of which no call is known".to_owned(),
+        _ => resident.is_held_by(part),
     }
 }
 
@@ -114,33 +94,7 @@ fn pins(resident: &Resident, rows: usize, width: Option<usize>) -> String {
         }
     }
     text += "\n";
-    text + &format::wrapped("", &what_helps(resident, pinned), width)
-}
-
-/// One sentence on what would make the resident set smaller.
-fn what_helps(resident: &Resident, pinned: u64) -> String {
-    /// Less of the resident set than this is no reason to do anything.
-    const WORTH: f64 = 0.05;
-    let is_much = |bytes: u64| bytes as f64 >= WORTH * resident.rss as f64;
-    let free = format::bytes(resident.free_pages);
-    let gives_back = match resident.found.unit {
-        Unit::Slab => format!(
-            "jemalloc keeps {free} that is free, less what it needs itself: dirty_decay_ms and purging decide for how long."
-        ),
-        _ => format!("malloc_trim(0) would give back {free}."),
-    };
-    let separate =
-        "separate the blocks that pin from those that live shortly: by lifetime, in a pool or an arena of their own.";
-    match (is_much(resident.free_pages), is_much(pinned)) {
-        (true, true) => {
-            format!("{gives_back} The pinned part comes back only when the blocks that pin it go: {separate}")
-        }
-        (true, false) => gives_back,
-        (false, true) => format!("Giving back free pages brings next to nothing. What helps: {separate}"),
-        (false, false) => {
-            "The allocator keeps next to nothing that is free: only fewer or smaller blocks help.".to_owned()
-        }
-    }
+    text + &format::wrapped("", &resident.what_helps().unwrap_or_default(), width)
 }
 
 fn line(pin: &PinRow) -> String {

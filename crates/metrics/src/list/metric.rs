@@ -19,6 +19,10 @@ pub enum Seen {
     Faults,
     /// The kernel, where it shows when threads lose the CPU.
     Switches,
+    /// memtoll's look at the pages of a process when it ends.
+    Pages,
+    /// The same, where memtoll knows in which units the allocator gives memory back.
+    Units,
 }
 
 impl Seen {
@@ -26,6 +30,10 @@ impl Seen {
     pub const fn why_not(self) -> &'static str {
         match self {
             Seen::Frees => "an allocator inside the program hides frees",
+            Seen::Pages => "memtoll did not see the pages of the process when it ended",
+            Seen::Units => {
+                "memtoll did not see the pages of the process when it ended, or does not know in which units its allocator gives memory back"
+            }
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
         }
     }
@@ -109,6 +117,14 @@ impl About {
             }
             Seen::Faults => "It needs a kernel that shows page faults.",
             Seen::Switches => "It needs a kernel that shows when threads lose the CPU.",
+            Seen::Pages => {
+                "It comes from memtoll's look at the pages of a process when it ends, where there is one (see resident.md). Finding \
+                 it reads all events, so it is not known unless an option asks for it: `--metric`, a limit of a budget, `--resident` of `memtoll diff`."
+            }
+            Seen::Units => {
+                "It comes from memtoll's look at the pages of a process when it ends, as `resident` does, and needs an allocator \
+                 of which memtoll knows in which units it gives memory back: glibc or jemalloc."
+            }
         };
         let price = match self.price {
             Price::None => "",
@@ -211,6 +227,11 @@ impl Place {
         1 << self as u16
     }
 
+    /// Whether what lies in memory at the end is known there, if it is asked for.
+    const fn asks_for_pages(self) -> bool {
+        matches!(self, Place::Viewer | Place::Compared | Place::TotalIfAny)
+    }
+
     /// Whether values there are added up.
     const fn needs_sums(self) -> bool {
         matches!(self, Place::Export | Place::Fleet | Place::Compared)
@@ -249,6 +270,8 @@ const _: () = {
         while place < Place::ALL.len() {
             let adds = Place::ALL[place].needs_sums() && about.is_in(Place::ALL[place]);
             assert!(!adds || about.metric.adds_up(), "values are added there");
+            let asks = Place::ALL[place].asks_for_pages() || !about.is_in(Place::ALL[place]);
+            assert!(!about.metric.is_of_pages() || asks, "nobody asks for what lies in memory there");
             place += 1;
         }
         let is_mean = matches!(about.together, Together::Mean(over) if over.about().is_in(Place::Viewer));
@@ -268,6 +291,10 @@ pub struct Sees {
     pub frees: bool,
     /// What a page fault takes. A recording that was cut off has no prices.
     pub fault_prices: bool,
+    /// The pages of one process at least when it ended, in sums that were asked for what lies there.
+    pub pages: bool,
+    /// The units of the allocator of one of these processes.
+    pub units: bool,
 }
 
 /// How a value differs from one run of a program to the next.
@@ -366,7 +393,7 @@ impl Metric {
     pub fn steadiness(self) -> Steadiness {
         match (self.about().unit, self.about().seen) {
             (Unit::Time, _) => Steadiness::Timed,
-            (_, Seen::Faults) => Steadiness::Faults,
+            (_, Seen::Faults | Seen::Pages | Seen::Units) => Steadiness::Faults,
             _ => Steadiness::Counted,
         }
     }
@@ -379,7 +406,14 @@ impl Metric {
             Seen::Frees => sees.frees,
             Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
+            Seen::Pages => sees.pages,
+            Seen::Units => sees.pages && sees.units,
         }
+    }
+
+    /// Whether it comes from a look at pages.
+    pub const fn is_of_pages(self) -> bool {
+        matches!(self.about().seen, Seen::Pages | Seen::Units)
     }
 
     /// Its value; nothing if it was not observed.
@@ -389,7 +423,13 @@ impl Metric {
 
     /// Whether it was observed of these.
     pub fn is_known_of(self, of: &Priced, sees: Sees) -> bool {
-        self.is_known(sees) && !(self.about().seen == Seen::Frees && of.hides_frees())
+        let is_hidden = match self.about().seen {
+            Seen::Frees => of.hides_frees(),
+            Seen::Pages => of.lacks_pages(),
+            Seen::Units => of.lacks_units(),
+            Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => false,
+        };
+        self.is_known(sees) && !is_hidden
     }
 
     /// Whether it says what things cost, and not how many or how large they are.

@@ -4,7 +4,6 @@ use super::Recent;
 use super::resident_curve::ResidentCurve;
 use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
-use crate::clock::UNIT_TICKS_LOG2;
 use crate::identity::Identity;
 use crate::proc_files::{self, Memory};
 use memtoll_trace::meta::{Resident, Usage};
@@ -147,7 +146,7 @@ impl Watched {
         let own = self.arena.own_memory();
         let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
         let last = self.last?;
-        self.curve.add(at >> UNIT_TICKS_LOG2, last.program().middle());
+        self.curve.add(at, last.program().middle());
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
         if self.was_running && (before.is_none() || !has_grown) {
             let program = last.program();
