@@ -99,7 +99,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         }
         View::Resident { at } => {
             let mut stacks = session.stacks(&selected.view);
-            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, *at, &tariff)?;
+            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, at, &tariff)?;
             answer.shown = Shown::Resident { resident: Box::new(found) };
         }
         View::Grown => {
@@ -113,7 +113,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             }
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)?),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }
