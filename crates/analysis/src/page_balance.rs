@@ -194,7 +194,7 @@ pub fn balance(
     globals.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(Balance {
         time: snapshot.time.0,
-        cause: snapshot.cause,
+        cause: snapshot.cause.clone(),
         resident: snapshot.resident_bytes(),
         parts,
         kernel: snapshot.resident,

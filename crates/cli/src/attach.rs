@@ -72,6 +72,7 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
         pid,
         output,
         max_size: common.max_size,
+        snapshot_at: common.snapshot_at.clone(),
         stack_depth: common.stack_depth,
         lasts: ends.lasts,
         until_mark: ends.until_mark.clone(),

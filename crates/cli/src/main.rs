@@ -28,6 +28,7 @@ mod replay;
 mod report;
 mod selection_options;
 mod shown_recordings;
+mod snapshot;
 mod stack_options;
 mod symbolize;
 mod tryout;
@@ -61,6 +62,7 @@ struct Cli {
 enum Command {
     Record(record::Arguments),
     Attach(attach::Arguments),
+    Snapshot(snapshot::Arguments),
     Report(report::Arguments),
     View(view::Arguments),
     Tui(tui::Arguments),
@@ -124,6 +126,7 @@ fn run() -> ExitCode {
     let code = match cli.command {
         Command::Record(arguments) => return record::run(&arguments),
         Command::Attach(arguments) => return attach::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),

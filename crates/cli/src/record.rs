@@ -41,6 +41,11 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_size: Option<u64>,
 
+    /// Look at a process's pages when its resident set passes this size, such as 2G; for memtoll report --resident --at 2G, also after
+    /// an out-of-memory kill (repeatable)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub snapshot_at: Vec<u64>,
+
     /// Cut off call stacks deeper than this
     #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub stack_depth: u32,
@@ -241,6 +246,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         command: arguments.command.clone(),
         output: arguments.destination(),
         max_size: arguments.common.max_size,
+        snapshot_at: arguments.common.snapshot_at.clone(),
         stack_depth: arguments.common.stack_depth,
         progress: arguments.progress.line(arguments.common.quiet),
         faults: match arguments.fault_period {

@@ -95,7 +95,8 @@ struct Shape {
     /// Show what each run of a region (memtoll.h) cost, such as a frame: median, 99th percentile, worst
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     regions: bool,
-    /// Show who holds the pages of the resident set at the end, or at another look at them: --at peak, --at end, --at TIME
+    /// Show who holds the pages of the resident set at the end, or at another look at them (--list looks): --at peak, --at end,
+    /// --at TIME, --at MARK
     #[arg(long, conflicts_with_all = NOT_OVER_TIME_BUT_AT, conflicts_with_all = ["from", "to", "between_marks", "thread"])]
     resident: bool,
     /// Show the lines whose live bytes grow steadily, with --from and --to between two times

@@ -104,7 +104,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         View::Resident { at, cells } => {
             let mut stacks = session.stacks(&selected.view);
             let cells = Some(*cells).filter(|most| *most > 0);
-            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, (*at, cells), &tariff)?;
+            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, (at, cells), &tariff)?;
             answer.shown = Shown::Resident { resident: Box::new(found) };
         }
         View::Grown => {
@@ -118,7 +118,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             }
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)?),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }

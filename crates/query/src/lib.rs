@@ -58,6 +58,7 @@ mod impossible;
 pub mod lanes;
 pub mod layout;
 mod left_out;
+pub mod looks;
 pub mod notes;
 pub mod patterns;
 mod pools;

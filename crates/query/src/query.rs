@@ -124,7 +124,7 @@ pub enum View {
 }
 
 /// At which look at a process's pages.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instant {
     /// The last one.
@@ -136,6 +136,10 @@ pub enum Instant {
     End,
     /// The one nearest to this time after the start, ns.
     Near(u64),
+    /// The first one after a mark or a region of this name.
+    Mark(String),
+    /// The one for which the resident set had passed this size, bytes.
+    Size(u64),
 }
 
 /// Which part of a call tree.
@@ -179,6 +183,8 @@ pub enum List {
     Processes,
     /// Loaded files.
     Modules,
+    /// Looks at the pages of processes.
+    Looks,
 }
 
 impl Query {

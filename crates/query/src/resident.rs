@@ -3,15 +3,18 @@
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
 use crate::impossible::Impossible;
+use crate::looks::{self, Why};
 use crate::query::Instant;
 use crate::resident_map::MapOwners;
 use crate::rows::Place;
+use crate::selection::no_mark;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
+use memtoll_text::format;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use serde::Serialize;
 
@@ -20,7 +23,8 @@ use serde::Serialize;
 pub struct Resident<'r> {
     pub pid: u32,
     pub at_ns: u64,
-    pub cause: Cause,
+    #[serde(flatten)]
+    pub why: Why,
     /// All pages; the next ten add up to it. Bytes.
     pub rss: u64,
     pub live: u64,
@@ -86,7 +90,7 @@ pub struct HeldBelow<'r> {
 fn choose(
     recording: &Recording,
     filter: &ThreadFilter,
-    at: Instant,
+    at: &Instant,
     tariff: &Tariff,
 ) -> Result<(usize, Snapshot, usize), Impossible> {
     let mut found: Vec<(usize, Snapshot)> = Vec::new();
@@ -94,22 +98,52 @@ fn choose(
     let time = |snapshot: &Snapshot| tariff.ns(snapshot.time.0 as f64) as u64;
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
         let all = recording.snapshots(index).map_err(|why| Impossible::NoPages { why: why.to_string() })?;
+        let mut all = all.into_iter();
         let wanted = match at {
-            Instant::Last => all.into_iter().next_back(),
-            Instant::Peak => all.into_iter().max_by_key(Snapshot::resident_bytes),
-            Instant::End => all.into_iter().find(|snapshot| snapshot.cause == Cause::End),
-            Instant::Near(ns) => all.into_iter().min_by_key(|snapshot| time(snapshot).abs_diff(ns)),
+            Instant::Last => all.next_back(),
+            Instant::Peak => all.max_by_key(Snapshot::resident_bytes),
+            Instant::End => all.find(|snapshot| snapshot.cause == Cause::End),
+            Instant::Near(ns) => all.min_by_key(|snapshot| time(snapshot).abs_diff(*ns)),
+            Instant::Mark(wanted) => {
+                all.find(|snapshot| matches!(&snapshot.cause, Cause::Mark { name, .. } if name == wanted))
+            }
+            Instant::Size(bytes) => all.find(|snapshot| snapshot.cause == Cause::Size(*bytes)),
         };
         processes += usize::from(wanted.is_some());
         found.extend(wanted.map(|snapshot| (index, snapshot)));
     }
     let most = found.into_iter().max_by_key(|(_, snapshot)| snapshot.resident_bytes());
-    let (index, snapshot) = most.ok_or_else(|| Impossible::NoPages {
-        why:
-            "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the kernel shows them"
-                .to_owned(),
-    })?;
+    let Some((index, snapshot)) = most else { return Err(no_look(recording, filter, at, tariff)) };
     Ok((index, snapshot, processes - 1))
+}
+
+/// Why there is none, and which there are.
+fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &Tariff) -> Impossible {
+    if let Instant::Mark(name) = at
+        && !recording.images.iter().any(|image| image.marks.iter().any(|mark| mark.name == *name))
+    {
+        return no_mark(recording, name, None);
+    }
+    let all = looks::looks(recording, filter, |units| tariff.ns(units as f64) as u64).unwrap_or_default();
+    if all.is_empty() {
+        let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the \
+                   kernel shows them";
+        return Impossible::NoPages { why: why.to_owned() };
+    }
+    let when = match at {
+        Instant::Mark(name) => format!("at mark \"{name}\", because looking may take 1 % of the CPU time"),
+        Instant::Size(bytes) => format!("when the resident set had passed {}", format::bytes(*bytes)),
+        Instant::End => "at the end".to_owned(),
+        Instant::Last | Instant::Peak | Instant::Near(_) => "then".to_owned(),
+    };
+    let mut there_are: Vec<String> = Vec::new();
+    for look in &all {
+        let called = look.why.at().unwrap_or_else(|| format::seconds(look.at_ns as f64 / 1e9).replace(' ', ""));
+        if !there_are.contains(&called) {
+            there_are.push(called);
+        }
+    }
+    Impossible::NoLook { when, there_are }
 }
 
 impl<'r> Resident<'r> {
@@ -117,7 +151,7 @@ impl<'r> Resident<'r> {
         recording: &'r Recording,
         stacks: &mut Stacks<'r>,
         filter: &ThreadFilter,
-        (at, cells): (Instant, Option<usize>),
+        (at, cells): (&Instant, Option<usize>),
         tariff: &Tariff,
     ) -> Result<Resident<'r>, Impossible> {
         let (index, snapshot, others) = choose(recording, filter, at, tariff)?;
@@ -137,7 +171,7 @@ impl<'r> Resident<'r> {
         Ok(Resident {
             pid: recording.images[index].about.pid,
             at_ns: tariff.ns(found.time as f64) as u64,
-            cause: found.cause,
+            why: Why::new(&found.cause, |units| tariff.ns(units as f64) as u64),
             rss: found.resident,
             live: part(Part::Live),
             slack: is_known.then(|| part(Part::Slack)),

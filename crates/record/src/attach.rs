@@ -58,6 +58,8 @@ pub struct Attach {
     pub output: Destination,
     /// No more events when the file has this length, bytes.
     pub max_size: Option<u64>,
+    /// Look at a process's pages when its resident set passes one of these sizes, bytes.
+    pub snapshot_at: Vec<u64>,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
     /// For how long; `None`: until it ends or the user has enough.
@@ -115,6 +117,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     let output = Output::create(&what.output, what.max_size)
         .map_err(|source| Error::Output { path: what.output.path(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.debug_folders.clone()));
+    run.looks.set_sizes(&what.snapshot_at);
     if let Some(name) = &what.until_mark {
         run.marks_of_header.wait_for(name);
     }

@@ -195,6 +195,7 @@ impl Worker {
                 break;
             }
             self.look_if_wanted();
+            self.write_seen_pages();
             let taken = self.drain_settled();
             if self.run.output.stopped() {
                 header.stop.store(1, Release);
@@ -215,6 +216,7 @@ impl Worker {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
+        self.write_seen_pages();
         let successor = self.signals.replaced.get().map(String::as_str);
         self.parent_sink.sink().finish(&self.arena, exit, now, successor);
         // Events that came meanwhile, and the fork by which the image began, are not asked for any more.
@@ -252,6 +254,13 @@ impl Worker {
         }
         header.look_over.store(1, Release);
         self.arena.wake_ending();
+    }
+
+    /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
+    fn write_seen_pages(&self) {
+        for snapshot in self.signals.pages.take() {
+            self.parent_sink.sink().saw_pages(snapshot);
+        }
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.

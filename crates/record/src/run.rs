@@ -15,6 +15,7 @@ use crate::process_polling::Looks;
 use crate::rank;
 use crate::recorded_images::Roster;
 use crate::redirection::Redirections;
+use crate::seen_pages::SeenPages;
 
 use memtoll_symbols::{AddressBook, AllocatorCode, DebugFolders, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
@@ -36,6 +37,8 @@ pub struct Signals {
     pub abandoned: AtomicBool,
     /// What a process that was running already had.
     pub before: HandOver,
+    /// Looks at the process's pages, which are to be written.
+    pub pages: Arc<SeenPages>,
 }
 
 /// What is known of a process image that is being recorded.

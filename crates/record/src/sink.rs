@@ -12,6 +12,7 @@ mod image_facts;
 mod image_records;
 mod ledger;
 mod live_blocks;
+mod marks_looked_at;
 mod pool_events;
 mod pools;
 mod region_work;

@@ -13,14 +13,11 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
     let found = &resident.found;
     let image = recording.images.iter().find(|image| image.about.pid == resident.pid);
     let name = image.map_or("", |image| image.about.name.as_str());
-    let when = match resident.cause {
-        Cause::Peak => format!("after {}, at the highest look", format::seconds(resident.at_ns as f64 / 1e9)),
-        Cause::End => format!("at the end, after {}", format::seconds(resident.at_ns as f64 / 1e9)),
-    };
+    let when = when(resident);
     let mut text = format!(
         "Resident set {when}: {} (kernel: {})   {name}, {}\n\n",
         format::bytes(resident.rss),
-        format::bytes(resident.kernel[1]),
+        kernel(resident),
         resident.allocator
     );
     let mut table = Table::new(&["bytes", "share", "held by"]);
@@ -42,6 +39,32 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
         text += &format::wrapped("", &format!("{others} ended with less; --process shows one of them."), width);
     }
     text
+}
+
+/// At which look, in words.
+fn when(resident: &Resident) -> String {
+    let seconds = |ns: u64| format::seconds(ns as f64 / 1e9);
+    let after = format!("after {}", seconds(resident.at_ns));
+    match &resident.found.cause {
+        Cause::Peak => format!("{after}, at the highest look"),
+        Cause::End => format!("at the end, {after}"),
+        Cause::Mark { name, .. } => {
+            let set = resident.why.mark.as_ref().map_or(0, |mark| mark.at_ns);
+            format!("{after}, {} after mark \"{name}\"", seconds(resident.at_ns.saturating_sub(set)))
+        }
+        Cause::Asked => format!("{after}, when it was asked for"),
+        Cause::Size(bytes) => format!("{after}, when it had passed {}", format::bytes(*bytes)),
+    }
+}
+
+/// What the kernel says. A process that runs on may get or lose pages while memtoll looks.
+fn kernel(resident: &Resident) -> String {
+    const MUCH: u64 = 100;
+    let [before, after] = resident.kernel;
+    match before.abs_diff(after) * MUCH > after {
+        true => format!("{} before, {} after the look", format::bytes(before), format::bytes(after)),
+        false => format::bytes(after),
+    }
 }
 
 fn held_by(part: Part, resident: &Resident) -> String {

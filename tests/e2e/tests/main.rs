@@ -37,6 +37,7 @@ mod musl;
 mod names;
 mod namespaces;
 mod not_recordable;
+mod page_looks;
 mod patches;
 mod plain_names;
 mod pools;

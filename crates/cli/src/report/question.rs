@@ -15,7 +15,7 @@ impl Arguments {
     pub(super) fn query(&self, recording: &Recording, width: Option<usize>) -> Result<Query, &'static str> {
         let asked = self.view(recording, width)?;
         if self.selection.is_at_look() && !matches!(asked, View::Resident { .. }) {
-            return Err("--at peak and --at end go with --resident: expected a time such as 1.25s");
+            return Err("--at with anything but a time goes with --resident: expected a time such as 1.25s");
         }
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),

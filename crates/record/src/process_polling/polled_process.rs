@@ -6,6 +6,7 @@ use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
 use crate::identity::Identity;
 use crate::proc_files::{self, Memory};
+use crate::seen_pages::SeenPages;
 use memtoll_trace::meta::{Resident, Usage};
 use memtoll_trace::snapshot::Snapshot;
 use std::io;
@@ -26,6 +27,8 @@ pub struct Known {
     pub curve: Vec<(u64, u64)>,
     /// The pages where it was largest.
     pub pages_at_peak: Option<Snapshot>,
+    /// Marks at which the pages were not looked at.
+    pub marks_passed_over: u64,
 }
 
 /// What one look saw.
@@ -69,6 +72,12 @@ pub(super) struct Watched {
     pub(super) others: Option<Others>,
     pub(super) curve: ResidentCurve,
     pub(super) pages_at_peak: Option<Snapshot>,
+    /// Where looks go that were wished for.
+    pub(super) seen_pages: Arc<SeenPages>,
+    /// Marks that were not looked at: it would have taken too long.
+    pub(super) marks_passed_over: u64,
+    /// How many of the sizes it has passed for which its pages are looked at.
+    sizes_passed: usize,
     /// Processor time that looks at pages took.
     page_looks: Duration,
 }
@@ -84,7 +93,13 @@ pub(super) struct Others {
 }
 
 impl Watched {
-    pub(super) fn new(pid: u32, identity: Arc<Identity>, arena: Arc<Arena>, began: u64) -> Watched {
+    pub(super) fn new(
+        pid: u32,
+        identity: Arc<Identity>,
+        arena: Arc<Arena>,
+        seen_pages: Arc<SeenPages>,
+        began: u64,
+    ) -> Watched {
         Watched {
             pid,
             identity,
@@ -102,6 +117,9 @@ impl Watched {
             others: None,
             curve: ResidentCurve::default(),
             pages_at_peak: None,
+            seen_pages,
+            marks_passed_over: 0,
+            sizes_passed: 0,
             page_looks: Duration::ZERO,
         }
     }
@@ -111,19 +129,51 @@ impl Watched {
     pub(super) fn is_at_its_peak(&self) -> bool {
         const LEAST: u64 = 16 << 20;
         const STEP: u64 = 16;
-        const PART_OF_TIME: u32 = 100;
-        const NS_PER_MIB: u64 = 3_000;
         let (Some(last), None) = (&self.last, self.ended) else { return false };
         let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        let now = last.memory.now;
-        let took = Duration::from_nanos(last.usage.map_or(0, |usage| usage.cpu_ns()));
-        let takes = Duration::from_nanos((now >> 20) * NS_PER_MIB);
-        now >= (before + before / STEP).max(LEAST) && (self.page_looks + takes) * PART_OF_TIME <= took
+        last.memory.now >= (before + before / STEP).max(LEAST)
+            && self.may_look_at_pages(last.memory.now, last.usage, Duration::ZERO)
+    }
+
+    /// Whether looks at its pages stay below a hundredth of its processor time with one more, of so many bytes. `free`: what they
+    /// may take in any case.
+    fn may_look_at_pages(&self, resident: u64, usage: Option<Usage>, free: Duration) -> bool {
+        const PART_OF_TIME: u32 = 100;
+        const NS_PER_MIB: u64 = 3_000;
+        let used = Duration::from_nanos(usage.map_or(0, |usage| usage.cpu_ns()));
+        let takes = Duration::from_nanos((resident >> 20) * NS_PER_MIB);
+        self.page_looks + takes <= used / PART_OF_TIME + free
+    }
+
+    /// The same for a look that the program's author has asked for, by a mark.
+    pub(super) fn may_look_at_mark(&self) -> bool {
+        /// A mark in the first moments counts, too.
+        const FREE: Duration = Duration::from_millis(2);
+        let resident = proc_files::resident_set(self.pid).unwrap_or_default();
+        self.may_look_at_pages(resident, proc_files::counted(self.pid), FREE)
+    }
+
+    /// Those of the sizes, which are in order, that it has passed since this was asked last.
+    pub(super) fn take_passed<'s>(&mut self, sizes: &'s [u64]) -> &'s [u64] {
+        let (Some(last), None) = (&self.last, self.ended) else { return &[] };
+        let from = self.sizes_passed;
+        self.sizes_passed = sizes.partition_point(|size| *size <= last.memory.now).max(from);
+        &sizes[from..self.sizes_passed]
+    }
+
+    /// Whether it has passed all of them, or is over.
+    pub(super) fn has_passed_all(&self, sizes: &[u64]) -> bool {
+        self.ended.is_some() || self.sizes_passed >= sizes.len()
+    }
+
+    /// Looks at its pages took so much more processor time.
+    pub(super) fn looked_at_pages(&mut self, took: Duration) {
+        self.page_looks += took;
     }
 
     /// The pages, if the kernel told; what the look took.
     pub(super) fn saw_pages(&mut self, seen: io::Result<Snapshot>, took: Duration) {
-        self.page_looks += took;
+        self.looked_at_pages(took);
         let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
         self.pages_at_peak = seen.ok().filter(|seen| seen.resident_bytes() > largest).or(self.pages_at_peak.take());
     }
