@@ -492,6 +492,7 @@ impl Tariff {
             lifetime_ns: span(site.lifetime),
             touched_bytes,
             unknown_fates: 0,
+            unsearched: 0,
         }
     }
 

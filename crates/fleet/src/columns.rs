@@ -24,7 +24,8 @@ pub fn named(option: &str) -> Result<Metric, Error> {
 pub fn seen(metric: Metric) -> Option<&'static str> {
     match metric.about().seen {
         Seen::Calls | Seen::Stamps => None,
-        Seen::Frees => Some("sees_frees"),
+        // No store has a metric of the search for lost blocks.
+        Seen::Frees | Seen::Search => Some("sees_frees"),
         Seen::Faults => Some("sees_faults"),
         Seen::Switches => Some("sees_switches"),
     }

@@ -13,6 +13,8 @@ pub enum Seen {
     Calls,
     /// The recorder, where it sees each free: what an allocator inside the program frees, it does not see. Exact.
     Frees,
+    /// The supervisor, where it searched the memory of the program at its end. Conservative: any word may be a pointer.
+    Search,
     /// The recorder's time stamps around each call, and the kernel's samples of where threads are.
     Stamps,
     /// The kernel, where it shows page faults.
@@ -26,6 +28,7 @@ impl Seen {
     pub const fn why_not(self) -> &'static str {
         match self {
             Seen::Frees => "an allocator inside the program hides frees",
+            Seen::Search => "the program's memory was not searched at its end",
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
         }
     }
@@ -103,6 +106,10 @@ impl About {
             }
             Seen::Frees => {
                 "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
+            }
+            Seen::Search => {
+                "memtoll searches the program's memory at its end; where it could not, or where the selection leaves out times, \
+                 threads or sizes, it is not known."
             }
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
@@ -376,7 +383,7 @@ impl Metric {
         let of_faults = sees.faults && (self.about().price != Price::Each || sees.fault_prices);
         match self.about().seen {
             Seen::Calls | Seen::Stamps => true,
-            Seen::Frees => sees.frees,
+            Seen::Frees | Seen::Search => sees.frees,
             Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
         }
@@ -389,7 +396,12 @@ impl Metric {
 
     /// Whether it was observed of these.
     pub fn is_known_of(self, of: &Priced, sees: Sees) -> bool {
-        self.is_known(sees) && !(self.about().seen == Seen::Frees && of.hides_frees())
+        let is_hidden = match self.about().seen {
+            Seen::Frees => of.hides_frees(),
+            Seen::Search => of.hides_frees() || of.is_unsearched(),
+            Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => false,
+        };
+        self.is_known(sees) && !is_hidden
     }
 
     /// Whether it says what things cost, and not how many or how large they are.

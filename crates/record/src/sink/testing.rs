@@ -29,6 +29,7 @@ impl TestSink {
         let settings = Settings {
             image: ImageNo::FIRST,
             stack_depth: 64,
+            searches_leaks: false,
             clock: run.around.clock.wire(),
             ticks_per_microsecond: 1_000,
             now: 0,
