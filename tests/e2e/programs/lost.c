@@ -5,6 +5,7 @@
 #include "e2e.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 struct node { struct node *next; char rest[56]; };
@@ -104,7 +105,8 @@ static void begin(void *(*what)(void *), int ends) {
 SITE static void leave(const char *how) {
     overwrite();
     if (strcmp(how, "_exit") == 0) _exit(0);
-    if (strcmp(how, "kill") == 0) abort();
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "signal") == 0) raise(SIGKILL);
     exit(0);
 }
 

@@ -1,6 +1,6 @@
 //! Which blocks nothing points to at the end, of programs of which it is known.
 
-use memtoll_e2e::{Recording, Target, matches, program, program_with};
+use memtoll_e2e::{Recording, Target, matches, program_with};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ const HELD: (u64, u64) = (1, 200);
 
 #[test]
 fn each_kind_of_loss_is_told() {
-    for end in ["exit", "_exit", "kill"] {
+    for end in ["exit", "_exit", "abort"] {
         leaves(
             &["lists", end],
             &[
@@ -114,9 +114,23 @@ fn without_a_search_nothing_is_known() {
     let of = |recording: &Recording| json(recording, &[])["totals"]["lost_bytes"].clone();
     let switched_off = lost(&["lists"]).option("--no-leak-search").record();
     assert_eq!(of(&switched_off), Value::Null);
-    let killed = Target::new(program("killed.c")).record_alone();
+    let killed = lost(&["lists", "signal"]).record();
     assert_eq!(of(&killed), Value::Null);
     let recording = lost(&["lists"]).record();
     assert_eq!(of(&recording), Value::from(300_064));
-    assert_eq!(json(&recording, &["--to", "0.0001"])["totals"]["lost_bytes"], Value::Null, "live blocks of a span");
+    assert_eq!(json(&recording, &["--to", "1000"])["totals"]["lost_bytes"], Value::Null, "of a part");
+}
+
+#[test]
+fn the_report_tells_what_is_lost_from_what_is_reachable() {
+    let text = |arguments: &[&str]| lost(arguments).record().text(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let lists = text(&["lists"]);
+    let expected = "293 KiB of it lost, in 5 blocks: nothing points to them at the end but other lost blocks; 100 B possibly \
+                    lost, in 1 block: pointers lead only into the middle";
+    assert!(lists.contains(expected), "{lists}");
+    assert!(lists.contains("are lost") || lists.contains("is lost"), "a finding: {lists}");
+    let kept = text(&["kept"]);
+    assert!(kept.contains("0 B of it lost: something points to every block at the end"), "{kept}");
+    let stack = text(&["stack"]);
+    assert!(stack.contains("of 1 thread that had not ended, memtoll did not see the registers"), "{stack}");
 }
