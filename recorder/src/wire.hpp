@@ -21,7 +21,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 9;
+inline constexpr uint32_t kVersion = 10;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -223,6 +223,12 @@ inline constexpr uint32_t kMostRecords = 4;
 
 enum class Clock : uint32_t { kTsc = 0, kMonotonic = 1 };
 
+// What a process that is about to end waits for.
+enum Look : uint32_t {
+    kPages = 1,
+    kLostBlocks = 2,
+};
+
 struct ArenaHeader {
     // Written by the supervisor before the arena is handed over.
     uint64_t magic;
@@ -238,6 +244,7 @@ struct ArenaHeader {
     Clock clock;
     uint32_t image; // the supervisor's number for this process image
     uint32_t ticks_per_microsecond; // of the clock
+    uint32_t searches_leaks; // 1: the process waits at its end until its memory has been searched for lost blocks
 
     // Supervisor to recorder.
     alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more
@@ -277,9 +284,11 @@ struct ArenaHeader {
     alignas(64) std::atomic<uint64_t> time;
     std::atomic<uint32_t> counter_forbidden; // 1: `time` is used
 
-    // A process that is about to end waits until its pages have been looked at.
-    std::atomic<uint32_t> look_wanted; // 1: it waits
-    std::atomic<uint32_t> look_over;   // 1, and woken: it has been looked at, or need not be
+    // A process that is about to end waits until its memory has been looked at.
+    std::atomic<uint32_t> look_wanted;   // Look: for what it waits; 0: it does not
+    std::atomic<uint32_t> look_over;     // 1, and woken: it has been looked at, or need not be
+    std::atomic<uint32_t> ending_thread; // the kernel's id of the thread that ends it
+    std::atomic<uint64_t> ending_stack;  // from where up that thread's stack is the program's, with the registers that calls preserve
 };
 
 // Memory that the recorder has mapped for itself. None where the start is 0.

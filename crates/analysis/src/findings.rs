@@ -7,6 +7,7 @@ mod disk_waits;
 mod grows;
 mod hardly_touched;
 mod heap_thrash;
+mod lost;
 mod never_freed;
 mod no_lines;
 mod no_names;
@@ -25,6 +26,7 @@ pub use disk_waits::WaitingForDisk;
 pub use grows::Grows;
 pub use hardly_touched::HardlyTouched;
 pub use heap_thrash::TakenAgain;
+pub use lost::Lost;
 pub use never_freed::NeverFreed;
 pub use no_lines::{BUILD_RUST_WITH_LINES, NoLines};
 pub use no_names::NoNames;
@@ -127,6 +129,8 @@ pub enum What {
     HoldsPeak(HoldsPeak),
     /// Blocks are never freed.
     NeverFreed(NeverFreed),
+    /// Nothing points to blocks any more.
+    Lost(Lost),
     /// Blocks of a line pile up: their number grows steadily.
     Grows(Grows),
     /// Null pointers are freed as often as others.
@@ -224,6 +228,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
         found.extend(churn::find(&facts));
         found.extend(peak::find(&facts));
         found.extend(never_freed::find(&mut facts));
+        found.extend(lost::find(&mut facts));
         found.extend(grows::find(&mut facts));
     }
     found.extend(null_frees::find(&facts));

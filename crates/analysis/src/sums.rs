@@ -347,6 +347,8 @@ fn priced<'f>(
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let tariff = *tariff;
     let hides_frees = !recording.images[index].own_allocators.show_frees();
+    let is_searched =
+        is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
     let is_gone = ended(recording, index) < selection.to.0 && selection.to < Units(recording.ended());
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
@@ -361,6 +363,9 @@ fn priced<'f>(
         }
         if hides_frees {
             metrics.forget_fates();
+        }
+        if !is_searched {
+            metrics.forget_search();
         }
         (node, extra, metrics)
     })

@@ -74,6 +74,7 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
         max_size: common.max_size,
         snapshot_at: common.snapshot_at.clone(),
         stack_depth: common.stack_depth,
+        searches_leaks: !common.no_leak_search,
         lasts: ends.lasts,
         until_mark: ends.until_mark.clone(),
         debug_folders: debug_file_options::usual_folders(),

@@ -50,6 +50,10 @@ pub struct Common {
     #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub stack_depth: u32,
 
+    /// Do not search the blocks that are left at the end for those that nothing points to
+    #[arg(long)]
+    pub no_leak_search: bool,
+
     /// Use this build of the recorder, for work on memtoll itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub recorder: Option<PathBuf>,
@@ -158,6 +162,9 @@ impl Arguments {
         if self.no_kernel {
             options.push("--no-kernel".into());
         }
+        if self.common.no_leak_search {
+            options.push("--no-leak-search".into());
+        }
         options
     }
 
@@ -248,6 +255,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         max_size: arguments.common.max_size,
         snapshot_at: arguments.common.snapshot_at.clone(),
         stack_depth: arguments.common.stack_depth,
+        searches_leaks: !arguments.common.no_leak_search,
         progress: arguments.progress.line(arguments.common.quiet),
         faults: match arguments.fault_period {
             _ if arguments.no_kernel => None,

@@ -91,6 +91,11 @@ pub struct Image {
 }
 
 impl Image {
+    /// Whether the blocks that it left at its end were searched for lost ones.
+    pub fn is_searched(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| matches!(end.leak_search, meta::LeakSearch::Done { .. }))
+    }
+
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: Option<NodeId>) -> StackId {
         self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NONE)

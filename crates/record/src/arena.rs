@@ -48,6 +48,8 @@ impl Room {
 pub struct Settings {
     pub image: ImageNo,
     pub stack_depth: u32,
+    /// Whether the process waits at its end until its memory has been searched for lost blocks.
+    pub searches_leaks: bool,
     pub clock: u32,
     pub ticks_per_microsecond: u32,
     /// The time, ticks.
@@ -104,6 +106,7 @@ impl Arena {
             (*header).max_chunks = chunks as u32;
             (*header).max_nodes = nodes as u32;
             (*header).stack_depth = settings.stack_depth;
+            (*header).searches_leaks = settings.searches_leaks.into();
             (*header).clock = settings.clock;
             (*header).ticks_per_microsecond = settings.ticks_per_microsecond;
             (*header).image = settings.image.get();

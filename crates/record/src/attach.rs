@@ -62,6 +62,8 @@ pub struct Attach {
     pub snapshot_at: Vec<u64>,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
+    /// Whether blocks that it leaves are searched for lost ones, should it end.
+    pub searches_leaks: bool,
     /// For how long; `None`: until it ends or the user has enough.
     pub lasts: Option<Duration>,
     /// Until this mark of `memtoll.h` comes.
@@ -116,7 +118,8 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     attention.enter(Stage::Waiting);
     let output = Output::create(&what.output, what.max_size)
         .map_err(|source| Error::Output { path: what.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.debug_folders.clone()));
+    let run =
+        Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.searches_leaks, what.debug_folders.clone()));
     run.looks.set_sizes(&what.snapshot_at);
     if let Some(name) = &what.until_mark {
         run.marks_of_header.wait_for(name);

@@ -51,6 +51,7 @@ mod limits;
 mod listener;
 mod live_recording;
 mod loaded_files;
+mod lost_blocks;
 mod machine_facts;
 mod machine_prices;
 mod malloc_settings;
@@ -126,6 +127,8 @@ pub struct Options {
     pub progress: ProgressLine,
     /// Of which page faults the kernel tells; `None`: it is not asked for anything.
     pub faults: Option<FaultPeriod>,
+    /// Whether blocks that a process leaves at its end are searched for those that nothing points to.
+    pub searches_leaks: bool,
     /// A recorder other than the built-in one.
     pub recorder: Option<PathBuf>,
     /// What the program takes without the recorder, if that was measured before, and how those runs ended.
@@ -254,7 +257,13 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
+    let run = Arc::new(Run::new(
+        output,
+        Clock::start(),
+        options.stack_depth,
+        options.searches_leaks,
+        options.debug_folders.clone(),
+    ));
     run.looks.set_sizes(&options.snapshot_at);
     describe(&run, options);
     let mut verdict = verdict;

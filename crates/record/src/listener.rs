@@ -198,6 +198,7 @@ impl Listener {
         let settings = Settings {
             image,
             stack_depth: self.run.stack_depth,
+            searches_leaks: self.run.searches_leaks,
             clock: self.run.around.clock.wire(),
             ticks_per_microsecond: self.run.around.clock.ticks_per_microsecond() as u32,
             now: self.run.around.clock.now(),

@@ -41,11 +41,13 @@ fn mapping(line: MapLine) -> Mapping {
     Mapping { start, end, writable, executable, shared, offset, path }
 }
 
+/// How the names of the recorder's files begin.
+pub const RECORDERS_FILES: &str = "/memfd:memtoll";
+
 /// The recorder's memory: the arena, what it has mapped besides, its file, and what it has placed near redirected functions.
 fn own_memory(pid: u32, arena: &Arena, maps: &[MapLine]) -> Vec<(u64, u64)> {
-    const PREFIX: &str = "/memfd:memtoll";
-    let placed =
-        maps.iter().filter(|line| line.path.starts_with(PREFIX)).map(|line| (line.start, line.end - line.start));
+    let is_own = |line: &&MapLine| line.path.starts_with(RECORDERS_FILES);
+    let placed = maps.iter().filter(is_own).map(|line| (line.start, line.end - line.start));
     let mut all: Vec<(u64, u64)> = placed.collect();
     let mut table = [0; wire::MOST_OWN_RANGES * size_of::<wire::OwnRange>()];
     let read = ProcessMemory::open(pid).and_then(|memory| memory.read(arena.header().own_ranges, &mut table));

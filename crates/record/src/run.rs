@@ -52,6 +52,8 @@ pub struct Run {
     pub output: Output,
     pub around: Arc<MachineFacts>,
     pub stack_depth: u32,
+    /// Whether blocks that a process leaves are searched for lost ones.
+    pub searches_leaks: bool,
     /// Which rank of a parallel job this process is.
     pub rank: Option<Rank>,
     /// Events written so far.
@@ -97,13 +99,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run {
-    pub fn new(output: Output, clock: Clock, stack_depth: u32, debug_folders: DebugFolders) -> Run {
+    pub fn new(
+        output: Output,
+        clock: Clock,
+        stack_depth: u32,
+        searches_leaks: bool,
+        debug_folders: DebugFolders,
+    ) -> Run {
         let around = Arc::new(MachineFacts::look(clock));
         Run {
             output,
             looks: Arc::new(Looks::new(around.clone())),
             around,
             stack_depth,
+            searches_leaks,
             rank: rank::own(),
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),

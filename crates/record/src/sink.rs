@@ -10,6 +10,7 @@ mod early_releases;
 mod fork_inheritance;
 mod image_facts;
 mod image_records;
+mod leak_search;
 mod ledger;
 mod live_blocks;
 mod marks_looked_at;
@@ -27,6 +28,7 @@ mod write_order;
 use crate::arena::Arena;
 use crate::fork_family::Family;
 use crate::join::{self, Call, Join, Owner};
+use crate::lost_blocks::Lost;
 use crate::proc_files;
 use crate::process_polling::{Happened, Recent};
 use crate::run::Run;
@@ -37,13 +39,13 @@ use early_releases::Early;
 use fork_inheritance::{BlockFrom, InheritableBlocks};
 use image_facts::Facts;
 use ledger::{Awaited, Ledger, Released};
-use live_blocks::NumberedBlock;
+pub use live_blocks::NumberedBlock;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Attached, Image, OwnAllocators, Usage};
+use memtoll_trace::meta::{Attached, Image, LeakSearch, OwnAllocators, Usage};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -80,6 +82,9 @@ pub struct Sink {
     marks_count_from: Units,
     /// What the kernel had counted for the process then.
     usage_before: Usage,
+    /// What came of the search for lost blocks.
+    leak_search: LeakSearch,
+    lost: Vec<Lost>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -127,6 +132,8 @@ impl Sink {
             attached: None,
             marks_count_from,
             usage_before: Usage::default(),
+            leak_search: LeakSearch::default(),
+            lost: Vec::new(),
             untimed: false,
             run,
         }

@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 9;
+    VERSION: u32 = 10;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
@@ -185,6 +185,12 @@ numbers! {
         END = 2,
     }
 
+    /// What a process that is about to end waits for.
+    mod look: u32 as "Look" {
+        PAGES = 1,
+        LOST_BLOCKS = 2,
+    }
+
     /// Why a program that is started cannot be recorded.
     mod reason: u32 as "ExecBlob::Reason" {
         RECORDABLE = 0,
@@ -267,7 +273,8 @@ structs! {
         clock: u32,
         image: u32,
         ticks_per_microsecond: u32,
-        _to_recorder: [u8; 56],
+        searches_leaks: u32,
+        _to_recorder: [u8; 52],
 
         stop: AtomicU32,
         heartbeat: AtomicU32,
@@ -303,6 +310,8 @@ structs! {
         counter_forbidden: AtomicU32,
         look_wanted: AtomicU32,
         look_over: AtomicU32,
+        ending_thread: AtomicU32,
+        ending_stack: AtomicU64,
     }
 
     #[align = 8]

@@ -1,7 +1,7 @@
 //! Why a table or a tree is empty, in words.
 
 use crate::head::first_capital;
-use memtoll_analysis::metric::{About, Metric, Seen};
+use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -14,7 +14,7 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",
-        of if matches!(of.about().seen, Seen::Frees | Seen::Pages | Seen::Units) && !of.is_known(sees) => {
+        of if of.about().seen.is_of_blocks() && !of.is_known(sees) => {
             let About { title, seen, .. } = of.about();
             return format!("{} is not known: {}.\n", first_capital((*title).to_owned()), seen.why_not());
         }

@@ -3,6 +3,7 @@
 
 use crate::caveats;
 use crate::head::{self, stays};
+use crate::lost_blocks;
 use crate::numbers::Numbers;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
@@ -119,12 +120,16 @@ fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
 fn stay(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let total = &sums.total;
     // What the runtime of a language keeps is the same in each program.
-    let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
+    let runtime = runtime_blocks(recording, sums);
+    let (runtime_blocks, runtime_bytes) = runtime.total();
     let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
     if blocks == 0 {
         return Vec::new();
     }
-    let what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    let mut what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    if let Some(lost) = lost_blocks::beside(sums, &runtime) {
+        what += &format!("; {} of it lost: nothing points to it any more", format::bytes(lost));
+    }
     line(&format::bytes(bytes), &what, width)
 }
 

@@ -2,7 +2,7 @@
 //! where there is room for it.
 
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric, Seen};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::UNKNOWN;
@@ -22,8 +22,7 @@ impl Numbers<'_> {
 
     /// Whether an allocator of the program hides the frees that the metric needs, or what lies in memory is not known.
     pub fn hides(self, metric: Metric) -> bool {
-        let may_hide = matches!(metric.about().seen, Seen::Frees | Seen::Pages | Seen::Units);
-        may_hide && !metric.is_known_of(self.of, self.tariff.sees())
+        metric.about().seen.is_of_blocks() && !metric.is_known_of(self.of, self.tariff.sees())
     }
 
     /// The same; blank if there is nothing.

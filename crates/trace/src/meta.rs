@@ -6,6 +6,7 @@ mod attached;
 mod calibration;
 mod found;
 mod kernel;
+mod leak_search;
 mod own_allocator;
 mod prices;
 mod rank;
@@ -17,6 +18,7 @@ pub use attached::Attached;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
+pub use leak_search::{LeakSearch, NotSearched};
 pub use own_allocator::{AnsweredCalls, Malloc, OwnAllocator, OwnAllocators, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
@@ -197,6 +199,9 @@ pub struct ImageEnd {
     /// The resident set without the recorder, at some hundred instants: when, units, and how many bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident_curve: Vec<(u64, u64)>,
+    /// What came of the search for lost blocks.
+    #[serde(default)]
+    pub leak_search: LeakSearch,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// The kernel's figures of the image.

@@ -94,7 +94,7 @@ impl Recordings<'_> {
             program: image.map_or(String::new(), |image| program(image).to_owned()),
             allocator: of.allocator.clone(),
             at_ns: of.at_ns,
-            at_end: of.cause == Cause::End,
+            at_end: of.found.cause == Cause::End,
             rss: of.rss,
             kernel: of.kernel[1],
             swapped: of.swapped,

@@ -9,6 +9,7 @@
 //                             DWARF's numbers of the registers that take part in unwinding. Where calls leave the return
 //                             address in a register, kReturnAddress is another one: the program counter
 //   HookFrame                 where a hook's frame lies: `address`, on its stack, and what else caller_frame() needs
+//   kSavedBelowFrame          bytes below a frame's address in which a function saves the registers that calls preserve
 //   CallerFrame, caller_frame()
 //                             the caller's view of a hook at the instant it was called: return_slot (where the hook has
 //                             saved its return address), return_address (the word there), frame_pointer, stack_pointer()

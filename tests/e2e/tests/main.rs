@@ -32,6 +32,7 @@ mod hook_list;
 mod install;
 mod layouts;
 mod loading;
+mod lost_blocks;
 mod machine;
 mod musl;
 mod names;

@@ -13,6 +13,8 @@ pub enum Seen {
     Calls,
     /// The recorder, where it sees each free: what an allocator inside the program frees, it does not see. Exact.
     Frees,
+    /// The supervisor, where it searched the memory of the program at its end. Conservative: any word may be a pointer.
+    Search,
     /// The recorder's time stamps around each call, and the kernel's samples of where threads are.
     Stamps,
     /// The kernel, where it shows page faults.
@@ -26,6 +28,11 @@ pub enum Seen {
 }
 
 impl Seen {
+    /// Whether it may be known of some blocks and not of others.
+    pub const fn is_of_blocks(self) -> bool {
+        matches!(self, Seen::Frees | Seen::Search | Seen::Pages | Seen::Units)
+    }
+
     /// Why it was not seen, where it was not: a part of a sentence.
     pub const fn why_not(self) -> &'static str {
         match self {
@@ -34,6 +41,7 @@ impl Seen {
             Seen::Units => {
                 "memtoll did not see the pages of the process when it ended, or does not know in which units its allocator gives memory back"
             }
+            Seen::Search => "the program's memory was not searched at its end",
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
         }
     }
@@ -111,6 +119,10 @@ impl About {
             }
             Seen::Frees => {
                 "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
+            }
+            Seen::Search => {
+                "memtoll searches the program's memory at its end; where it could not, or where the selection leaves out times, \
+                 threads or sizes, it is not known."
             }
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
@@ -403,7 +415,7 @@ impl Metric {
         let of_faults = sees.faults && (self.about().price != Price::Each || sees.fault_prices);
         match self.about().seen {
             Seen::Calls | Seen::Stamps => true,
-            Seen::Frees => sees.frees,
+            Seen::Frees | Seen::Search => sees.frees,
             Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
             Seen::Pages => sees.pages,
@@ -427,6 +439,7 @@ impl Metric {
             Seen::Frees => of.hides_frees(),
             Seen::Pages => of.lacks_pages(),
             Seen::Units => of.lacks_units(),
+            Seen::Search => of.hides_frees() || of.is_unsearched(),
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => false,
         };
         self.is_known(sees) && !is_hidden

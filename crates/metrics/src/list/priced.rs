@@ -46,6 +46,8 @@ pub struct Priced {
     pub without_pages: u64,
     /// The same, and those of processes whose allocator gives memory back in unknown units.
     pub without_units: u64,
+    /// Live blocks of processes whose memory was not searched at their end: no count of lost blocks has a part of them.
+    pub unsearched: u64,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -81,7 +83,7 @@ impl Priced {
     }
 
     /// All that adds up beside the counts.
-    pub const SUMS: [fn(&mut Priced) -> &mut u64; 16] = [
+    pub const SUMS: [fn(&mut Priced) -> &mut u64; 17] = [
         |priced| &mut priced.allocator_ns.0,
         |priced| &mut priced.overdrawn_ns.0,
         |priced| &mut priced.fault_time_ns.0,
@@ -98,6 +100,7 @@ impl Priced {
         |priced| &mut priced.pinned_bytes.0,
         |priced| &mut priced.without_pages,
         |priced| &mut priced.without_units,
+        |priced| &mut priced.unsearched,
     ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
@@ -142,6 +145,30 @@ impl Priced {
         blocks > 0 && blocks >= self.blocks()
     }
 
+    /// Whether all processes that have live blocks here were not searched.
+    pub fn is_unsearched(&self) -> bool {
+        self.unsearched > 0 && self.unsearched >= self.live_blocks
+    }
+
+    /// The process was not searched.
+    pub fn forget_search(&mut self) {
+        self.unsearched = self.live_blocks;
+        let counts = &mut self.counts;
+        (counts.lost_blocks, counts.lost_bytes) = (0, Bytes::ZERO);
+        (counts.indirectly_lost_blocks, counts.indirectly_lost_bytes) = (0, Bytes::ZERO);
+        (counts.possibly_lost_blocks, counts.possibly_lost_bytes) = (0, Bytes::ZERO);
+    }
+
+    /// Bytes of lost blocks, and of those that only they point to: what a leak is.
+    pub fn leaked_bytes(&self) -> Bytes {
+        self.lost_bytes.saturating_add(self.indirectly_lost_bytes)
+    }
+
+    /// The same, in blocks.
+    pub fn leaked_blocks(&self) -> u64 {
+        self.lost_blocks.wrapping_add(self.indirectly_lost_blocks)
+    }
+
     /// Forgets what needs frees: an allocator hides those of these blocks.
     pub fn forget_fates(&mut self) {
         self.unknown_fates = self.blocks();
@@ -150,6 +177,7 @@ impl Priced {
         (counts.live_bytes, counts.live_blocks) = (Bytes::ZERO, 0);
         (counts.peak_bytes, counts.peak_blocks) = (Bytes::ZERO, 0);
         (counts.temporary, counts.lifetime) = (0, Units::ZERO);
+        self.forget_search();
     }
 
     /// How many of the site's blocks were freed that had been allocated while memtoll watched.

@@ -13,7 +13,7 @@ use memtoll_tally::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
-use memtoll_trace::meta::{Exit, Image, ImageEnd, RecorderStats, Thread};
+use memtoll_trace::meta::{Exit, Image, ImageEnd, LeakSearch, RecorderStats, Thread};
 use memtoll_trace::nodes;
 
 /// Its only thread that says anything.
@@ -68,7 +68,15 @@ impl Sink {
         output.json(
             BlockKind::ImageEnd,
             image,
-            &ImageEnd { exit, ended, title: None, resident_curve: Vec::new(), recorder, kernel },
+            &ImageEnd {
+                exit,
+                ended,
+                title: None,
+                resident_curve: Vec::new(),
+                leak_search: LeakSearch::default(),
+                recorder,
+                kernel,
+            },
         );
         addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
     }

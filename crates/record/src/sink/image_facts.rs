@@ -18,6 +18,8 @@ use std::path::Path;
 pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
+    pub began: Units,
+    pub is_forked: bool,
     pub name: String,
     pub executable: String,
     pub rank: Option<Rank>,
@@ -55,6 +57,8 @@ impl Facts {
         Facts {
             image: about.image,
             pid: about.pid,
+            began: Units(about.began),
+            is_forked: about.forked_from.is_some(),
             name: about.name.clone(),
             executable: about.executable.clone(),
             rank: about.rank,

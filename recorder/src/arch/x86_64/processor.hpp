@@ -91,6 +91,9 @@ struct HookFrame {
 // too: compiler_flags.txt keeps it from the registers whose places in memory must be multiples of 16.
 #define MEMTOLL_ALIGNS_STACK [[gnu::force_align_arg_pointer]]
 
+// Bytes below a frame's address in which a function saves the registers that calls preserve: rbx and r12 to r15.
+inline constexpr uintptr_t kSavedBelowFrame = 5 * sizeof(uintptr_t);
+
 // __builtin_frame_address(0) forces a frame pointer on the function.
 #define MEMTOLL_FRAME() (::memtoll::arch::HookFrame{reinterpret_cast<uintptr_t>(__builtin_frame_address(0))})
 
