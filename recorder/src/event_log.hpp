@@ -62,5 +62,10 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
 // a second at the most, or for two and a half where lost blocks are searched for. The program's part of the calling thread's stack
 // is from `stack` up.
 void await_look(uint32_t wanted, uintptr_t stack);
+// The supervisor reads what was just written, if it sleeps; at most a hundred times a second.
+void wake_supervisor();
+// The process waits for a look at its pages before memory is given back, if no other thread waits for such a look already: some milliseconds for one that begins, and
+// longer only where a look at a large process takes longer.
+void await_look_before_giving_back();
 
 } // namespace memtoll

@@ -289,6 +289,17 @@ struct ArenaHeader {
     std::atomic<uint32_t> look_over;     // 1, and woken: it has been looked at, or need not be
     std::atomic<uint32_t> ending_thread; // the kernel's id of the thread that ends it
     std::atomic<uint64_t> ending_stack;  // from where up that thread's stack is the program's, with the registers that calls preserve
+
+    // A thread that is about to give memory back waits until the pages have been looked at, if the resident set has more than this
+    // (KiB; 0: nobody looks).
+    std::atomic<uint32_t> look_before_giving_back; // BeforeGivingBack, and a futex
+    std::atomic<uint32_t> look_above_kib;
+};
+
+enum BeforeGivingBack : uint32_t {
+    kNoLook = 0,    // or it is over
+    kLookAsked = 1, // a thread waits
+    kLooking = 2,   // the supervisor looks
 };
 
 // Memory that the recorder has mapped for itself. None where the start is 0.

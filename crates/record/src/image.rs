@@ -201,6 +201,7 @@ impl Worker {
                 break;
             }
             self.look_if_wanted();
+            self.look_before_giving_back();
             self.write_seen_pages();
             let taken = self.drain_settled();
             if self.run.output.stopped() {
@@ -330,6 +331,13 @@ impl Worker {
         false
     }
 
+    /// A thread is about to give memory back, of which the process perhaps never had more, and waits.
+    fn look_before_giving_back(&self) {
+        if self.arena.is_look_asked() && self.arena.begin_look() {
+            self.run.looks.look_at_peak(self.image, || self.arena.end_look());
+        }
+    }
+
     /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
     fn write_seen_pages(&self) {
         for snapshot in self.signals.pages.take() {
@@ -361,7 +369,10 @@ impl Worker {
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
-        let something = is_awaited || self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
+        let something = is_awaited
+            || arena.is_look_asked()
+            || self.signals.ended.load(SeqCst)
+            || self.signals.replaced.get().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });

@@ -125,6 +125,13 @@ numbers! {
         PLAN = 3,
     }
 
+    /// A look at the pages before memory is given back.
+    mod before_giving_back: u32 as "BeforeGivingBack" {
+        NO_LOOK = 0,
+        LOOK_ASKED = 1,
+        LOOKING = 2,
+    }
+
     /// Hooks for functions of any allocator.
     mod own_hook: u32 as "OwnHook" {
         OWN_ACQUIRE = 0,
@@ -312,6 +319,8 @@ structs! {
         look_over: AtomicU32,
         ending_thread: AtomicU32,
         ending_stack: AtomicU64,
+        look_before_giving_back: AtomicU32,
+        look_above_kib: AtomicU32,
     }
 
     #[align = 8]

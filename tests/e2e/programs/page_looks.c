@@ -52,6 +52,23 @@ static void killed(void) {
     kill(getpid(), SIGKILL);
 }
 
+static void* volatile kept;
+
+// Has 8 MiB more for a moment.
+static void brief(int is_block) {
+    fresh(40);
+    // So much CPU time that a hundredth of it is enough for several looks.
+    for (int i = 0; i < 5; i++) stay();
+    if (is_block) {
+        kept = malloc(8 * kMiB);
+        memset(kept, 1, 8 * kMiB);
+        free(kept);
+    } else {
+        munmap(fresh(8), 8 * kMiB);
+    }
+    stay();
+}
+
 // Waits for a line before each step.
 static void asked(void) {
     char line[16];
@@ -67,6 +84,8 @@ int main(int argc, char** argv) {
     if (!strcmp(what, "marks")) marks();
     if (!strcmp(what, "many")) many();
     if (!strcmp(what, "killed")) killed();
+    if (!strcmp(what, "brief")) brief(0);
+    if (!strcmp(what, "brief_block")) brief(1);
     if (!strcmp(what, "asked")) asked();
     return 0;
 }

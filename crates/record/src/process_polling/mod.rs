@@ -175,6 +175,28 @@ impl Looks {
         }
     }
 
+    /// Looks at the pages of a process of which a thread waits, before it gives memory back. `is_over` lets it go, and says whether it has
+    /// waited until then; if not, the pages were not all seen at one instant.
+    pub fn look_at_peak(&self, image: ImageNo, is_over: impl FnOnce() -> bool) {
+        let found = {
+            let mut state = self.locked();
+            let watched = state.watched.get_mut(&image).filter(|watched| watched.ended.is_none());
+            watched
+                .and_then(|watched| watched.may_look_before_giving_back().then(|| (watched.pid, watched.arena.clone())))
+        };
+        let Some((pid, arena)) = found else {
+            is_over();
+            return;
+        };
+        let before = processor_time();
+        let seen = page_look::take(pid, &arena, Cause::Peak, Units(self.around.clock.units(self.now())));
+        let has_waited = is_over();
+        let took = processor_time().saturating_sub(before);
+        if let Some(watched) = self.locked().watched.get_mut(&image) {
+            watched.saw_pages(if has_waited { seen } else { Err(std::io::ErrorKind::TimedOut.into()) }, took);
+        }
+    }
+
     /// Looks at the pages of those that have passed a size. Whether any process has not passed all of them.
     fn look_at_sizes(&self) -> bool {
         let mut passed = Vec::new();

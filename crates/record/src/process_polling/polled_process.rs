@@ -76,6 +76,8 @@ pub(super) struct Watched {
     pub(super) seen_pages: Arc<SeenPages>,
     /// Marks that were not looked at: it would have taken too long.
     pub(super) marks_passed_over: u64,
+    /// The resident set for which the process asked last for a look before it gave memory back, or more, bytes.
+    asked_above: u64,
     /// How many of the sizes it has passed for which its pages are looked at.
     sizes_passed: usize,
     /// Processor time that looks at pages took.
@@ -119,6 +121,7 @@ impl Watched {
             pages_at_peak: None,
             seen_pages,
             marks_passed_over: 0,
+            asked_above: 0,
             sizes_passed: 0,
             page_looks: Duration::ZERO,
         }
@@ -127,12 +130,32 @@ impl Watched {
     /// Whether a look at its pages is due: it has more than at the last one by a part, and such looks have taken next to nothing
     /// of its time.
     pub(super) fn is_at_its_peak(&self) -> bool {
-        const LEAST: u64 = 16 << 20;
-        const STEP: u64 = 16;
         let (Some(last), None) = (&self.last, self.ended) else { return false };
         let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        last.memory.now >= (before + before / STEP).max(LEAST)
-            && self.may_look_at_pages(last.memory.now, last.usage, Duration::ZERO)
+        last.memory.now >= next_peak(before) && self.may_look_at_pages(last.memory.now, last.usage, Duration::ZERO)
+    }
+
+    /// Tells the recorder from which resident set on it waits for a look before it gives memory back.
+    fn set_look_above(&self) {
+        let resident = self.last.map_or(0, |last| last.memory.now);
+        let is_affordable = self.may_look_at_pages(resident, self.last.and_then(|last| last.usage), Duration::ZERO);
+        let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        let above = next_peak(before.max(self.asked_above));
+        self.arena.set_look_above(if is_affordable { u32::try_from(above >> 10).unwrap_or(0) } else { 0 });
+    }
+
+    /// Whether the pages are to be looked at before it gives memory back. It compares the largest resident set so far with what it was
+    /// told; that may have been earlier, or before it executed its program.
+    pub(super) fn may_look_before_giving_back(&mut self) -> bool {
+        let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        let above = next_peak(before.max(self.asked_above));
+        let resident = proc_files::resident_set(self.pid).unwrap_or_default();
+        let is_highest = resident >= next_peak(before);
+        // It asks again when it has more than now, by a part.
+        self.asked_above = above.max(resident);
+        let may = is_highest && self.may_look_at_pages(resident, proc_files::counted(self.pid), Duration::ZERO);
+        self.set_look_above();
+        may
     }
 
     /// Whether looks at its pages stay below a hundredth of its processor time with one more, of so many bytes. `free`: what they
@@ -176,6 +199,7 @@ impl Watched {
         self.looked_at_pages(took);
         let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
         self.pages_at_peak = seen.ok().filter(|seen| seen.resident_bytes() > largest).or(self.pages_at_peak.take());
+        self.set_look_above();
     }
 
     /// Looks. Returns the most that the program may have had since the look before; `None`: it is gone, or executes
@@ -196,6 +220,7 @@ impl Watched {
         let own = self.arena.own_memory();
         let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
         let last = self.last?;
+        self.set_look_above();
         self.curve.add(at, last.program().middle());
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
         if self.was_running && (before.is_none() || !has_grown) {
@@ -251,6 +276,13 @@ impl Watched {
         let usage = self.counted.or(last.usage.map(until_then));
         Known { usage, resident: Some(resident), title: self.title.clone(), ..Known::default() }
     }
+}
+
+/// The resident set that is looked at again after one of so many bytes.
+fn next_peak(before: u64) -> u64 {
+    const LEAST: u64 = 16 << 20;
+    const STEP: u64 = 16;
+    (before + before / STEP).max(LEAST)
 }
 
 /// Bytes of the pages that came between two counts of page faults, if each was one page.
