@@ -64,8 +64,8 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
 void await_look(uint32_t wanted, uintptr_t stack);
 // The supervisor reads what was just written, if it sleeps; at most a hundred times a second.
 void wake_supervisor();
-// The process waits for a look at its pages before memory is given back, if no other thread waits for such a look already: some milliseconds for one that begins, and
-// longer only where a look at a large process takes longer.
+// The same for a look at the pages before memory is given back, if no other thread waits for one already: some milliseconds until it begins,
+// and longer only where a look at a large process takes longer.
 void await_look_before_giving_back();
 
 } // namespace memtoll

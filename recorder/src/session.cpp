@@ -299,6 +299,8 @@ bool Session::connect(bool forked) {
     wire::Hello hello = introduction();
     hello.purpose = forked ? wire::kFork : wire::kProgram;
     hello.parent_image = forked ? arena->image : 0;
+    const uint64_t forked_at = session.forked_at.exchange(0, std::memory_order_relaxed);
+    hello.forked_at = forked ? forked_at : 0;
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
     hello.stamp_ticks = counter_forbidden_.load(std::memory_order_relaxed) ? 0 : measure_stamp_ticks();

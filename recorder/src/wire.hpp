@@ -345,6 +345,7 @@ struct Hello {
     uint64_t interposed;
     uint64_t interposed_count;
     uint64_t finder; // the function that memtoll.h asks for the others, which it could not find when the program began
+    uint64_t forked_at; // of a fork: when, ticks; 0: not known
 };
 
 // A function that a preloaded recorder interposes.

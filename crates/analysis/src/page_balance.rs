@@ -117,7 +117,9 @@ impl OfBlock {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unknown {
     /// A forked child has blocks of its parent's.
-    #[error("process {0} was forked: memtoll does not know where the blocks of its parent lie in it")]
+    #[error(
+        "process {0} was forked by a system call of its own: memtoll does not know when, and which blocks of its parent it has"
+    )]
     Forked(u32),
     #[error("{0}")]
     Unreadable(String),
@@ -132,7 +134,7 @@ pub fn balance(
 ) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
-    if image.about.forked_from.is_some() {
+    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
         return Err(Unknown::Forked(image.about.pid));
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());

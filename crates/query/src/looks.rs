@@ -36,16 +36,6 @@ impl Why {
         };
         Why { cause: cause.name(), mark, passed }
     }
-
-    /// What `--at` calls such a look; `None`: only its time tells it from others.
-    pub fn at(&self) -> Option<String> {
-        match (self.cause, &self.mark, self.passed) {
-            (_, Some(mark), _) => Some(mark.name.clone()),
-            (_, _, Some(bytes)) => Some(format::size(bytes)),
-            ("asked", ..) => None,
-            (cause, ..) => Some(cause.to_owned()),
-        }
-    }
 }
 
 /// A look at a process's pages.
@@ -57,6 +47,21 @@ pub struct Look {
     pub why: Why,
     /// All pages in memory, bytes.
     pub rss: u64,
+    /// Whether its name says which one it is: the highest one, the first one at a mark.
+    #[serde(skip)]
+    pub has_name: bool,
+}
+
+impl Look {
+    /// What `--at` calls it: its name, or its time if others have the same one.
+    pub fn at(&self) -> String {
+        match (self.why.cause, &self.why.mark, self.why.passed) {
+            _ if !self.has_name => format!("{:.3}s", self.at_ns as f64 / 1e9),
+            (_, Some(mark), _) => mark.name.clone(),
+            (_, _, Some(bytes)) => format::size(bytes),
+            (cause, ..) => cause.to_owned(),
+        }
+    }
 }
 
 /// All looks at the processes that count, by time. `ns`: nanoseconds of a time.
@@ -67,13 +72,28 @@ pub(crate) fn looks(
 ) -> Result<Vec<Look>, Unreadable> {
     let mut all = Vec::new();
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
-        let look = |snapshot: Snapshot| Look {
-            pid: recording.images[index].about.pid,
-            at_ns: ns(snapshot.time.0),
-            why: Why::new(&snapshot.cause, &ns),
-            rss: snapshot.resident_bytes(),
-        };
-        all.extend(recording.snapshots(index)?.into_iter().map(look));
+        let snapshots = recording.snapshots(index)?;
+        let highest = snapshots.iter().map(Snapshot::resident_bytes).max();
+        let mut names: Vec<&Cause> = Vec::new();
+        for snapshot in &snapshots {
+            let rss = snapshot.resident_bytes();
+            let has_name = match &snapshot.cause {
+                Cause::Peak => Some(rss) == highest,
+                Cause::Mark { name, .. } => {
+                    !names.iter().any(|known| matches!(known, Cause::Mark { name: known, .. } if known == name))
+                }
+                Cause::Asked => false,
+                Cause::End | Cause::Size(_) => true,
+            };
+            names.extend(has_name.then_some(&snapshot.cause));
+            all.push(Look {
+                pid: recording.images[index].about.pid,
+                at_ns: ns(snapshot.time.0),
+                why: Why::new(&snapshot.cause, &ns),
+                rss,
+                has_name,
+            });
+        }
     }
     all.sort_by_key(|look| look.at_ns);
     Ok(all)

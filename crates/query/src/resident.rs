@@ -138,7 +138,7 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
     };
     let mut there_are: Vec<String> = Vec::new();
     for look in &all {
-        let called = look.why.at().unwrap_or_else(|| format::seconds(look.at_ns as f64 / 1e9).replace(' ', ""));
+        let called = look.at();
         if !there_are.contains(&called) {
             there_are.push(called);
         }

@@ -300,6 +300,7 @@ impl Listener {
             pid,
             parent: proc_files::parent(&*process, pid),
             forked_from,
+            forked_at: forked_from.and(self.forked_at(hello)),
             name: identity.name.clone(),
             command: identity.command.clone(),
             executable,
@@ -322,6 +323,13 @@ impl Listener {
 }
 
 impl Listener {
+    /// When a forked child was forked, units.
+    fn forked_at(&self, hello: &Hello) -> Option<u64> {
+        let clock = &self.run.around.clock;
+        let is_past = (1..=clock.now()).contains(&hello.forked_at);
+        is_past.then(|| clock.units(hello.forked_at))
+    }
+
     /// What an image that begins now is. A forked child may already show a title instead.
     fn identity(&self, image: ImageNo, pid: u32, parent: Option<ImageNo>, executable: &str) -> Arc<Identity> {
         let mut known = self.identities.lock().unwrap_or_else(PoisonError::into_inner);

@@ -344,6 +344,7 @@ structs! {
         interposed: u64,
         interposed_count: u64,
         finder: u64,
+        forked_at: u64,
     }
 
     #[align = 8]

@@ -32,8 +32,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
                     (None, Some(_)) => "size passed".to_owned(),
                     (None, None) => look.why.cause.to_owned(),
                 };
-                let at = look.why.at().unwrap_or_else(|| time(look.at_ns).replace(' ', ""));
-                table.add([look.pid.to_string(), time(look.at_ns), format::bytes(look.rss), why, at]);
+                table.add([look.pid.to_string(), time(look.at_ns), format::bytes(look.rss), why, look.at()]);
             }
             table
         }

@@ -109,6 +109,9 @@ pub struct Image {
     pub parent: u32,
     /// For a fork without exec: the number of the image that forked.
     pub forked_from: Option<ImageNo>,
+    /// When it was forked, units: it began to be recorded later, with its first call. null: not known, or no fork.
+    #[serde(default)]
+    pub forked_at: Option<u64>,
     /// Name of the program, as it was started: that of a symbolic link, of a script, of one of many programs in one file. A forked
     /// child has its parent's.
     pub name: String,

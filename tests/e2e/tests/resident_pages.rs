@@ -363,4 +363,22 @@ fn a_chart_draws_the_balance() {
         assert!(!refused.status.success() && !path.exists(), "{refused:?}");
     }
     assert!(!read_report(&recording.file, &["--chart", chart.to_str().unwrap()]).status.success());
+#[test]
+fn a_forked_child_has_what_its_parent_had() {
+    const BYTES: u64 = 24_000;
+    let recording = Target::new(program("forked_pages.c")).record_alone();
+    let child = printed(&recording.outcome.stdout, "child").to_string();
+    let resident = balance(&recording, &["--process", &child]);
+    // Half of the parent's blocks, and the child's own ones, which lie where the others did.
+    let live = number(&resident, "live");
+    assert!(live.abs_diff((500 + 100) * BYTES) <= 16 * PAGE, "{resident}");
+    let text = recording.text(&["--resident", "--process", &child]);
+    assert!(text.contains("live blocks: 60") && number(&resident, "mappings") == 4 * MIB, "{text}");
+    // 400 chunks are free, between those that are not.
+    let free = number(&resident, "pinned") + number(&resident, "free_pages");
+    assert!(free.abs_diff(400 * (BYTES + 2 * HEADER)) <= 64 * PAGE, "{resident}");
+    let pins = resident["pins"].as_array().expect("pins");
+    let of =
+        |name: &str| pins.iter().filter(|pin| pin["function"] == name).map(|pin| number(pin, "blocks")).sum::<u64>();
+    assert!(of("parents") > 400, "the parent's lines: {resident}");
 }

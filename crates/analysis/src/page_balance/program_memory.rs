@@ -3,7 +3,7 @@
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::{Block as Which, Event};
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{Address, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
@@ -24,13 +24,27 @@ pub struct ProgramMemory {
     places: BTreeSet<u64>,
 }
 
+/// The parent of a forked child, which began before it, and when the fork was.
+pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
+    let about = &recording.images[index].about;
+    let number = about.forked_from.filter(|parent| *parent < about.image)?;
+    let parent = recording.images.iter().position(|image| image.about.image == number)?;
+    Some((parent, Units(about.forked_at?)))
+}
+
 impl ProgramMemory {
-    /// What an image has at a time.
+    /// What an image has at a time. A forked child begins with what its parent had.
     pub fn at(recording: &Recording, index: usize, at: Units) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live: FxHashMap<u64, Block> = FxHashMap::default();
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
-        let mut memory = ProgramMemory { blocks: Vec::new(), mappings: BTreeMap::new(), places: BTreeSet::new() };
+        let mut memory = match parent(recording, index) {
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at)?,
+            None => ProgramMemory { blocks: Vec::new(), mappings: BTreeMap::new(), places: BTreeSet::new() },
+        };
+        // The child's events know no numbers of these.
+        let inherited = std::mem::take(&mut memory.blocks).into_iter();
+        let mut inherited: FxHashMap<Address, Block> = inherited.map(|block| (Address(block.address), block)).collect();
         recording.for_each_events_between(index, Units::ZERO, at, |events| {
             for event in events.iter().take_while(|event| event.time <= at) {
                 let node = image.node(event.node);
@@ -42,7 +56,9 @@ impl ProgramMemory {
                             memory.places.insert(address.0 / PLACE);
                         }
                         live.insert(number.0, block);
+                        inherited.remove(&address);
                     }
+                    (Effect::Release, Which::Unknown) => drop(inherited.remove(&event.address)),
                     (Effect::Release, Which::Number(number)) => drop(live.remove(&number.0)),
                     (Effect::Other, _) => memory.mapping_changes(event, node, &mut moving),
                     _ => {}
@@ -53,7 +69,7 @@ impl ProgramMemory {
                 _ => ControlFlow::Continue(()),
             }
         })?;
-        memory.blocks = live.into_values().collect();
+        memory.blocks = live.into_values().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
         Ok(memory)
     }

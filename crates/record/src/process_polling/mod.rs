@@ -45,6 +45,9 @@ const MOST_OF_TIME: u32 = 200;
 /// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
 
+/// Pages at a new peak are written once in this time, µs.
+const PAUSE_OF_PEAKS_US: u64 = 1_000_000;
+
 struct State {
     watched: FxHashMap<ImageNo, Watched>,
     began: Instant,
@@ -276,6 +279,8 @@ impl Looks {
                 watched.saw_pages(seen, took);
             }
         }
+        let (now, pause) = (self.now(), PAUSE_OF_PEAKS_US * self.around.ticks_per_microsecond);
+        self.locked().watched.values_mut().for_each(|watched| watched.give_peak(now, pause));
     }
 
     /// An image begins; its process waits meanwhile.
@@ -342,7 +347,7 @@ impl Looks {
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
         let (curve, pages_at_peak) =
-            (watched.curve.take(|at| self.around.clock.units(at)), watched.pages_at_peak.take());
+            (watched.curve.take(|at| self.around.clock.units(at)), watched.take_peak());
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
         let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
             Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },

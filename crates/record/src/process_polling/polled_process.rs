@@ -72,6 +72,9 @@ pub(super) struct Watched {
     pub(super) others: Option<Others>,
     pub(super) curve: ResidentCurve,
     pub(super) pages_at_peak: Option<Snapshot>,
+    /// When such pages were handed over to be written, ticks, and whether these were.
+    peak_given: u64,
+    is_peak_given: bool,
     /// Where looks go that were wished for.
     pub(super) seen_pages: Arc<SeenPages>,
     /// Marks that were not looked at: it would have taken too long.
@@ -119,6 +122,8 @@ impl Watched {
             others: None,
             curve: ResidentCurve::default(),
             pages_at_peak: None,
+            peak_given: began,
+            is_peak_given: false,
             seen_pages,
             marks_passed_over: 0,
             asked_above: 0,
@@ -176,6 +181,22 @@ impl Watched {
         self.may_look_at_pages(resident, proc_files::counted(self.pid), FREE)
     }
 
+    /// Hands over the pages at the peak so far to be written, if they are others than before: so they can be seen while the process runs,
+    /// and memtoll may be killed with it. Only after a `pause` in ticks.
+    pub(super) fn give_peak(&mut self, now: u64, pause: u64) {
+        if let (Some(pages), false) = (&self.pages_at_peak, self.is_peak_given)
+            && now.saturating_sub(self.peak_given) >= pause
+        {
+            self.seen_pages.give(pages.clone());
+            (self.peak_given, self.is_peak_given) = (now, true);
+        }
+    }
+
+    /// The pages at the peak, if they are not handed over.
+    pub(super) fn take_peak(&mut self) -> Option<Snapshot> {
+        self.pages_at_peak.take().filter(|_| !self.is_peak_given)
+    }
+
     /// Those of the sizes, which are in order, that it has passed since this was asked last.
     pub(super) fn take_passed<'s>(&mut self, sizes: &'s [u64]) -> &'s [u64] {
         let (Some(last), None) = (&self.last, self.ended) else { return &[] };
@@ -198,7 +219,10 @@ impl Watched {
     pub(super) fn saw_pages(&mut self, seen: io::Result<Snapshot>, took: Duration) {
         self.looked_at_pages(took);
         let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        self.pages_at_peak = seen.ok().filter(|seen| seen.resident_bytes() > largest).or(self.pages_at_peak.take());
+        if let Some(seen) = seen.ok().filter(|seen| seen.resident_bytes() > largest) {
+            self.pages_at_peak = Some(seen);
+            self.is_peak_given = false;
+        }
         self.set_look_above();
     }
 

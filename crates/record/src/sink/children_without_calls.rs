@@ -46,7 +46,8 @@ impl Sink {
         let (name, command, executable) = (name.clone(), command.clone(), executable.clone());
         let forked_from = Some(self.facts.image);
         let rank = self.facts.rank;
-        let about = Image { image, pid, parent, forked_from, name, command, executable, began, rank };
+        let forked_at = Some(at);
+        let about = Image { image, pid, parent, forked_from, forked_at, name, command, executable, began, rank };
         output.json(BlockKind::Image, image, &about);
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };

@@ -274,6 +274,7 @@ mod tests {
             pid: 71,
             parent: 1,
             forked_from: None,
+            forked_at: None,
             name: "ls".to_owned(),
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),

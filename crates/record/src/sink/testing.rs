@@ -43,6 +43,7 @@ impl TestSink {
             pid: 0,
             parent: 0,
             forked_from: None,
+            forked_at: None,
             name: "test".to_owned(),
             command: Vec::new(),
             executable: String::new(),
