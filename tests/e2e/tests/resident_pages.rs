@@ -363,6 +363,8 @@ fn a_chart_draws_the_balance() {
         assert!(!refused.status.success() && !path.exists(), "{refused:?}");
     }
     assert!(!read_report(&recording.file, &["--chart", chart.to_str().unwrap()]).status.success());
+}
+
 #[test]
 fn a_forked_child_has_what_its_parent_had() {
     const BYTES: u64 = 24_000;
