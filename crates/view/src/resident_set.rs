@@ -4,17 +4,19 @@ use crate::frame_table::FrameTable;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
-    HeldBelowOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns, PartOfResident, PinOfResident,
-    ResidentPack, ResidentSet,
+    HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns, PartOfResident,
+    PinOfResident, ResidentPack, ResidentSet,
 };
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
 use memtoll_analysis::page_balance::page_map::{Area, Cell, PageMap};
 use memtoll_analysis::thread_filter::program;
+use memtoll_query::choices::Items;
+use memtoll_query::looks::Look;
+use memtoll_query::query::List;
 use memtoll_query::resident::Resident;
 use memtoll_query::resident_map::MapOwners;
-use memtoll_query::{Query, Shown, resident_words};
-use memtoll_trace::snapshot::Cause;
+use memtoll_query::{Query, Shown, View, resident_words};
 use std::cmp::Reverse;
 
 /// Areas of a map, those with most bytes in memory: browsers draw nothing on a canvas of more than 32,767 pixels.
@@ -74,6 +76,18 @@ impl Recordings<'_> {
         pack
     }
 
+    /// All looks at a process's pages, by time.
+    fn looks_of(&self, pid: u32) -> Vec<LookOfResident> {
+        let Ok(answer) = self.session().ask(&Query::of(View::List { of: List::Looks })) else { return Vec::new() };
+        let Shown::List(Items::Looks { looks }) = answer.shown else { return Vec::new() };
+        let of_process = looks.into_iter().filter(|look| look.pid == pid);
+        let look = |look: Look| {
+            let name = look.why.at().unwrap_or_else(|| look.why.cause.to_owned());
+            LookOfResident { at_ns: look.at_ns, name, rss: look.rss }
+        };
+        of_process.map(look).collect()
+    }
+
     fn set(&self, of: &Resident, frames: &mut FrameTable) -> ResidentSet {
         let image = self.recording().images.iter().find(|image| image.about.pid == of.pid);
         let part = |part: Part| PartOfResident {
@@ -94,7 +108,7 @@ impl Recordings<'_> {
             program: image.map_or(String::new(), |image| program(image).to_owned()),
             allocator: of.allocator.clone(),
             at_ns: of.at_ns,
-            at_end: of.found.cause == Cause::End,
+            looks: self.looks_of(of.pid),
             rss: of.rss,
             kernel: of.kernel[1],
             swapped: of.swapped,

@@ -153,6 +153,12 @@ export interface LiveProcess {
     live: number;
 }
 
+export interface LookOfResident {
+    at_ns: number;
+    name: string;
+    rss: number;
+}
+
 export interface MapPack {
     head: { at_ns: number; pid: number | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
     column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
@@ -215,7 +221,7 @@ export interface ResidentSet {
     program: string;
     allocator: string;
     at_ns: number;
-    at_end: boolean;
+    looks: LookOfResident[];
     rss: number;
     kernel: number;
     swapped: number;

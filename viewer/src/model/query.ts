@@ -10,7 +10,10 @@ export type View =
     | { tree: { direction: "callees" | "callers"; function: string | null; by: string | null; min_percent: number } }
     | { lanes: { intervals: number } }
     | { activity: { intervals: number } }
-    | { resident: { at: "last" | "peak" | "end"; cells: number } };
+    | { resident: { at: Look; cells: number } };
+
+/** Which look at a process's pages: the last one, that with most, or the one nearest to a time, ns. */
+export type Look = "last" | "peak" | { near: number };
 
 export interface Query {
     when?: When;

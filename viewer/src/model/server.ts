@@ -8,7 +8,7 @@ import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
-import { queryOf, whenOf, type Borders, type Query, type Question, type View } from "./query";
+import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection } from "./state";
@@ -143,9 +143,9 @@ export class Server implements Source {
         return this.answer({ query: queryOf(selection), page: { memory: { range: [from, to] } } }, signal);
     }
 
-    residentSet({ process, filter, unfold, wrappers }: Selection, atPeak: boolean, signal: AbortSignal): Promise<Pack<ResidentPack>> {
+    residentSet({ process, filter, unfold, wrappers }: Selection, look: Look, signal: AbortSignal): Promise<Pack<ResidentPack>> {
         // A look is at a whole process, at its own instant.
-        return this.shown({ ...START, process, filter, unfold, wrappers }, { view: { resident: { at: atPeak ? "peak" : "last", cells: PAGE_CELLS } } }, signal);
+        return this.shown({ ...START, process, filter, unfold, wrappers }, { view: { resident: { at: look, cells: PAGE_CELLS } } }, signal);
     }
 
     generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>> {

@@ -49,7 +49,7 @@ export interface State extends Selection {
     line: number;
     /** Layout: the type; empty: the list of all. */
     type: string;
-    /** Resident: which look at the pages, `peak`; empty: the last one. */
+    /** Resident: which look at the pages, `peak` or a time in ns; empty: the last one. */
     look: string;
     /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
     map: string;

@@ -4,7 +4,7 @@ import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
 import { bytes, count, exact, percent, time } from "../model/format";
 import { addressOf, areaOf, cellAt, hex, layoutOf, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
-import { heldOf, literally, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Name } from "../widgets";
 import { Table } from "../table";
@@ -22,8 +22,8 @@ function ownerName({ frame, file }: Owner): string {
 export function ResidentView() {
     const { source, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const atPeak = state.look === "peak";
-    const loaded = useLoaded(source.asks ? JSON.stringify([selection, atPeak]) : null, async (signal) => heldOf(await source.residentSet(selection, atPeak, signal)));
+    const look = lookOf(state.look);
+    const loaded = useLoaded(source.asks ? JSON.stringify([selection, look]) : null, async (signal) => heldOf(await source.residentSet(selection, look, signal)));
     const held = loaded.value;
     useEffect(() => {
         if (!held || typeof held === "string") return;
@@ -31,11 +31,24 @@ export function ResidentView() {
         return () => setCopy(null);
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
+    const others = held && typeof held !== "string" ? held.set.looks : [];
     const looks = (
-        <div class="switch" role="group" aria-label="look">
-            <button aria-pressed={!atPeak} onClick={() => go({ look: "" }, true)}>at the end</button>
-            <button aria-pressed={atPeak} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
-        </div>
+        <>
+            <div class="switch" role="group" aria-label="look">
+                <button aria-pressed={look === "last"} onClick={() => go({ look: "" }, true)}>last</button>
+                <button aria-pressed={look === "peak"} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
+            </div>
+            {others.length > 2 && (
+                <label class="choice">
+                    look
+                    <select value={String(typeof held !== "string" && held?.set.at_ns)} onChange={(event) => go({ look: event.currentTarget.value })}>
+                        {others.map(({ at_ns, name, rss }) => (
+                            <option key={at_ns} value={String(at_ns)}>{time(at_ns)}: {name}, {bytes(rss)}</option>
+                        ))}
+                    </select>
+                </label>
+            )}
+        </>
     );
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     if (!held) return <Empty>Reading all events …</Empty>;

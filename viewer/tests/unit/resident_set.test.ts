@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { packed } from "./packed";
 import { addressOf, layoutOf } from "../../src/model/memory_map";
 import type { ResidentPack } from "../../src/model/packs";
-import { heldOf, literally, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
+import { heldOf, literally, lookOf, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
 
 const packOf = (head: object, columns: Record<string, number[]>) => packed<ResidentPack>(head, Object.entries(columns).map(([name, values]) => [name, "f64", values]));
 
-const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, at_end: true, rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, helps: "", others: 0 };
+const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, helps: "", others: 0 };
 
 const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.without_tables": [0] };
 
@@ -48,6 +48,10 @@ test("cells have their parts and owners", () => {
 
 test("without a look, the reason is said", () => {
     expect(heldOf(packOf({ resident: null, why: "too short", cell: 0, areas_left_out: 0, files: [], texts: [] }, {}))).toBe("too short");
+});
+
+test("the address names a look", () => {
+    expect(["", "peak", "1500", "x"].map(lookOf)).toEqual(["last", "peak", { near: 1500 }, "last"]);
 });
 
 test("a filter matches just the function", () => {

@@ -90,8 +90,8 @@ sent! {
         program: String,
         allocator: String,
         at_ns: u64,
-        /// Whether it is that at the end, and not the highest one.
-        at_end: bool,
+        /// All looks at the process, by time.
+        looks: Vec<LookOfResident>,
         rss: u64,
         /// The kernel's own figure.
         kernel: u64,
@@ -108,6 +108,9 @@ sent! {
         /// Other processes with a look.
         others: usize,
     }
+
+    /// A look at a process's pages, and what it is called: `end`, `peak`, `asked`, a mark or a size.
+    LookOfResident { at_ns: u64, name: String, rss: u64, }
 
     /// A part of a resident set; `None`: it is in another part.
     PartOfResident { name: String, title: String, bytes: Option<u64>, }
