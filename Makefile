@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -166,6 +166,10 @@ predictions: build ## compare predicted with measured savings, on programs with 
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)
 	cargo run --release --package memtoll-bench --bin check-counts -- --memtoll $(MEMTOLL)
+
+check-lost-blocks: build ## compare lost and reachable blocks with those of Valgrind's memcheck on real programs
+	@tools/need $(CHECK_NEEDS)
+	cargo run --release --package memtoll-bench --bin check-lost-blocks -- --memtoll $(MEMTOLL)
 
 check-costs: build ## compare page faults and time with the kernel's counts and with samples, on real programs
 	@tools/need $(COST_NEEDS)

@@ -333,7 +333,7 @@ fn ended(recording: &Recording, index: usize) -> u64 {
 /// to the end of the recording counts what each process left.
 fn priced<'f>(
     tariff: &Tariff,
-    recording: &Recording,
+    recording: &'f Recording,
     index: usize,
     selection: Selection,
     thread_filter: &ThreadFilter,
@@ -366,6 +366,10 @@ fn priced<'f>(
         }
         if !is_searched {
             metrics.forget_search();
+        } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
+            && recording.is_suppressed(index, recording.images[index].node(node))
+        {
+            metrics.suppress_lost();
         }
         (node, extra, metrics)
     })

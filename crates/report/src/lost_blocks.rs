@@ -35,6 +35,10 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
             format::bytes(possible_bytes)
         );
     }
+    if total.suppressed_blocks > 0 {
+        let blocks = format::counted(total.suppressed_blocks, "block");
+        what += &format!("; {} more in {blocks} suppressed", format::bytes(total.suppressed_bytes));
+    }
     what += &threads(searches().filter_map(|(_, search)| search));
     if total.unsearched > 0 {
         let bytes = format::counted(total.unsearched, "block");

@@ -205,6 +205,9 @@ pub struct ImageEnd {
     /// What came of the search for lost blocks.
     #[serde(default)]
     pub leak_search: LeakSearch,
+    /// What the program says itself of leaks that shall not be told (`__lsan_default_suppressions`), if some were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leak_suppressions: Option<String>,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// The kernel's figures of the image.

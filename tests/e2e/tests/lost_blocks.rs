@@ -1,6 +1,6 @@
 //! Which blocks nothing points to at the end, of programs of which it is known.
 
-use memtoll_e2e::{Recording, Target, matches, program_with};
+use memtoll_e2e::{Recording, Target, matches, program_with, read_report};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -133,4 +133,32 @@ fn the_report_tells_what_is_lost_from_what_is_reachable() {
     assert!(kept.contains("0 B of it lost: something points to every block at the end"), "{kept}");
     let stack = text(&["stack"]);
     assert!(stack.contains("of 1 thread that had not ended, memtoll did not see the registers"), "{stack}");
+}
+
+/// Of the list, the head and the others; a large block is left.
+#[test]
+fn suppressed_blocks_are_not_told() {
+    let recording = lost(&["lists"]).record();
+    let file = recording.file.with_extension("supp");
+    std::fs::write(&file, "# a list that is known\nleak:^lose_list$\n").unwrap();
+    let options = ["--suppressions", file.to_str().unwrap()];
+    let totals = json(&recording, &options)["totals"].clone();
+    assert_eq!(counts(&totals).unwrap()[..3], [(1, 300_000), NONE, (1, 100)]);
+    let text = recording.text(&options).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("256 B more in 4 blocks suppressed"), "{text}");
+
+    std::fs::write(&file, "race:lose_list\n").unwrap();
+    let refused = read_report(&recording.file, &options);
+    assert!(refused.stderr.contains("line 1 is \"race:lose_list\""), "{}", refused.stderr);
+}
+
+/// The text is read from the program's file, however it was compiled.
+#[test]
+fn a_program_suppresses_its_own_leaks() {
+    for level in ["-O0", "-O2"] {
+        let target = program_with("lost.c", &["-lpthread", level, "-DSUPPRESSED=\"lost_tail\""]);
+        let recording = Target::new(target).arg("lists").record();
+        let totals = json(&recording, &[])["totals"].clone();
+        assert_eq!(counts(&totals).unwrap()[..3], [(2, 300_064), NONE, (1, 100)], "{level}");
+    }
 }

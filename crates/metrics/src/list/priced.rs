@@ -48,6 +48,10 @@ pub struct Priced {
     pub without_units: u64,
     /// Live blocks of processes whose memory was not searched at their end: no count of lost blocks has a part of them.
     pub unsearched: u64,
+    /// Lost blocks of all kinds that are suppressed: no other count of lost blocks has a part of them.
+    pub suppressed_blocks: u64,
+    /// Their bytes.
+    pub suppressed_bytes: Bytes,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -83,7 +87,7 @@ impl Priced {
     }
 
     /// All that adds up beside the counts.
-    pub const SUMS: [fn(&mut Priced) -> &mut u64; 17] = [
+    pub const SUMS: [fn(&mut Priced) -> &mut u64; 19] = [
         |priced| &mut priced.allocator_ns.0,
         |priced| &mut priced.overdrawn_ns.0,
         |priced| &mut priced.fault_time_ns.0,
@@ -101,6 +105,8 @@ impl Priced {
         |priced| &mut priced.without_pages,
         |priced| &mut priced.without_units,
         |priced| &mut priced.unsearched,
+        |priced| &mut priced.suppressed_blocks,
+        |priced| &mut priced.suppressed_bytes.0,
     ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
@@ -153,6 +159,17 @@ impl Priced {
     /// The process was not searched.
     pub fn forget_search(&mut self) {
         self.unsearched = self.live_blocks;
+        self.forget_lost();
+    }
+
+    /// What is lost shall not be told.
+    pub fn suppress_lost(&mut self) {
+        self.suppressed_blocks = self.leaked_blocks().wrapping_add(self.possibly_lost_blocks);
+        self.suppressed_bytes = self.leaked_bytes().saturating_add(self.possibly_lost_bytes);
+        self.forget_lost();
+    }
+
+    fn forget_lost(&mut self) {
         let counts = &mut self.counts;
         (counts.lost_blocks, counts.lost_bytes) = (0, Bytes::ZERO);
         (counts.indirectly_lost_blocks, counts.indirectly_lost_bytes) = (0, Bytes::ZERO);

@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::lost_blocks::{Block, Found, Lost, Process};
 use memtoll_trace::ids::Bytes;
 use memtoll_trace::meta::{LeakSearch, NotSearched};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -41,14 +42,19 @@ impl Sink {
         };
     }
 
-    /// The image is over: of what was found, counts what is still live. Of what a pool has of a block, others are charged.
-    pub(super) fn count_lost(&mut self) {
+    /// The image is over: of what was found, counts what is still live. Of what a pool has of a block, others are charged. Returns
+    /// the program's own suppressions, if something was found.
+    pub(super) fn count_lost(&mut self) -> Option<String> {
+        if self.lost.is_empty() {
+            return None;
+        }
         for Lost { block, reach } in std::mem::take(&mut self.lost) {
             let kept = self.ledger.live.get(block.address).filter(|kept| kept.number == block.number);
             let Some(kept) = kept.filter(|_| !self.ledger.pools.has_pool(block.address)) else { continue };
             let counts = reach.counts(Bytes(block.size));
             self.ledger.tally.is_lost(&kept.block, &counts);
         }
+        memtoll_symbols::default_suppressions(Path::new(&self.facts.executable))
     }
 }
 

@@ -175,7 +175,7 @@ impl Sink {
         if !pools.is_empty() {
             output.json(BlockKind::Pools, image, &pools);
         }
-        self.count_lost();
+        let leak_suppressions = self.count_lost();
         // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
         let calls = if self.writer.is_cut_short() { CallTimes::default() } else { self.write_summary(arena) };
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
@@ -193,6 +193,7 @@ impl Sink {
             title: known.title,
             resident_curve: known.curve,
             leak_search: std::mem::take(&mut self.leak_search),
+            leak_suppressions,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
                 usage: known.usage.map(|usage| usage.since(&self.usage_before)),
