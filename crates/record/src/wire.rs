@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 9;
+    VERSION: u32 = 10;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
@@ -204,6 +204,14 @@ numbers! {
         PROCESS = 1,
     }
 
+    /// Whether calls are recorded.
+    mod start: u32 as "Start" {
+        STARTED = 0,
+        NOT_YET = 1,
+        HELD = 2,
+        TOO_LATE = 3,
+    }
+
     /// What ticks are.
     mod clock: u32 as "Clock" {
         TSC = 0,
@@ -274,7 +282,11 @@ structs! {
         chunk_limit: AtomicU32,
         supervisor_sleeps: AtomicU32,
         chunk_returned: AtomicU32,
-        _to_supervisor: [u8; 44],
+        start: AtomicU32,
+        allocator_begin: AtomicU64,
+        allocator_end: AtomicU64,
+        signal_return: AtomicU64,
+        _to_supervisor: [u8; 16],
 
         free_chunks: AtomicU64,
         mapped_at: AtomicU64,
