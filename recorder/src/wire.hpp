@@ -229,6 +229,15 @@ enum Look : uint32_t {
     kLostBlocks = 2,
 };
 
+// Whether calls are recorded. Where memtoll attaches, they are from one instant on: no thread is inside the allocator then, and the
+// blocks from before are those that its heap has (threads/recording_start.hpp).
+enum Start : uint32_t {
+    kStarted = 0,
+    kNotYet = 1,  // a call is none of the recording's
+    kHeld = 2,    // the jumps are written: a thread waits before its first call, unless that is a part of an earlier one
+    kTooLate = 3, // a thread has waited for too long: calls are recorded, and blocks from before are not known
+};
+
 struct ArenaHeader {
     // Written by the supervisor before the arena is handed over.
     uint64_t magic;
@@ -252,6 +261,10 @@ struct ArenaHeader {
     std::atomic<uint32_t> chunk_limit;            // chunks that may be in use now, at most max_chunks
     std::atomic<uint32_t> supervisor_sleeps;      // ring the doorbell after this many more full chunks; 0: it is awake
     std::atomic<uint32_t> chunk_returned;         // futex: grows with each recycled chunk
+    std::atomic<uint32_t> start;                  // a Start; a futex
+    // Where memtoll is attached: the code of the C library's allocator, and where signal handlers return to.
+    std::atomic<uint64_t> allocator_begin, allocator_end;
+    std::atomic<uint64_t> signal_return;
 
     // Recorder to supervisor.
     alignas(64) std::atomic<uint64_t> free_chunks; // (tag << 32) | chunk, kNoChunk for none: a stack

@@ -53,10 +53,28 @@ pub struct Common {
     /// Do not search the blocks that are left at the end for those that nothing points to
     #[arg(long)]
     pub no_leak_search: bool,
+    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    fault_period: Option<u32>,
+
+    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
+    #[arg(long)]
+    no_kernel: bool,
 
     /// Use this build of the recorder, for work on memtoll itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub recorder: Option<PathBuf>,
+}
+
+impl Common {
+    /// How many page faults are sampled; `None`: the kernel is asked for nothing.
+    pub fn faults(&self) -> Option<FaultPeriod> {
+        match self.fault_period {
+            _ if self.no_kernel => None,
+            Some(period) => Some(FaultPeriod::Every(period)),
+            None => Some(FaultPeriod::Adaptive),
+        }
+    }
 }
 
 /// Run a program and record its memory
@@ -79,10 +97,6 @@ pub struct Arguments {
     /// When to show progress on stderr
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     progress: ProgressChoice,
-
-    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    fault_period: Option<u32>,
 
     /// First run the program N times without and N times with the recorder, to report its own CPU time and memory: see memtoll
     /// calibrate
@@ -108,12 +122,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     html: Option<Option<PathBuf>>,
 
-    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
-    #[arg(long)]
-    no_kernel: bool,
-
     /// Record this process, which runs already, as memtoll attach does
-    #[arg(long, value_name = "PID|NAME", conflicts_with_all = ["command", "exact_name", "progress", "fault_period", "calibrate", "view", "live", "html", "no_kernel"])]
+    #[arg(long, value_name = "PID|NAME", conflicts_with_all = ["command", "exact_name", "progress", "calibrate", "view", "live", "html"])]
     pid: Option<String>,
 
     #[command(flatten)]
@@ -153,13 +163,13 @@ impl Arguments {
         if let Some(size) = self.common.max_size {
             add("--max-size", size.to_string().into());
         }
-        if let Some(period) = self.fault_period {
+        if let Some(period) = self.common.fault_period {
             add("--fault-period", period.to_string().into());
         }
         if let Some(recorder) = &self.common.recorder {
             add("--recorder", recorder.into());
         }
-        if self.no_kernel {
+        if self.common.no_kernel {
             options.push("--no-kernel".into());
         }
         if self.common.no_leak_search {
@@ -257,11 +267,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         stack_depth: arguments.common.stack_depth,
         searches_leaks: !arguments.common.no_leak_search,
         progress: arguments.progress.line(arguments.common.quiet),
-        faults: match arguments.fault_period {
-            _ if arguments.no_kernel => None,
-            Some(period) => Some(FaultPeriod::Every(period)),
-            None => Some(FaultPeriod::Adaptive),
-        },
+        faults: arguments.common.faults(),
         recorder: arguments.common.recorder.clone(),
         calibration,
         debug_folders: debug_file_options::usual_folders(),

@@ -259,6 +259,11 @@ impl Arena {
         let _ = futex::wake(&self.header().chunk_returned, futex::Flags::empty(), i32::MAX as u32);
     }
 
+    /// Wakes threads of the target that wait until calls are recorded.
+    pub fn wake_held(&self) {
+        let _ = futex::wake(&self.header().start, futex::Flags::empty(), i32::MAX as u32);
+    }
+
     /// Wakes the thread of the target that waits for a look at its pages.
     pub fn wake_ending(&self) {
         let _ = futex::wake(&self.header().look_over, futex::Flags::empty(), 1);

@@ -361,7 +361,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     let Some(period) = options.faults else { return };
     let wanted = memtoll_kernel::Options { period, ..memtoll_kernel::Options::default() };
     match memtoll_kernel::Collector::start(pid, run.around.clock.for_kernel(), &wanted) {
-        Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond) {
+        Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond, None) {
             Ok(kernel) => run.set_kernel(kernel),
             Err(error) => refused(run, &thread_spawning::refused(&error)),
         },

@@ -294,6 +294,9 @@ impl Listener {
         // What may fail comes first.
         let thread = self.job_threads.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
         run.looks.begins(image, pid, arena.clone(), identity.clone(), signals.pages.clone());
+        if run.looks.was_running(image) {
+            arena.header().start.store(wire::start::NOT_YET, Release);
+        }
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,

@@ -217,6 +217,14 @@ numbers! {
         PROCESS = 1,
     }
 
+    /// Whether calls are recorded.
+    mod start: u32 as "Start" {
+        STARTED = 0,
+        NOT_YET = 1,
+        HELD = 2,
+        TOO_LATE = 3,
+    }
+
     /// What ticks are.
     mod clock: u32 as "Clock" {
         TSC = 0,
@@ -288,7 +296,11 @@ structs! {
         chunk_limit: AtomicU32,
         supervisor_sleeps: AtomicU32,
         chunk_returned: AtomicU32,
-        _to_supervisor: [u8; 44],
+        start: AtomicU32,
+        allocator_begin: AtomicU64,
+        allocator_end: AtomicU64,
+        signal_return: AtomicU64,
+        _to_supervisor: [u8; 16],
 
         free_chunks: AtomicU64,
         mapped_at: AtomicU64,

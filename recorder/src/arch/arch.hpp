@@ -21,6 +21,8 @@
 //                             return addresses are signed: code_address() takes care of that
 //   signal_return()           where the return from signal handlers has no call frame information: instructions that say what
 //                             it would say, and none for other code. Whether an address is code's is asked, as it may be none
+//   kSignalFrameWords, is_signal_frame()
+//                             whether words of a stack look like the kernel's frame of a signal handler
 //   has_shadow_stack()        whether the processor keeps return addresses of this thread itself, too, and compares them
 //   Registers, capture_registers()
 //                             the registers that calls preserve, at the point of use

@@ -3,6 +3,7 @@
 #include "../clock.hpp"
 #include "../recording.hpp"
 #include "gate_table.hpp"
+#include "recording_start.hpp"
 #include "state_pool.hpp"
 #include "thread_life.hpp"
 
@@ -35,6 +36,8 @@ ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
         // This thread is the only one here. Its own state, if it had one, is wiped.
         thread_state = &no_state;
         if (!restart_in_child()) return nullptr;
+    } else if (!recording_start::is_reached(frame)) {
+        return nullptr;
     }
     return recording() ? attach(frame, is_ending()) : nullptr;
 }

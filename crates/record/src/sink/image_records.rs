@@ -67,7 +67,6 @@ impl Sink {
             }
             kind::LATE_FILE => self.facts.late_file(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
-            kind::MARK if at < self.marks_count_from => {}
             kind::MARK => {
                 self.run.marks_of_header.comes(payload);
                 let work = || thread.map(|thread| self.work.of(thread)).unwrap_or_default();
