@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 10;
+    VERSION: u32 = 11;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;

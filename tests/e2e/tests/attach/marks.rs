@@ -20,7 +20,9 @@ fn ends_with_a_mark(sets_marks: Command) {
     let file = folder.path().join("a.memtoll");
     let running = Running::start(sets_marks);
     // Several times: what the header has found the first time serves the others.
-    for round in 0..3 {
+    let (mut round, mut tries) = (0, 0..6);
+    while round < 3 {
+        assert!(tries.next().is_some(), "the mark that ends the recording is always its first one");
         let mut command = Command::new(memtoll());
         command
             .args(["record", "--pid", &running.pid().to_string(), "--until-mark", "done", "--force", "-o"])
@@ -29,6 +31,12 @@ fn ends_with_a_mark(sets_marks: Command) {
         let outcome = run(command);
         assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
         assert!(began.elapsed() < Duration::from_secs(30), "{outcome:?}");
+        // One mark in fifty ends the recording, and may be the first one in it.
+        let marks = read_report(&file, &["--between-marks", "tick", "done", "--format", "json"]);
+        if marks.stderr.contains("no mark \"done\" after \"tick\"; it has: done") {
+            continue;
+        }
+        round += 1;
         // The first two as well.
         for last in ["done", "tock"] {
             let between = read_report(&file, &["--between-marks", "tick", last, "--format", "json"]);
