@@ -55,8 +55,12 @@ pub struct Look {
 impl Look {
     /// What `--at` calls it: its name, or its time if others have the same one.
     pub fn at(&self) -> String {
+        if self.has_name { self.name() } else { format!("{:.3}s", self.at_ns as f64 / 1e9) }
+    }
+
+    /// What it is called beside its time: the mark, the size, or the cause.
+    pub fn name(&self) -> String {
         match (self.why.cause, &self.why.mark, self.why.passed) {
-            _ if !self.has_name => format!("{:.3}s", self.at_ns as f64 / 1e9),
             (_, Some(mark), _) => mark.name.clone(),
             (_, _, Some(bytes)) => format::size(bytes),
             (cause, ..) => cause.to_owned(),

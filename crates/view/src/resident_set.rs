@@ -81,7 +81,7 @@ impl Recordings<'_> {
         let Ok(answer) = self.session().ask(&Query::of(View::List { of: List::Looks })) else { return Vec::new() };
         let Shown::List(Items::Looks { looks }) = answer.shown else { return Vec::new() };
         let of_process = looks.into_iter().filter(|look| look.pid == pid);
-        let look = |look: Look| LookOfResident { at_ns: look.at_ns, name: look.at(), rss: look.rss };
+        let look = |look: Look| LookOfResident { at_ns: look.at_ns, name: look.name(), rss: look.rss };
         of_process.map(look).collect()
     }
 
