@@ -305,7 +305,7 @@ impl Worker {
             return Err(NotSearched::Ended);
         }
         let arena = self.arena.clone();
-        let Some(process) = self.parent_sink.sink().to_search(&arena)? else { return Ok(None) };
+        let Some(process) = self.parent_sink.sink().process_to_search(&arena)? else { return Ok(None) };
         let own;
         let pages = match pages {
             Some(pages) => pages,

@@ -31,7 +31,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let forgets = kept >= FEWEST && keeps_much(metrics.live_bytes, Bytes::ZERO) && is_piling_up && is_mixed;
     let (lost, lost_bytes) = (metrics.leaked_blocks(), metrics.leaked_bytes());
     let loses = loses_much(lost, lost_bytes);
-    if !forgets && !loses || !loses && metrics.suppressed_blocks > 0 {
+    if !loses && (!forgets || metrics.suppressed_blocks > 0) {
         return None;
     }
     let mut draft = Draft::of(index);

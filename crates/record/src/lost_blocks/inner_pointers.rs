@@ -37,7 +37,7 @@ fn is_length(first: Option<u64>, size: u64) -> bool {
 /// `new T[n]` keeps n before the elements, if these have destructors.
 fn is_count(first: Option<u64>, size: u64) -> bool {
     let elements = size.saturating_sub(WORD);
-    first.is_some_and(|count| count > 0 && count <= elements && elements % count == 0)
+    first.is_some_and(|count| count > 0 && count <= elements && elements.is_multiple_of(count))
 }
 
 /// libstdc++'s string of before 2011.

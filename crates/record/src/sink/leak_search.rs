@@ -11,7 +11,7 @@ use std::time::Duration;
 
 impl Sink {
     /// What is to be searched; nothing if there are no blocks.
-    pub fn to_search(&mut self, arena: &Arena) -> Result<Option<Process>, NotSearched> {
+    pub fn process_to_search(&mut self, arena: &Arena) -> Result<Option<Process>, NotSearched> {
         let header = arena.header();
         let hides = self.own_allocators.as_ref().is_some_and(|own| !own.show_frees());
         let missing = [&header.own_allocator, &header.imports_not_patched, &header.namespaces_unknown];
