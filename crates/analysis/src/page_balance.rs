@@ -5,15 +5,20 @@
 //! lay. For an allocator whose units of giving memory back are unknown, pinned memory is not told apart.
 
 mod address_space;
+mod arenas;
+mod cached_chunks;
 mod callers;
 mod chunks;
 mod pinning;
 mod program_memory;
+mod rounding;
 mod units;
+mod wastes;
 
 pub use callers::HeldBelow;
 pub use pinning::Pin;
 pub use units::Unit;
+pub use wastes::{Kind, Waste};
 
 use crate::stacks::Stacks;
 use address_space::{AddressSpace, Holder};
@@ -22,7 +27,9 @@ use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
 use pinning::Pinning;
 use program_memory::ProgramMemory;
+use rounding::Rounding;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a byte of the resident set is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +93,8 @@ pub struct Balance {
     pub pins: Vec<Pin>,
     /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
     pub held_below: Option<HeldBelow>,
+    /// What would make the resident set smaller, what saves most first.
+    pub wastes: Vec<Waste>,
     /// Bytes by what they hold, most first: mappings of the program by the node that made them.
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
@@ -117,11 +126,11 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         return Err(Unknown::Forked(image.about.pid));
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
-    let memory = ProgramMemory::at(recording, index, snapshot.time).map_err(unreadable)?;
+    let memory = ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot)).map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
-    let mut pinning = Pinning::new(&memory.blocks, unit.clone(), snapshot.page);
+    let mut pinning = Pinning::new(&memory, unit.clone(), snapshot.page);
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -158,6 +167,9 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         }
     }
     let held = pinning.finish(stacks, snapshot.time.0);
+    let rounding = Rounding::new(&memory.blocks, &unit, &held.frame_of);
+    let resident = snapshot.resident_bytes();
+    let wastes = wastes::wastes(&held, &memory, &rounding, &unit, resident, snapshot.page);
     for (part, bytes) in
         [(Part::Live, held.live), (Part::Slack, held.slack), (Part::Pinned, held.pinned), (Part::FreePages, held.free)]
     {
@@ -171,7 +183,7 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     Ok(Balance {
         time: snapshot.time.0,
         cause: snapshot.cause,
-        resident: snapshot.resident_bytes(),
+        resident,
         parts,
         kernel: snapshot.resident,
         live_bytes,
@@ -181,7 +193,15 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         unit,
         pins: held.pins,
         held_below: held.below,
+        wastes,
         mappings,
         globals,
     })
+}
+
+/// Where the heap lies that grows with `brk`, and where it may have lain.
+fn main_heap(snapshot: &Snapshot) -> Range<u64> {
+    let Some(index) = snapshot.mappings.iter().position(|mapping| mapping.path == "[heap]") else { return 0..0 };
+    let behind = snapshot.mappings[index..].iter().find(|mapping| mapping.path != "[heap]");
+    snapshot.mappings[index].start..behind.map_or(u64::MAX, |mapping| mapping.start)
 }

@@ -5,6 +5,7 @@
 use crate::impossible::Impossible;
 use crate::query::Instant;
 use crate::rows::Place;
+use crate::wastes::WasteRow;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
@@ -40,6 +41,8 @@ pub struct Resident<'r> {
     pub pins: Vec<PinRow<'r>>,
     /// The function whose blocks, with those of all that it calls, keep most.
     pub held_below: Option<HeldBelow<'r>>,
+    /// What would make the resident set smaller, what saves most first.
+    pub wastes: Vec<WasteRow<'r>>,
     /// As the analysis has it, for printers.
     #[serde(skip)]
     pub found: Balance,
@@ -142,6 +145,7 @@ impl<'r> Resident<'r> {
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
+            wastes: found.wastes.iter().map(|waste| WasteRow::new(&recording.frames, waste)).collect(),
             others,
             found,
         })

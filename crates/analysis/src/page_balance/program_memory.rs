@@ -1,12 +1,14 @@
 //! The blocks and mappings that a program has at an instant, and where blocks ever lay.
 
+use super::arenas::Arenas;
+use super::cached_chunks::CachedChunks;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::{Block as Which, Event};
 use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::unreadable::Unreadable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
@@ -22,15 +24,25 @@ pub struct ProgramMemory {
     mappings: BTreeMap<u64, (u64, StackId)>,
     /// Numbers of the places where a small block ever began.
     places: BTreeSet<u64>,
+    /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
+    pub cached: Vec<Range<u64>>,
+    pub arenas: Arenas,
 }
 
 impl ProgramMemory {
-    /// What an image has at a time.
-    pub fn at(recording: &Recording, index: usize, at: Units) -> Result<ProgramMemory, Unreadable> {
+    /// What an image has at a time. `main`: the addresses of glibc's main heap.
+    pub fn at(recording: &Recording, index: usize, at: Units, main: Range<u64>) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live: FxHashMap<u64, Block> = FxHashMap::default();
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
-        let mut memory = ProgramMemory { blocks: Vec::new(), mappings: BTreeMap::new(), places: BTreeSet::new() };
+        let mut caches = CachedChunks::default();
+        let mut memory = ProgramMemory {
+            blocks: Vec::new(),
+            mappings: BTreeMap::new(),
+            places: BTreeSet::new(),
+            cached: Vec::new(),
+            arenas: Arenas::new(main),
+        };
         recording.for_each_events_between(index, Units::ZERO, at, |events| {
             for event in events.iter().take_while(|event| event.time <= at) {
                 let node = image.node(event.node);
@@ -41,9 +53,16 @@ impl ProgramMemory {
                         if !super::chunks::is_mapped_alone(&block) {
                             memory.places.insert(address.0 / PLACE);
                         }
+                        caches.acquired(block.address);
+                        memory.arenas.acquired(&block);
                         live.insert(number.0, block);
                     }
-                    (Effect::Release, Which::Number(number)) => drop(live.remove(&number.0)),
+                    (Effect::Release, Which::Number(number)) => {
+                        if let Some(block) = live.remove(&number.0) {
+                            caches.released(&block, event.thread);
+                            memory.arenas.released(&block);
+                        }
+                    }
                     (Effect::Other, _) => memory.mapping_changes(event, node, &mut moving),
                     _ => {}
                 }
@@ -53,6 +72,13 @@ impl ProgramMemory {
                 _ => ControlFlow::Continue(()),
             }
         })?;
+        let ended: FxHashSet<ThreadNo> = image
+            .threads
+            .iter()
+            .filter(|thread| thread.ended.is_some_and(|ended| ended <= at.0))
+            .map(|thread| thread.number)
+            .collect();
+        memory.cached = caches.of_running(|thread| !ended.contains(&thread));
         memory.blocks = live.into_values().collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
         Ok(memory)
@@ -113,6 +139,15 @@ impl ProgramMemory {
 
     /// Whether a block that shares its pages with others ever began there.
     pub fn had_blocks(&self, range: &Range<u64>) -> bool {
-        self.places.range(range.start / PLACE..range.end.div_ceil(PLACE)).next().is_some()
+        self.places.range(places(range)).next().is_some()
     }
+
+    /// On how many pages of a range a block ever began.
+    pub fn pages_with_blocks(&self, range: &Range<u64>) -> u64 {
+        self.places.range(places(range)).count() as u64
+    }
+}
+
+fn places(range: &Range<u64>) -> Range<u64> {
+    range.start / PLACE..range.end.div_ceil(PLACE)
 }
