@@ -9,6 +9,7 @@ mod arenas;
 mod cached_chunks;
 mod callers;
 mod chunks;
+mod last_use;
 mod pinning;
 mod program_memory;
 mod rounding;
@@ -21,6 +22,7 @@ pub use units::Unit;
 pub use wastes::{Kind, Waste};
 
 use crate::stacks::Stacks;
+use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
@@ -95,6 +97,8 @@ pub struct Balance {
     pub held_below: Option<HeldBelow>,
     /// What would make the resident set smaller, what saves most first.
     pub wastes: Vec<Waste>,
+    /// How long ago half of what is free was live for the last time, units.
+    pub free_for: u64,
     /// Bytes by what they hold, most first: mappings of the program by the node that made them.
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
@@ -116,6 +120,19 @@ pub enum Unknown {
     Forked(u32),
     #[error("{0}")]
     Unreadable(String),
+}
+
+/// The balance of the only process that was added up, at its end, if the whole of it was, in at most so many events.
+pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Balance> {
+    if sums.is_part() || sums.are_of_several() {
+        return None;
+    }
+    let recording = stacks.recording();
+    let (index, _) = sums.counted().next()?;
+    recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
+    let snapshots = recording.snapshots(index).ok()?;
+    let snapshot = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
+    balance(stacks, index, &snapshot).ok()
 }
 
 /// The balance of a snapshot of image number `index`.
@@ -194,6 +211,7 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
         pins: held.pins,
         held_below: held.below,
         wastes,
+        free_for: snapshot.time.0.saturating_sub(memory.last_use.of_more((held.free + held.pinned) / 2)),
         mappings,
         globals,
     })

@@ -55,7 +55,7 @@ impl<'r> WasteRow<'r> {
 }
 
 /// `1.5 MiB`, `1.5 MiB to 2.0 MiB`, `up to 2.0 MiB`.
-fn saves(low: u64, high: u64) -> String {
+pub(crate) fn saves(low: u64, high: u64) -> String {
     let [least, most] = [low, high].map(format::bytes);
     match low {
         0 => format!("up to {most}"),

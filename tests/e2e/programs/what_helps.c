@@ -158,6 +158,8 @@ int main(int argc, char** argv) {
     }
     if (!strcmp(layout, "rounding")) rounding();
     if (!strcmp(layout, "kept")) kept();
+    // As a server would.
+    if (getenv("LINGER")) usleep(1300000);
     print_resident("after");
     _exit(0);
 }

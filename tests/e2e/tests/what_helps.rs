@@ -1,6 +1,6 @@
 //! What `report --resident` says would make the resident set smaller, against programs that do it.
 
-use memtoll_e2e::{Target, printed, program, run};
+use memtoll_e2e::{Target, memtoll, printed, program, run};
 use serde_json::Value;
 
 const PAGE: u64 = 4096;
@@ -166,6 +166,56 @@ fn jemalloc_keeps_what_it_can_purge() {
     holds(waste, saved);
     let (low, high) = range(waste);
     assert!(low * 10 >= high * 8, "a wide range: {waste}");
+}
+
+/// What a long-lived program keeps is a finding and advice, whose saving comes true.
+#[test]
+fn verify_measures_what_advice_predicts() {
+    let layout = &["survivors", "100"];
+    let recording = target(layout, "none").env("LINGER", "1").record_alone();
+    let findings: Value = serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON");
+    let kinds: Vec<&str> = findings["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .flat_map(|finding| std::iter::once(finding).chain(finding["also"].as_array().into_iter().flatten()))
+        .filter(|finding| finding["id"] == "resident")
+        .filter_map(|finding| finding["kind"].as_str())
+        .collect();
+    assert_eq!(kinds, ["pinned", "free_pages"], "{findings}");
+    let file = recording.file.to_str().expect("a path");
+    let memtoll = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(memtoll());
+        command.args(arguments);
+        run(command)
+    };
+    let advice: Value = serde_json::from_str(&memtoll(&["advise", file, "--format", "json"]).stdout).expect("JSON");
+    let program = program("what_helps.c");
+    let side = |remedy: &str| format!("{} survivors 100 {remedy}", program.display());
+    // Free pages are given back in the one run; survivors go in the other one, too.
+    for (function, before, after) in [("survivor", "trim", "free"), ("passer", "none", "trim")] {
+        let is_it = |finding: &&Value| finding["rule"] == "resident" && finding["function"] == function;
+        let finding = advice["findings"].as_array().expect("findings").iter().find(is_it);
+        let id = finding.unwrap_or_else(|| panic!("no advice on {function}: {advice}"))["id"].as_str().expect("an id");
+        let verified = memtoll(&[
+            "verify",
+            "--before",
+            &side(before),
+            "--after",
+            &side(after),
+            "--ignore-output",
+            "--min-rounds",
+            "3",
+            "--max-rounds",
+            "3",
+            "--finding",
+            id,
+            file,
+        ]);
+        let line =
+            verified.stdout.lines().find(|line| line.contains("resident set at the end") && line.contains("inside"));
+        assert!(verified.status.success() && line.is_some(), "{verified:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::arenas::Arenas;
 use super::cached_chunks::CachedChunks;
+use super::last_use::LastUse;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::{Block as Which, Event};
@@ -27,6 +28,8 @@ pub struct ProgramMemory {
     /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
     pub cached: Vec<Range<u64>>,
     pub arenas: Arenas,
+    /// When how much was live for the last time.
+    pub last_use: LastUse,
 }
 
 impl ProgramMemory {
@@ -42,6 +45,7 @@ impl ProgramMemory {
             places: BTreeSet::new(),
             cached: Vec::new(),
             arenas: Arenas::new(main),
+            last_use: LastUse::default(),
         };
         recording.for_each_events_between(index, Units::ZERO, at, |events| {
             for event in events.iter().take_while(|event| event.time <= at) {
@@ -55,12 +59,14 @@ impl ProgramMemory {
                         }
                         caches.acquired(block.address);
                         memory.arenas.acquired(&block);
+                        memory.last_use.acquired(block.size);
                         live.insert(number.0, block);
                     }
                     (Effect::Release, Which::Number(number)) => {
                         if let Some(block) = live.remove(&number.0) {
                             caches.released(&block, event.thread);
                             memory.arenas.released(&block);
+                            memory.last_use.released(block.size, event.time.0);
                         }
                     }
                     (Effect::Other, _) => memory.mapping_changes(event, node, &mut moving),

@@ -68,6 +68,17 @@ pub struct Waste {
     pub frame: Option<FrameId>,
 }
 
+impl Waste {
+    /// What it most likely saves, bytes.
+    pub fn likely(&self) -> u64 {
+        match self.kind {
+            // The blocks move to other memory.
+            Kind::Pinned { .. } | Kind::Rounding { .. } => self.low,
+            _ => self.low.midpoint(self.high),
+        }
+    }
+}
+
 /// All wastes that are worth a change, by what they save for certain, then by what they may save.
 pub(super) fn wastes(
     held: &Held,
