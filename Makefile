@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -9,6 +9,7 @@ LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+ALLOCATOR_NEEDS = $(BUILD_NEEDS) cmake python3
 BENCH_ATTACH_NEEDS = g++ python3 redis-server redis-tools nginx-light
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
 FLEET_BENCH_NEEDS = $(BUILD_NEEDS) clickhouse-server python3 git perl sqlite3 redis-server redis-tools
@@ -141,6 +142,10 @@ fuzz-remedies: ## string_pool and region against simple models, a minute each, u
 	@tools/need $(FUZZ_NEEDS)
 	@tools/fuzz-remedies target/remedies/fuzz
 
+check-allocators: build ## compare counts with Rust programs that bring jemalloc, mimalloc or snmalloc and count themselves
+	@tools/need $(ALLOCATOR_NEEDS)
+	tools/rust-allocators.py $(MEMTOLL)
+
 casestudies: build ## run the case studies and write the tables in their READMEs
 	@tools/need $(CASE_NEEDS)
 	cargo run --release --package memtoll-bench --bin casestudies -- --memtoll $(MEMTOLL)
@@ -161,6 +166,10 @@ predictions: build ## compare predicted with measured savings, on programs with 
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)
 	cargo run --release --package memtoll-bench --bin check-counts -- --memtoll $(MEMTOLL)
+
+check-lost-blocks: build ## compare lost and reachable blocks with those of Valgrind's memcheck on real programs
+	@tools/need $(CHECK_NEEDS)
+	cargo run --release --package memtoll-bench --bin check-lost-blocks -- --memtoll $(MEMTOLL)
 
 check-costs: build ## compare page faults and time with the kernel's counts and with samples, on real programs
 	@tools/need $(COST_NEEDS)

@@ -1,16 +1,30 @@
-//! What recording costs a program whose threads do nothing but allocate, more of them than there are processors: how much
-//! longer it takes from start to end.
+//! What recording costs a program whose threads do nothing but allocate, more of them than there are processors, and one with a crowd
+//! of threads: how much longer it takes from start to end.
 
 use crate::run::{CommandLine, Usage, median};
 
-/// malloc/free pairs of each thread.
-const PAIRS: &str = "2500000";
-const THREADS: &str = "4";
+/// The same loop with some number of threads.
+pub struct Loop {
+    /// How deep the calls are.
+    pub name: &'static str,
+    /// malloc/free pairs of each thread.
+    pairs: u32,
+    threads: u32,
+    mode: &'static str,
+}
+
+/// Threads that wait for memtoll, as they write faster than it packs.
+pub const FOUR: [Loop; 2] = [
+    Loop { name: "23 frames deep", pairs: 2_500_000, threads: 4, mode: "random" },
+    Loop { name: "called directly", pairs: 2_500_000, threads: 4, mode: "flat" },
+];
+/// Many threads that begin at once.
+pub const CROWD: [Loop; 1] = [Loop { name: "called directly", pairs: 1_000, threads: 1_000, mode: "flat" }];
 
 /// Seconds from start to end, medians, and the medians of the rounds' ratios.
 pub struct Burst {
-    /// How deep the calls are.
-    pub name: &'static str,
+    /// What was measured.
+    pub of: &'static Loop,
     /// Alone.
     pub plain: f64,
     /// Recorded: the program itself.
@@ -29,14 +43,15 @@ pub struct Recorded {
     pub whole: Usage,
 }
 
-/// Measures `rounds` times. `program` is the loop; `record` runs a command under memtoll.
+/// Measures each loop `rounds` times. `program` makes them; `record` runs a command under memtoll.
 pub fn measure(
     rounds: usize,
+    loops: &'static [Loop],
     program: &str,
     record: &dyn Fn(&CommandLine) -> Result<Recorded, String>,
 ) -> Result<Vec<Burst>, String> {
-    let of = |name: &'static str, mode: &str| -> Result<Burst, String> {
-        let command = CommandLine::new([program, PAIRS, THREADS, mode]);
+    let one = |of: &'static Loop| -> Result<Burst, String> {
+        let command = CommandLine::new([program, &of.pairs.to_string(), &of.threads.to_string(), of.mode]);
         let (mut plain, mut recorded, mut times, mut whole) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             let alone = command.measure()?.wall;
@@ -47,18 +62,20 @@ pub fn measure(
             whole.push(run.whole.wall);
         }
         let (plain, recorded, times, whole) = (median(plain), median(recorded), median(times), median(whole));
-        Ok(Burst { name, plain, recorded, times, whole })
+        Ok(Burst { of, plain, recorded, times, whole })
     };
-    Ok(vec![of("23 frames deep", "random")?, of("called directly", "flat")?])
+    loops.iter().map(one).collect()
 }
 
 /// The measurements as lines of text.
 pub fn lines(measured: &[Burst]) -> String {
-    let mut text = format!("\n{THREADS} threads that only allocate: seconds from start to end, {PAIRS} pairs each\n");
-    for Burst { name, plain, recorded, times, whole } in measured {
-        text += &format!(
-            "  {name}: plain {plain:.2}, recorded {recorded:.2} ({times:.2} times), all packed after {whole:.2}\n"
-        );
-    }
-    text
+    let line = |Burst { of, plain, recorded, times, whole }: &Burst| {
+        let Loop { name, pairs, threads, .. } = of;
+        format!(
+            "  {threads} threads, {pairs} pairs each, {name}: plain {plain:.2}, recorded {recorded:.2} ({times:.2} times), all \
+             packed after {whole:.2}\n"
+        )
+    };
+    let all: String = measured.iter().map(line).collect();
+    format!("\nthreads that only allocate: seconds from start to end\n{all}")
 }

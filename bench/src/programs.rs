@@ -12,7 +12,7 @@ pub struct Program {
     pub name: &'static str,
     /// How to run it.
     pub command: CommandLine,
-    /// One of the loops, for which other limits hold than for the real programs.
+    /// One of our own, for which other limits hold than for the real programs.
     pub is_loop: bool,
 }
 
@@ -114,6 +114,32 @@ pub fn deep_loop(folder: &Path) -> Result<PathBuf, String> {
     let include = format!("-I{}", text(&sources().join("../../remedies/include")));
     compile("g++", &["-O2", "-g", "-pthread", &include], "deep_loop.cpp", &deep)?;
     Ok(deep)
+}
+
+/// The programs of `make check-lost-blocks`: those of known truth, by how they leave blocks, and real ones.
+pub fn leaving_programs(folder: &Path) -> Result<Vec<Program>, String> {
+    const WAYS: [&str; 6] = ["lists", "kept", "last", "stack", "variable", "thread"];
+    let lost = folder.join("lost");
+    compile("gcc", &["-std=gnu11", "-O1", "-g", "-w", "-pthread"], "../../tests/e2e/programs/lost.c", &lost)?;
+    let mut programs: Vec<Program> = WAYS
+        .into_iter()
+        .map(|way| Program { is_loop: true, ..program(way, CommandLine::new([text(&lost), way.to_owned()])) })
+        .collect();
+    const SQL: &str = "create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 2000) \
+                       insert into t select x, hex(x) from c; create index i on t(b); select count(*) from t;";
+    const JSON: &str = "import json; json.dumps([{str(i): i} for i in range(1000)])";
+    const HASH: &str = "my %h; $h{$_} = \"x\" x $_ for 1..500; print scalar(keys %h)";
+    let python = |code| CommandLine::new(["/usr/bin/python3", "-c", code]).with("PYTHONMALLOC", "malloc");
+    programs.extend([
+        program("git log", CommandLine::new(["git", "log", "-20", "--stat"])),
+        program("sqlite3", CommandLine::new(["sqlite3", ":memory:", SQL])),
+        program("python3", python("pass")),
+        program("python3 json", python(JSON)),
+        program("perl", CommandLine::new(["perl", "-e", HASH])),
+        program("bash", CommandLine::new(["bash", "-c", "a=(); for i in 1 2 3; do a+=($i); done; echo ${a[@]}"])),
+        program("sort", CommandLine::new(["sort", "/etc/passwd"])),
+    ]);
+    Ok(programs)
 }
 
 /// The programs of `make bench`.

@@ -5,11 +5,16 @@ namespace memtoll {
 bool clock_is_tsc = arch::kHasCounter;
 std::atomic<uint64_t>* shared_time = nullptr;
 
-Thresholds thresholds = Thresholds::at(2'500);
+static uint32_t ticks_per_microsecond = 2'500;
+Thresholds thresholds = Thresholds::at(ticks_per_microsecond);
 
 void set_ticks_per_microsecond(uint32_t ticks) {
-    if (ticks > 0) thresholds = Thresholds::at(ticks);
+    if (ticks == 0) return;
+    ticks_per_microsecond = ticks;
+    thresholds = Thresholds::at(ticks);
 }
+
+uint64_t ticks_of_ns(uint64_t ns) { return ns / 1'000 * ticks_per_microsecond; }
 
 MEMTOLL_ALIGNS_STACK uint64_t monotonic_ticks() {
     timespec t;

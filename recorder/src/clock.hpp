@@ -19,6 +19,7 @@ extern std::atomic<uint64_t>* shared_time; // null: the processor's clocks may b
 
 // Ticks in a microsecond: the supervisor tells, as it makes the arena.
 void set_ticks_per_microsecond(uint32_t ticks);
+uint64_t ticks_of_ns(uint64_t ns);
 
 // Times that the recorder compares calls with, in ticks. They follow from nanoseconds by the rate of the clock.
 struct Thresholds {

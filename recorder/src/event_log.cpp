@@ -207,17 +207,51 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
     publish(log, wire::kWaitsInEvent);
 }
 
-void await_look() {
+void await_look(uint32_t wanted, uintptr_t stack) {
     constexpr unsigned kNaps = 25; // half a second
+    constexpr unsigned kNapsOfSearch = 125;
+    const unsigned naps = wanted & wire::kLostBlocks ? kNapsOfSearch : kNaps;
     wire::ArenaHeader* const arena = session.arena;
     arena->look_over.store(0, std::memory_order_relaxed);
-    arena->look_wanted.store(1, std::memory_order_release);
+    arena->ending_thread.store(static_cast<uint32_t>(kernel::thread_id()), std::memory_order_relaxed);
+    arena->ending_stack.store(stack, std::memory_order_relaxed);
+    arena->look_wanted.store(wanted, std::memory_order_release);
     ring_doorbell(arena);
-    for (unsigned i = 0; i < kNaps && arena->look_over.load(std::memory_order_acquire) == 0; ++i) {
+    for (unsigned i = 0; i < naps && arena->look_over.load(std::memory_order_acquire) == 0; ++i) {
         if (arena->stop.load(std::memory_order_relaxed) || kernel::silent.load(std::memory_order_relaxed)) break;
         kernel::futex_wait(arena->look_over, 0, kNapMs);
     }
     arena->look_wanted.store(0, std::memory_order_relaxed);
+}
+
+void wake_supervisor() {
+    constexpr uint64_t kPauseMicroseconds = 10'000;
+    static constinit std::atomic<uint64_t> last{0};
+    wire::ArenaHeader* const arena = session.arena;
+    if (arena->supervisor_sleeps.load(std::memory_order_relaxed) == 0) return;
+    const uint64_t time = now();
+    uint64_t before = last.load(std::memory_order_relaxed);
+    if (time - before < kPauseMicroseconds * arena->ticks_per_microsecond) return;
+    if (last.compare_exchange_strong(before, time, std::memory_order_relaxed)) ring_doorbell(arena);
+}
+
+void await_look_before_giving_back() {
+    constexpr unsigned kNaps = 20; // a tenth of a second
+    constexpr long kShortNapMs = 5;
+    std::atomic<uint32_t>& look = session.arena->look_before_giving_back;
+    uint32_t state = wire::kNoLook;
+    if (!look.compare_exchange_strong(state, wire::kLookAsked, std::memory_order_acq_rel)) return;
+    ring_doorbell(session.arena);
+    for (unsigned i = 0; i < kNaps; ++i) {
+        state = look.load(std::memory_order_acquire);
+        if (state == wire::kNoLook) return;
+        // The supervisor is busy with something else.
+        if (i > 0 && state == wire::kLookAsked) break;
+        if (session.arena->stop.load(std::memory_order_relaxed) || kernel::silent.load(std::memory_order_relaxed)) break;
+        kernel::futex_wait(look, state, kShortNapMs);
+    }
+    // A look that is still being made counts for nothing.
+    look.store(wire::kNoLook, std::memory_order_release);
 }
 
 } // namespace memtoll

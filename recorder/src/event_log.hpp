@@ -58,7 +58,14 @@ struct ThreadLog {
 void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_bytes, const void* text,
                  size_t text_bytes);
 
-// The process is about to end: waits until the supervisor has looked at its pages, for half a second at the most.
-void await_look();
+// The process is about to end: waits until the supervisor has looked at its memory for what `wanted` says (wire::Look), for half
+// a second at the most, or for two and a half where lost blocks are searched for. The program's part of the calling thread's stack
+// is from `stack` up.
+void await_look(uint32_t wanted, uintptr_t stack);
+// The supervisor reads what was just written, if it sleeps; at most a hundred times a second.
+void wake_supervisor();
+// The same for a look at the pages before memory is given back, if no other thread waits for one already: some milliseconds until it begins,
+// and longer only where a look at a large process takes longer.
+void await_look_before_giving_back();
 
 } // namespace memtoll

@@ -29,6 +29,9 @@ std::atomic<size_t> next_look{kStep};
 
 std::atomic<uint64_t> turns{0}; // looks, as they begin
 
+// A look takes the longer the more threads there are. Where many begin at once, one of them looks, not each.
+std::atomic<bool> looking{false};
+
 // Used only while `comparing`.
 std::atomic<bool> comparing{false};
 ResidentPeak peak;
@@ -113,19 +116,20 @@ void end_comparing() { comparing.store(false, std::memory_order_release); }
 } // namespace
 
 void grow(size_t bytes) {
-    size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    const size_t enough = next_look.load(std::memory_order_relaxed);
-    do {
-        if (now < enough) return;
-    } while (!grown.compare_exchange_weak(now, 0, std::memory_order_relaxed));
-    if (kernel::silent.load(std::memory_order_relaxed)) { // no look would see anything
-        if (session.arena) session.arena->own_memory.fetch_add(now / 1024, std::memory_order_relaxed);
-        return;
+    const size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (now < next_look.load(std::memory_order_relaxed)) return;
+    if (looking.exchange(true, std::memory_order_acquire)) return;
+    const size_t since = grown.exchange(0, std::memory_order_relaxed);
+    if (!kernel::silent.load(std::memory_order_relaxed)) {
+        const ResidentPeak::Seen seen = see();
+        if (begin_comparing()) { // else what the next look sees holds for this one, too
+            peak.add(seen);
+            end_comparing();
+        }
+    } else if (session.arena) { // no look would see anything
+        session.arena->own_memory.fetch_add(since / 1024, std::memory_order_relaxed);
     }
-    const ResidentPeak::Seen seen = see();
-    if (!begin_comparing()) return; // what the next look sees holds for this one, too
-    peak.add(seen);
-    end_comparing();
+    looking.store(false, std::memory_order_release);
 }
 
 bool take(size_t bytes) {
@@ -149,6 +153,7 @@ void bring(void* start, size_t bytes) {
 void begin(bool forked) {
     granted.store(0, std::memory_order_relaxed);
     grown.store(0, std::memory_order_relaxed);
+    looking.store(false, std::memory_order_relaxed);
     if (forked) unwind::tables_read::forget();
     comparing.store(true, std::memory_order_relaxed);
     peak.begin(see(), forked);

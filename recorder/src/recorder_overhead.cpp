@@ -1,8 +1,23 @@
 #include "recorder_overhead.hpp"
 
 #include "clock.hpp"
+#include "kernel.hpp"
+
+#include <algorithm>
 
 namespace memtoll {
+namespace {
+
+// What the calling thread has used of the processor, in ticks. 0: the kernel does not say.
+uint64_t processor_ticks() {
+    timespec used;
+    if (kernel::failed(kernel::call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<long>(&used)))) return 0;
+    return ticks_of_ns(static_cast<uint64_t>(used.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(used.tv_nsec));
+}
+
+} // namespace
+
+BeginOfRare BeginOfRare::now() { return {memtoll::now(), processor_ticks()}; }
 
 // The low bits of a stamp are no random numbers: on some machines all stamps are multiples of one number. Knuth's linear
 // congruential generator (MMIX) spreads them over the upper bits.
@@ -14,7 +29,11 @@ uint32_t OwnCost::uneven(uint64_t stamp) {
 void OwnCost::end(uint64_t now, uint64_t real_ticks) {
     // Stamps of different processors may differ by a little.
     const uint64_t whole = now - start_ + nested_;
-    const uint64_t own = whole > real_ticks && now > start_ ? whole - real_ticks : 0;
+    uint64_t own = whole > real_ticks && now > start_ ? whole - real_ticks : 0;
+    if (processor_ != 0) {
+        const uint64_t used = processor_ticks();
+        if (used >= processor_) own = std::min(own, used - processor_);
+    }
     // An interruption belongs to one event, not to all that it stands for.
     ticks_ += own > thresholds.interrupted ? own : own * weight_;
     start_ = 0;

@@ -9,15 +9,26 @@
 
 namespace memtoll {
 
+// When an event began that does what others do not. It may take system calls, and then other threads get the processor: what the
+// thread itself has used, in ticks as well, is the most that the recorder can have.
+struct BeginOfRare {
+    uint64_t at;
+    uint64_t processor; // 0: the kernel does not say
+    static BeginOfRare now();
+};
+
 class OwnCost {
 public:
     // The event that began at `start` is timed, and stands for all events of its interval.
     void begin(uint64_t start) { begin(start, interval_); }
     // The same for an event that stands only for itself, because it does what others do not; and for a thread's first one.
-    void begin_rare(uint64_t start) { begin(start, 1); }
-    void begin_first(uint64_t start) {
+    void begin_rare(BeginOfRare began) {
+        begin(began.at, 1);
+        processor_ = began.processor;
+    }
+    void begin_first(BeginOfRare began) {
         interval_ = 1;
-        begin(start, 1);
+        begin_rare(began);
     }
 
     bool timing() const { return start_ != 0; }
@@ -39,6 +50,7 @@ public:
 private:
     void begin(uint64_t start, uint32_t weight) {
         start_ = start;
+        processor_ = 0;
         nested_ = 0;
         weight_ = weight;
     }
@@ -46,6 +58,7 @@ private:
     uint32_t uneven(uint64_t stamp);
 
     uint64_t start_ = 0; // of the event being timed, 0: none is
+    uint64_t processor_ = 0; // of the thread when it began, 0: not known
     uint64_t nested_ = 0;
     uint64_t ticks_ = 0;
     uint64_t random_ = 0;

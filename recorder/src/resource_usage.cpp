@@ -53,4 +53,11 @@ uint64_t faults_of_this_thread() {
     return static_cast<uint64_t>(usage.ru_minflt) + static_cast<uint64_t>(usage.ru_majflt);
 }
 
+uint64_t largest_resident_set_kib() {
+    rusage usage;
+    // Of one thread: the kernel need not add up all of them.
+    if (kernel::failed(kernel::call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage)))) return 0;
+    return static_cast<uint64_t>(usage.ru_maxrss);
+}
+
 } // namespace memtoll

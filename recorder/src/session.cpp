@@ -299,6 +299,8 @@ bool Session::connect(bool forked) {
     wire::Hello hello = introduction();
     hello.purpose = forked ? wire::kFork : wire::kProgram;
     hello.parent_image = forked ? arena->image : 0;
+    const uint64_t forked_at = session.forked_at.exchange(0, std::memory_order_relaxed);
+    hello.forked_at = forked ? forked_at : 0;
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
     hello.stamp_ticks = counter_forbidden_.load(std::memory_order_relaxed) ? 0 : measure_stamp_ticks();
@@ -315,6 +317,8 @@ bool Session::connect(bool forked) {
     if (fd < 0) return false;
     // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena
     // takes the old one's place, so that such a frame's pointers stay good.
+    const uint64_t allocator_begin = forked ? arena->allocator_begin.load(std::memory_order_relaxed) : 0;
+    const uint64_t allocator_end = forked ? arena->allocator_end.load(std::memory_order_relaxed) : 0;
     const bool replace = forked && welcome.arena_bytes == arena->arena_bytes && !has_gaps_.load(std::memory_order_relaxed);
     const long place = replace ? reinterpret_cast<long>(arena) : loaded_late ? far_from_code(welcome.arena_bytes) : 0;
     const long address =
@@ -325,6 +329,10 @@ bool Session::connect(bool forked) {
     arena = reinterpret_cast<wire::ArenaHeader*>(address);
     has_gaps_.store(false, std::memory_order_relaxed);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
+    if (forked) { // with the parent's jumps
+        arena->allocator_begin.store(allocator_begin, std::memory_order_relaxed);
+        arena->allocator_end.store(allocator_end, std::memory_order_relaxed);
+    }
     arena->own_ranges = reinterpret_cast<uint64_t>(own_ranges::table());
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
     set_ticks_per_microsecond(arena->ticks_per_microsecond);

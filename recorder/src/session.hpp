@@ -20,6 +20,8 @@ struct Session {
     // How many supervisors this process has had, the present one included: thread states know whose they are.
     std::atomic<uint32_t> epoch{1};
     wire::ArenaHeader* arena = nullptr;
+    // When the process was last about to fork, ticks: a child inherits this, too. 0: it is not.
+    std::atomic<uint64_t> forked_at{0};
     StackTree tree;
 
     char* at(uint64_t offset) const { return reinterpret_cast<char*>(arena) + offset; }

@@ -21,7 +21,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 9;
+inline constexpr uint32_t kVersion = 10;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -223,6 +223,21 @@ inline constexpr uint32_t kMostRecords = 4;
 
 enum class Clock : uint32_t { kTsc = 0, kMonotonic = 1 };
 
+// What a process that is about to end waits for.
+enum Look : uint32_t {
+    kPages = 1,
+    kLostBlocks = 2,
+};
+
+// Whether calls are recorded. Where memtoll attaches, they are from one instant on: no thread is inside the allocator then, and the
+// blocks from before are those that its heap has (threads/recording_start.hpp).
+enum Start : uint32_t {
+    kStarted = 0,
+    kNotYet = 1,  // a call is none of the recording's
+    kHeld = 2,    // the jumps are written: a thread waits before its first call, unless that is a part of an earlier one
+    kTooLate = 3, // a thread has waited for too long: calls are recorded, and blocks from before are not known
+};
+
 struct ArenaHeader {
     // Written by the supervisor before the arena is handed over.
     uint64_t magic;
@@ -238,6 +253,7 @@ struct ArenaHeader {
     Clock clock;
     uint32_t image; // the supervisor's number for this process image
     uint32_t ticks_per_microsecond; // of the clock
+    uint32_t searches_leaks; // 1: the process waits at its end until its memory has been searched for lost blocks
 
     // Supervisor to recorder.
     alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more
@@ -245,6 +261,10 @@ struct ArenaHeader {
     std::atomic<uint32_t> chunk_limit;            // chunks that may be in use now, at most max_chunks
     std::atomic<uint32_t> supervisor_sleeps;      // ring the doorbell after this many more full chunks; 0: it is awake
     std::atomic<uint32_t> chunk_returned;         // futex: grows with each recycled chunk
+    std::atomic<uint32_t> start;                  // a Start; a futex
+    // Where memtoll is attached: the code of the C library's allocator, and where signal handlers return to.
+    std::atomic<uint64_t> allocator_begin, allocator_end;
+    std::atomic<uint64_t> signal_return;
 
     // Recorder to supervisor.
     alignas(64) std::atomic<uint64_t> free_chunks; // (tag << 32) | chunk, kNoChunk for none: a stack
@@ -277,9 +297,22 @@ struct ArenaHeader {
     alignas(64) std::atomic<uint64_t> time;
     std::atomic<uint32_t> counter_forbidden; // 1: `time` is used
 
-    // A process that is about to end waits until its pages have been looked at.
-    std::atomic<uint32_t> look_wanted; // 1: it waits
-    std::atomic<uint32_t> look_over;   // 1, and woken: it has been looked at, or need not be
+    // A process that is about to end waits until its memory has been looked at.
+    std::atomic<uint32_t> look_wanted;   // Look: for what it waits; 0: it does not
+    std::atomic<uint32_t> look_over;     // 1, and woken: it has been looked at, or need not be
+    std::atomic<uint32_t> ending_thread; // the kernel's id of the thread that ends it
+    std::atomic<uint64_t> ending_stack;  // from where up that thread's stack is the program's, with the registers that calls preserve
+
+    // A thread that is about to give memory back waits until the pages have been looked at, if the resident set has more than this
+    // (KiB; 0: nobody looks).
+    std::atomic<uint32_t> look_before_giving_back; // BeforeGivingBack, and a futex
+    std::atomic<uint32_t> look_above_kib;
+};
+
+enum BeforeGivingBack : uint32_t {
+    kNoLook = 0,    // or it is over
+    kLookAsked = 1, // a thread waits
+    kLooking = 2,   // the supervisor looks
 };
 
 // Memory that the recorder has mapped for itself. None where the start is 0.
@@ -325,6 +358,7 @@ struct Hello {
     uint64_t interposed;
     uint64_t interposed_count;
     uint64_t finder; // the function that memtoll.h asks for the others, which it could not find when the program began
+    uint64_t forked_at; // of a fork: when, ticks; 0: not known
 };
 
 // A function that a preloaded recorder interposes.

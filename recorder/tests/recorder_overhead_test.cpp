@@ -1,7 +1,9 @@
 // The recorder's estimate of its own cost, with made-up times.
+#include "clock.hpp"
 #include "recorder_overhead.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace memtoll {
 namespace {
@@ -14,7 +16,7 @@ uint64_t estimate(unsigned events, uint64_t own, unsigned* timed = nullptr) {
     for (unsigned i = 0; i < events; ++i) {
         now += 12'345;
         if (--left > 0) continue;
-        if (i == 0) cost.begin_first(now);
+        if (i == 0) cost.begin_first({now, 0});
         else cost.begin(now);
         EXPECT_TRUE(cost.timing());
         now += own + 1000;
@@ -38,7 +40,7 @@ TEST(OwnCost, CoarseClocksChangeNoInterval) {
         OwnCost cost;
         uint64_t now = 63'000'000 * step;
         uint64_t events = 0;
-        cost.begin_first(now);
+        cost.begin_first({now, 0});
         constexpr unsigned kTimed = 4000;
         for (unsigned i = 0; i < kTimed; ++i) {
             now += step * cost.interval();
@@ -61,12 +63,12 @@ TEST(OwnCost, FewEventsAreNotMissed) {
 
 TEST(OwnCost, RareAndInterruptedEventsStandForThemselves) {
     OwnCost cost;
-    cost.begin_first(1);
+    cost.begin_first({1, 0});
     cost.end(101, 0);
     cost.begin(1000); // for two events
     cost.end(1100, 0);
     EXPECT_EQ(cost.ticks(), 100u + 2 * 100u);
-    cost.begin_rare(2000);
+    cost.begin_rare({2000, 0});
     cost.end(2100, 0);
     EXPECT_EQ(cost.ticks(), 400u);
     ASSERT_GT(cost.interval(), 1u);
@@ -77,7 +79,7 @@ TEST(OwnCost, RareAndInterruptedEventsStandForThemselves) {
 
 TEST(OwnCost, WaitingIsLeftOutAndNestedHooksAreNot) {
     OwnCost cost;
-    cost.begin_first(1000);
+    cost.begin_first({1000, 0});
     cost.leave_out(5000);
     cost.add_nested(30);
     cost.end(1000 + 5000 + 200 + 100, 100); // 30 of the real call's 100 are the recorder's
@@ -88,14 +90,23 @@ TEST(OwnCost, WaitingIsLeftOutAndNestedHooksAreNot) {
 
 TEST(OwnCost, NeitherExceptionsNorUnequalClocksMakeItLarge) {
     OwnCost cost;
-    cost.begin_first(1000);
+    cost.begin_first({1000, 0});
     cost.abandon();
     EXPECT_FALSE(cost.timing());
-    cost.begin_rare(5000);
+    cost.begin_rare({5000, 0});
     cost.end(4990, 10);
-    cost.begin_rare(6000);
+    cost.begin_rare({6000, 0});
     cost.end(6050, 60);
     EXPECT_EQ(cost.ticks(), 0u);
+}
+
+// A thread that begins may have no processor for long.
+TEST(OwnCost, WhatOtherThreadsDoMeanwhileIsNotIts) {
+    OwnCost cost;
+    cost.begin_first(BeginOfRare::now());
+    usleep(200'000);
+    cost.end(now(), 0);
+    EXPECT_LT(cost.ticks(), ticks_of_ns(100'000'000));
 }
 
 } // namespace

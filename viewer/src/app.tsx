@@ -15,6 +15,7 @@ import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
+import { ResidentView } from "./views/resident";
 import { Snapshots } from "./views/snapshots";
 import { SourceView } from "./views/source";
 import { Threads } from "./views/threads";
@@ -26,6 +27,7 @@ const TITLES: Record<ViewName, string> = {
     tree: "Call tree",
     flame: "Flame graph",
     snapshots: "Snapshots",
+    resident: "Resident",
     lifetimes: "Lifetimes",
     threads: "Threads",
     notes: "Recording",
@@ -41,6 +43,7 @@ const KEYS: Record<ViewName, string> = {
     tree: "3",
     flame: "4",
     snapshots: "5",
+    resident: "w",
     lifetimes: "6",
     threads: "7",
     notes: "8",
@@ -55,6 +58,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     tree: TreeView,
     flame: Flame,
     snapshots: Snapshots,
+    resident: ResidentView,
     lifetimes: Lifetimes,
     threads: Threads,
     notes: Notes,

@@ -2,7 +2,7 @@ import { useShown } from "./context";
 import { Dialog } from "./widgets";
 
 const KEYS: [string, string][] = [
-    ["1 – 9  l  0", "views"],
+    ["1 – 9  w  l  0", "views"],
     ["/", "search"],
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],

@@ -35,14 +35,16 @@ function rangeOf(curve: Curve, most: number): [number, number] {
 
 /** What was live when, of the whole run, as long as nothing else is known. */
 function firstSight({ live, interval_ns }: { live: Activity["live"]; interval_ns: number }): Activity {
-    return { start: 0, interval: interval_ns, live, allocations: null, faults: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 };
+    return { start: 0, interval: interval_ns, live, allocations: null, faults: null, resident: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 };
 }
 
 /** As curves: rates per second. The last value holds until the end of its interval. */
-function curvesOf({ start, interval, live, allocations, faults }: Activity): uPlot.AlignedData {
+function curvesOf({ start, interval, live, allocations, faults, resident }: Activity): uPlot.AlignedData {
     const times = Float64Array.from({ length: live.length + 1 }, (_, index) => (start + index * interval) / 1e9);
     const held = (of: ArrayLike<number> | null, scale: number) => (of ? Float64Array.from({ length: of.length + 1 }, (_, index) => of[Math.min(index, of.length - 1)]! * scale) : new Float64Array(live.length + 1));
-    return [times, held(live, 1), held(allocations, 1e9 / interval), held(faults, 1e9 / interval)] as unknown as uPlot.AlignedData;
+    // What is not known is no part of a curve.
+    const gaps = resident ? Array.from({ length: live.length + 1 }, (_, index) => resident[Math.min(index, live.length - 1)]!).map((value) => (Number.isNaN(value) ? null : value)) : new Array<null>(live.length + 1).fill(null);
+    return [times, held(live, 1), held(allocations, 1e9 / interval), held(faults, 1e9 / interval), gaps] as unknown as uPlot.AlignedData;
 }
 
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
@@ -217,7 +219,13 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                 },
                 { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: GUTTER, space: 22, incrs: POWERS, values: (_, values) => values.map((value) => (value === null ? "" : bytes(value))) },
             ],
-            series: [{}, series("live", "--curve", "--curve-fill"), series("allocations", "--allocator", "--allocator"), series("faults", "--faults", "--faults")],
+            series: [
+                {},
+                series("live", "--curve", "--curve-fill"),
+                series("allocations", "--allocator", "--allocator"),
+                series("faults", "--faults", "--faults"),
+                { scale: "live", stroke: color("--resident"), width: 1.5, dash: [5, 3], points: { show: false }, paths: stepped },
+            ],
             hooks: {
                 setScale: [(_, scale) => void (scale === "x" && !isDown && wishes.mark())],
                 setSelect: [
@@ -238,10 +246,11 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                         if (left < 0 || index < 0 || index >= shown.live.length) return wishes.read("");
                         const seen = wishes.seen();
                         const rate = (column: Activity["live"] | null, what: string) => (column ? ` · ${count(column[index]!)} ${what}` : "");
+                        const resident = (index: number) => (shown.resident && !Number.isNaN(shown.resident[index]!) ? ` · ${bytes(shown.resident[index]!)} in memory` : "");
                         const inside = shown.allocations ? ` in ${timeAt(shown.interval, shown.interval / 10)}` : "";
                         const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${one.name}, ${time(one.to - one.from)}`))];
                         const place = timeAt(Math.max(0, shown.start + index * shown.interval), (seen.to - seen.from) / 1000);
-                        wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${rate(shown.allocations, "allocations")}${rate(shown.faults, "page faults")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
+                        wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${resident(index)}${rate(shown.allocations, "allocations")}${rate(shown.faults, "page faults")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
                     },
                 ],
             },
@@ -481,6 +490,7 @@ export function TimelineBand() {
         <section class="time" aria-label="time line">
             <div class="caption">
                 <span class="legend"><span class="key curve" /> live bytes{!seesLive && ", not known"} <Define name="live" /></span>
+                {whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}

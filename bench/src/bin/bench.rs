@@ -142,11 +142,11 @@ fn build(arguments: &Arguments) -> std::result::Result<Build, String> {
     builds::measure(arguments.rounds, &arguments.common.folder, &|command| recorded(command, arguments, true))
 }
 
-fn bursts(arguments: &Arguments) -> std::result::Result<Vec<Burst>, String> {
+fn bursts(loops: &'static [burst::Loop], arguments: &Arguments) -> std::result::Result<Vec<Burst>, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let times = arguments.common.folder.join("times");
     let program = deep_loop(&arguments.common.folder)?;
-    burst::measure(arguments.rounds, &program.to_string_lossy(), &|command| {
+    burst::measure(arguments.rounds, loops, &program.to_string_lossy(), &|command| {
         let timed = command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()]);
         let whole = recorded(&timed, arguments, true).measure()?;
         Ok(Recorded { program: read_timed(&times)?, whole })
@@ -275,13 +275,15 @@ struct Measured {
     /// See [`short::whole_recording`].
     whole_recording: Option<f64>,
     build: Option<Build>,
-    bursts: Vec<Burst>,
+    /// See [`burst::FOUR`] and [`burst::CROWD`].
+    four: Vec<Burst>,
+    crowd: Vec<Burst>,
     redirected: Option<Redirected>,
 }
 
 /// The figures that the project promises, and what was measured.
 fn goals(measured: &Measured) {
-    let Measured { results, camera, short, whole_recording, build, bursts, redirected } = measured;
+    let Measured { results, camera, short, whole_recording, build, four, crowd, redirected } = measured;
     let loops = || results.iter().filter(|result| result.is_loop);
     let real = || results.iter().filter(|result| !result.is_loop);
     let target = |result: &Result| added(&result.memtoll.target, &result.plain, result.events);
@@ -326,8 +328,13 @@ fn goals(measured: &Measured) {
     if let Some(build) = build {
         lines.push(("times the wall time of a parallel build", build.wall, 1.2, true));
     }
-    if let Some(worst) = bursts.iter().map(|burst| burst.times).reduce(f64::max) {
-        lines.push(("times the wall time of four threads that only allocate (worst)", worst, 2.0, true));
+    for (name, measured, most) in [
+        ("times the wall time of four threads that only allocate (worst)", four, 2.0),
+        ("times the wall time of 1,000 threads that begin at once", crowd, 5.0),
+    ] {
+        if let Some(worst) = measured.iter().map(|burst| burst.times).reduce(f64::max) {
+            lines.push((name, worst, most, true));
+        }
     }
     if let Some(redirected) = redirected {
         lines.push(("ns more for a redirected call than for a preloaded one", redirected.more, 2.0, true));
@@ -415,12 +422,17 @@ fn main() {
         or_exit(build(&arguments))
     });
     print!("{}", build.as_ref().map(builds::line).unwrap_or_default());
-    let mut bursts = Vec::new();
-    if is_wanted("four threads that only allocate") {
-        eprintln!("measuring four threads that only allocate …");
-        bursts = or_exit(self::bursts(&arguments));
-        print!("{}", burst::lines(&bursts));
-    }
+    let measure_loops = |name: &str, loops: &'static [burst::Loop]| {
+        if !is_wanted(name) {
+            return Vec::new();
+        }
+        eprintln!("measuring {name} …");
+        let measured = or_exit(bursts(loops, &arguments));
+        print!("{}", burst::lines(&measured));
+        measured
+    };
+    let four = measure_loops("four threads that only allocate", &burst::FOUR);
+    let crowd = measure_loops("a crowd of threads", &burst::CROWD);
     let redirected = is_wanted("redirected calls").then(|| {
         eprintln!("measuring redirected calls …");
         let record = |command: &CommandLine| recorded(command, &arguments, true);
@@ -431,5 +443,5 @@ fn main() {
         );
         measured
     });
-    goals(&Measured { results, camera, short, whole_recording: recording, build, bursts, redirected });
+    goals(&Measured { results, camera, short, whole_recording: recording, build, four, crowd, redirected });
 }

@@ -11,7 +11,7 @@ mod waiting;
 
 pub use hardly_touched::{HardlyTouched, hardly_touched, unseen};
 pub use heap_thrash::{HeapThrash, heap_thrash};
-pub use never_freed::keeps_much;
+pub use never_freed::{keeps_much, loses_much};
 pub use null_frees::are_many_null_frees;
 pub use stays_resident::stays_resident;
 pub use temporary::{are_rarely_temporary, are_temporary};

@@ -55,6 +55,11 @@ impl Quantity {
         COMPARED[self.0]
     }
 
+    /// Whether it is known of all recordings.
+    pub fn is_known(self, sides: &Sides) -> bool {
+        sides.iter().flatten().all(|run| self.metric().is_known_of(&run.sums.total, run.tariff.sees()))
+    }
+
     /// How far its value may be off.
     fn error(self, metrics: &Priced, tariff: &Tariff) -> f64 {
         tariff.estimate(self.metric(), metrics).margin()

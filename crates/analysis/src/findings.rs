@@ -7,6 +7,7 @@ mod disk_waits;
 mod grows;
 mod hardly_touched;
 mod heap_thrash;
+mod lost;
 mod never_freed;
 mod no_lines;
 mod no_names;
@@ -26,6 +27,7 @@ pub use disk_waits::WaitingForDisk;
 pub use grows::Grows;
 pub use hardly_touched::HardlyTouched;
 pub use heap_thrash::TakenAgain;
+pub use lost::Lost;
 pub use never_freed::NeverFreed;
 pub use no_lines::{BUILD_RUST_WITH_LINES, NoLines};
 pub use no_names::NoNames;
@@ -131,6 +133,8 @@ pub enum What {
     HoldsPeak(HoldsPeak),
     /// Blocks are never freed.
     NeverFreed(NeverFreed),
+    /// Nothing points to blocks any more.
+    Lost(Lost),
     /// Blocks of a line pile up: their number grows steadily.
     Grows(Grows),
     /// Memory is free and stays in the resident set.
@@ -230,6 +234,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
         found.extend(churn::find(&facts));
         found.extend(peak::find(&facts));
         found.extend(never_freed::find(&mut facts));
+        found.extend(lost::find(&mut facts));
         found.extend(grows::find(&mut facts));
         found.extend(resident::find(&mut facts));
     }

@@ -10,6 +10,7 @@ mod cached_chunks;
 mod callers;
 mod chunks;
 mod last_use;
+pub mod page_map;
 mod pinning;
 mod program_memory;
 mod rounding;
@@ -17,16 +18,18 @@ mod units;
 mod wastes;
 
 pub use callers::HeldBelow;
-pub use pinning::Pin;
+pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
 pub use wastes::{Kind, Waste};
 
+use crate::memory_map::Block;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
+use page_map::{Owner, PageMap};
 use pinning::Pinning;
 use program_memory::ProgramMemory;
 use rounding::Rounding;
@@ -91,6 +94,8 @@ pub struct Balance {
     pub swapped: u64,
     /// The allocator, and in which units it gives memory back.
     pub unit: Unit,
+    /// All live blocks, by address, and what each holds.
+    pub blocks: Vec<(Block, OfBlock)>,
     /// By line, most first: who keeps free memory from being given back.
     pub pins: Vec<Pin>,
     /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
@@ -103,6 +108,8 @@ pub struct Balance {
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
     pub globals: Vec<(String, u64)>,
+    /// Where all of it lies, if it was asked for.
+    pub map: Option<PageMap>,
 }
 
 impl Balance {
@@ -112,11 +119,20 @@ impl Balance {
     }
 }
 
+impl OfBlock {
+    /// Bytes of a block that are neither in memory nor swapped out.
+    pub fn never_touched(&self, of: &Block) -> u64 {
+        of.size.saturating_sub(self.resident + self.swapped)
+    }
+}
+
 /// Why there is no balance.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unknown {
     /// A forked child has blocks of its parent's.
-    #[error("process {0} was forked: memtoll does not know where the blocks of its parent lie in it")]
+    #[error(
+        "process {0} was forked by a system call of its own: memtoll does not know when, and which blocks of its parent it has"
+    )]
     Forked(u32),
     #[error("{0}")]
     Unreadable(String),
@@ -132,14 +148,19 @@ pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Bala
     recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
     let snapshots = recording.snapshots(index).ok()?;
     let snapshot = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
-    balance(stacks, index, &snapshot).ok()
+    balance(stacks, index, &snapshot, None).ok()
 }
 
-/// The balance of a snapshot of image number `index`.
-pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result<Balance, Unknown> {
+/// The balance of a snapshot of image number `index`; with a map of so many cells at the most, if there is one.
+pub fn balance(
+    stacks: &mut Stacks,
+    index: usize,
+    snapshot: &Snapshot,
+    cells: Option<usize>,
+) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
-    if image.about.forked_from.is_some() {
+    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
         return Err(Unknown::Forked(image.about.pid));
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
@@ -147,7 +168,8 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
-    let mut pinning = Pinning::new(&memory, unit.clone(), snapshot.page);
+    let map = cells.map(|most| PageMap::new(snapshot, most));
+    let mut pinning = Pinning::new(&memory, unit.clone(), snapshot.page, map);
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -167,19 +189,23 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
                 continue;
             }
             let bytes = piece.end - piece.start;
-            match holder {
-                Holder::Recorder => add(Part::Recorder, bytes),
-                Holder::Stack => add(Part::Stacks, bytes),
+            let (part, owner) = match holder {
+                Holder::Recorder => (Part::Recorder, None),
+                Holder::Stack => (Part::Stacks, None),
                 Holder::Mapping(node) => {
                     *mappings.entry(*node).or_default() += bytes;
-                    add(Part::Mappings, bytes);
+                    (Part::Mappings, Some(Owner::Stack(*node)))
                 }
-                Holder::File(_) if run.is_files => add(Part::Files, bytes),
+                Holder::File(path) if run.is_files => (Part::Files, Some(Owner::File(path.clone()))),
                 Holder::File(path) => {
                     *globals.entry(path).or_default() += bytes;
-                    add(Part::Globals, bytes);
+                    (Part::Globals, Some(Owner::File(path.clone())))
                 }
-                _ => add(Part::Other, bytes),
+                _ => (Part::Other, None),
+            };
+            add(part, bytes);
+            if let Some(map) = &mut pinning.map {
+                map.paint(piece, part, owner.as_ref());
             }
         }
     }
@@ -199,21 +225,23 @@ pub fn balance(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Result
     globals.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(Balance {
         time: snapshot.time.0,
-        cause: snapshot.cause,
+        cause: snapshot.cause.clone(),
         resident,
         parts,
         kernel: snapshot.resident,
         live_bytes,
         live_blocks: memory.blocks.len() as u64,
-        never_touched: live_bytes.saturating_sub(held.live + held.swapped_live),
+        never_touched: memory.blocks.iter().zip(&held.blocks).map(|(block, held)| held.never_touched(block)).sum(),
         swapped,
         unit,
+        blocks: memory.blocks.into_iter().zip(held.blocks).collect(),
         pins: held.pins,
         held_below: held.below,
         wastes,
         free_for: snapshot.time.0.saturating_sub(memory.last_use.of_more((held.free + held.pinned) / 2)),
         mappings,
         globals,
+        map: held.map,
     })
 }
 

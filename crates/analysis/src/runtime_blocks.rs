@@ -58,6 +58,8 @@ pub struct RuntimeBlocks {
     nodes: FxHashMap<StackId, usize>,
     /// What they are, with their blocks and bytes; largest first.
     pub kinds: Vec<(&'static str, u64, Bytes)>,
+    /// What all their call sites counted.
+    pub counts: Metrics,
 }
 
 impl RuntimeBlocks {
@@ -82,6 +84,7 @@ pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
             kinds[kind].add(&site.metrics);
         }
     }
+    kinds.iter().for_each(|kind| found.counts.add(kind));
     let kinds = TABLE.iter().zip(kinds).filter(|(_, metrics)| metrics.live_blocks > 0);
     found.kinds = kinds.map(|(known, of)| (known.what, of.live_blocks, of.live_bytes)).collect();
     found.kinds.sort_by_key(|(what, _, bytes)| (std::cmp::Reverse(*bytes), *what));

@@ -5,6 +5,8 @@
 
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
+use crate::looks::{Look, Looks};
+use crate::memory_map::Block;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
@@ -92,6 +94,10 @@ pub struct Sums {
     pub total: Priced,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
+    /// Whether the pages of one of the processes that count, at least, were looked at when it ended, and that was asked for; and
+    /// whether the units of the allocator of one of these are known.
+    sees_pages: bool,
+    sees_units: bool,
     /// CPU time in a selected span of time, or of selected threads, where it is known; `None` without such.
     pub processor: Option<ProcessorTimes>,
     /// How long the selected span of time was, from the first image's beginning to the last one's end, units.
@@ -115,6 +121,16 @@ impl Sums {
     pub fn see_frees(&self) -> bool {
         let (all, hidden) = self.hidden();
         all == 0 || hidden < all
+    }
+
+    /// Whether it is known what lies in memory at the end, of one of the processes at least.
+    pub fn see_pages(&self) -> bool {
+        self.sees_pages
+    }
+
+    /// Whether it is known of one of them in which units its allocator gives memory back.
+    pub fn see_units(&self) -> bool {
+        self.sees_units
     }
 
     /// Whether several images count: each has its peak at a time of its own.
@@ -164,45 +180,54 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
 
 /// The same of some processes and threads.
 pub fn sums_of(recording: &Recording, selection: Selection, thread_filter: ThreadFilter) -> Sums {
-    add_up(recording, None, selection, thread_filter, |_| Some(StackId::NONE))
+    add_up(recording, Known::default(), selection, thread_filter, |_| Some(StackId::NONE))
 }
 
-/// The same, with the help of slices.
-pub fn sums_of_sliced(
-    recording: &Recording,
-    sliced: &Sliced,
-    selection: Selection,
-    thread_filter: ThreadFilter,
-) -> Sums {
-    add_up(recording, Some(sliced), selection, thread_filter, |_| Some(StackId::NONE))
+/// What is known of a recording before it is added up.
+#[derive(Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// Slices of its time, which make sums of spans faster.
+    pub sliced: Option<&'a Sliced>,
+    /// What lies in memory when processes end: without, nothing is known of pages.
+    pub looks: Option<&'a Looks>,
+}
+
+/// The same, with what is known.
+pub fn sums_knowing(recording: &Recording, known: Known, selection: Selection, thread_filter: ThreadFilter) -> Sums {
+    add_up(recording, known, selection, thread_filter, |_| Some(StackId::NONE))
 }
 
 /// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
 /// does not add up to what the stack as a whole took.
-pub fn sums_by_thread(recording: &Recording, selection: Selection, thread_filter: ThreadFilter) -> Sums {
-    add_up(recording, None, Selection { split: Split::Thread, ..selection }, thread_filter, Some)
+pub fn sums_by_thread(recording: &Recording, known: Known, selection: Selection, thread_filter: ThreadFilter) -> Sums {
+    add_up(recording, known, Selection { split: Split::Thread, ..selection }, thread_filter, Some)
 }
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
 pub fn sums_that_match(
     recording: &Recording,
+    known: Known,
     selection: Selection,
     thread_filter: ThreadFilter,
     stacks: &mut Stacks,
 ) -> Sums {
-    add_up(recording, None, selection, thread_filter, |node| stacks.of(node).matches.then_some(StackId::NONE))
+    add_up(recording, known, selection, thread_filter, |node| stacks.of(node).matches.then_some(StackId::NONE))
 }
 
 /// `under` says under which node the sums of a node stand, if they are split and count at all.
 fn add_up(
     recording: &Recording,
-    sliced: Option<&Sliced>,
+    known: Known,
     selection: Selection,
     thread_filter: ThreadFilter,
     mut under: impl FnMut(StackId) -> Option<StackId>,
 ) -> Sums {
     let tariff = Tariff::of(recording);
     let programs = Programs::of(recording);
+    // Looks are at what processes leave, and tell whose blocks lie there.
+    let goes_to_the_end = selection.to == Units::MAX && !selection.instant && selection.charge == Charge::Allocation;
+    let looks = known.looks.filter(|_| goes_to_the_end);
+    let (mut sees_pages, mut sees_units) = (false, false);
     let mut sites = Sites::default();
     let mut counting: Option<Images> = None;
     let mut images = Vec::with_capacity(recording.images.len());
@@ -216,24 +241,35 @@ fn add_up(
         };
         let here = programs.image(index);
         counting.get_or_insert(here).add(here);
-        let found = found_in(recording, sliced, index, selection, threads, &mut damage);
+        let found = found_in(recording, known.sliced, index, selection, threads, &mut damage);
         let hides_frees = !image.own_allocators.show_frees();
         let mut total = Priced::default();
         if selection.split == Split::None {
             sites.reserve(found.sites.len());
         }
-        for (node, extra, metrics) in priced(&tariff, recording, index, selection, &thread_filter, &found.sites) {
-            total.add(&metrics);
-            let node = image.node(node);
+        let look = looks.and_then(|looks| looks.of(index));
+        let knows_units = look.is_some_and(|look| look.knows_units);
+        (sees_pages, sees_units) = (sees_pages || look.is_some(), sees_units || knows_units);
+        let mut add = |node: StackId, extra: u64, metrics: &Priced| {
+            total.add(metrics);
             match selection.split {
-                Split::None => sites.add(node, Part::All, here, &metrics),
+                Split::None => sites.add(node, Part::All, here, metrics),
                 split => {
                     if let Some(under) = under(node) {
-                        sites.add(under, Part::of(split, index, extra), here, &metrics);
+                        sites.add(under, Part::of(split, index, extra), here, metrics);
                     }
                 }
             }
+        };
+        for (node, extra, mut metrics) in priced(&tariff, recording, index, selection, &thread_filter, &found.sites) {
+            if looks.is_some() {
+                let blocks = metrics.blocks();
+                metrics.without_pages = if look.is_some() { 0 } else { blocks };
+                metrics.without_units = if knows_units { 0 } else { blocks };
+            }
+            add(image.node(node), extra, &metrics);
         }
+        look.iter().for_each(|look| add_blocks(look, &selection, threads, &mut add));
         if !hides_frees {
             peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
         }
@@ -267,9 +303,24 @@ fn add_up(
         curve: only_curve,
         total,
         peak_time,
+        sees_pages,
+        sees_units,
         processor,
         duration,
         damage,
+    }
+}
+
+/// Adds what blocks hold to the sums of their sites.
+fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut impl FnMut(StackId, u64, &Priced)) {
+    let counts = |block: &Block| selection.admits_size(Bytes(block.size)) && threads.admit(block.thread);
+    for (block, held) in look.blocks.iter().filter(|(block, _)| counts(block)) {
+        let extra = match selection.split {
+            Split::Thread => u64::from(block.thread.get()),
+            Split::Size => block.size,
+            Split::None | Split::Process => 0,
+        };
+        add(block.node, extra, &look.of_block(block, held));
     }
 }
 
@@ -282,7 +333,7 @@ fn ended(recording: &Recording, index: usize) -> u64 {
 /// to the end of the recording counts what each process left.
 fn priced<'f>(
     tariff: &Tariff,
-    recording: &Recording,
+    recording: &'f Recording,
     index: usize,
     selection: Selection,
     thread_filter: &ThreadFilter,
@@ -296,6 +347,8 @@ fn priced<'f>(
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let tariff = *tariff;
     let hides_frees = !recording.images[index].own_allocators.show_frees();
+    let is_searched =
+        is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
     let is_gone = ended(recording, index) < selection.to.0 && selection.to < Units(recording.ended());
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
@@ -310,6 +363,13 @@ fn priced<'f>(
         }
         if hides_frees {
             metrics.forget_fates();
+        }
+        if !is_searched {
+            metrics.forget_search();
+        } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
+            && recording.is_suppressed(index, recording.images[index].node(node))
+        {
+            metrics.suppress_lost();
         }
         (node, extra, metrics)
     })

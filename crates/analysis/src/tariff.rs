@@ -182,7 +182,7 @@ impl Tariff {
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        let sees = Sees { faults: true, switches: true, frees: true, fault_prices: true };
+        let sees = Sees { faults: true, switches: true, frees: true, fault_prices: true, pages: false, units: false };
         Tariff {
             clock,
             prices,
@@ -202,7 +202,8 @@ impl Tariff {
     /// The same for sums of some processes, of which frees may be hidden in all.
     #[must_use]
     pub fn of_sums(self, sums: &Sums) -> Tariff {
-        Tariff { sees: Sees { frees: self.sees.frees && sums.see_frees(), ..self.sees }, ..self }
+        let frees = self.sees.frees && sums.see_frees();
+        Tariff { sees: Sees { frees, pages: sums.see_pages(), units: sums.see_units(), ..self.sees }, ..self }
     }
 
     /// What could be seen.
@@ -491,7 +492,7 @@ impl Tariff {
             reading_ns: span(site.reading_time),
             lifetime_ns: span(site.lifetime),
             touched_bytes,
-            unknown_fates: 0,
+            ..Priced::default()
         }
     }
 

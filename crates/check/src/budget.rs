@@ -115,6 +115,13 @@ const AFTER: &str = "after";
 const WITH_CALLEES: &str = "with_callees";
 
 impl Budget {
+    /// Whether a limit is about what lies in memory at the end.
+    pub fn is_of_pages(&self) -> bool {
+        let of_pages =
+            |entry: &Entry| matches!(entry.what, What::Metric(Metric::Sum(counted)) if counted.is_of_pages());
+        self.entries.iter().any(of_pages)
+    }
+
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Budget, Error> {
         let file = path.display().to_string();

@@ -1,6 +1,6 @@
 //! Recordings with their sums, and what they say of a scope.
 
-use crate::budget::{Entry, Scope, What};
+use crate::budget::{Budget, Entry, Scope, What};
 use crate::metric::{Kind, Metric};
 use crate::nearest;
 use crate::unknown::Unknown;
@@ -33,6 +33,8 @@ pub struct Measured {
     pub sums: Sums,
     /// What things cost in it.
     pub tariff: Tariff,
+    /// Whether it is known what lies in memory at the end.
+    looks: bool,
     processor: Option<Estimate>,
     findings: OnceCell<Vec<Finding>>,
     regions: OnceCell<(Vec<Region>, Vec<String>)>,
@@ -79,11 +81,24 @@ impl Measured {
             name,
             sums,
             tariff,
+            looks: false,
             processor,
             findings: OnceCell::new(),
             regions: OnceCell::new(),
             sites: OnceCell::new(),
         }
+    }
+
+    /// With what the limits of a budget are about. Where that is what lies in memory at the end, it reads all events.
+    pub fn of_budget(recording: Recording, name: String, budget: &Budget) -> Result<Measured, Impossible> {
+        let measured = Measured::new(recording, name);
+        if budget.is_of_pages() { measured.with_pages() } else { Ok(measured) }
+    }
+
+    fn with_pages(self) -> Result<Measured, Impossible> {
+        let (sums, _) = Session::new(&self.recording).sums(&Query { pages: true, ..Query::default() })?;
+        let tariff = self.tariff.of_sums(&sums);
+        Ok(Measured { sums, tariff, looks: true, sites: OnceCell::new(), ..self })
     }
 
     /// What metrics of the whole run are computed from.
@@ -138,11 +153,11 @@ impl Measured {
             Kind::Mark => {
                 let sums = self.between(&entry.scope)?;
                 let processor = program(&self.recording, &sums);
-                self.of(metric, &sums.total, processor)
+                evaluate(metric, &Facts::of_sites(&sums.total, &self.tariff.of_sums(&sums), processor))
             }
             Kind::Process => {
                 let sums = self.process(&entry.scope)?;
-                evaluate(metric, &Facts::of(&self.recording, &sums, &self.tariff))
+                evaluate(metric, &Facts::of(&self.recording, &sums, &self.tariff.of_sums(&sums)))
             }
             Kind::Region => {
                 let (number, run) = self.worst_run(&entry.scope, metric)?;
@@ -234,9 +249,10 @@ impl Measured {
         })
     }
 
-    /// The sums of what a query selects.
+    /// The sums of what a query selects. Only shares of pinned memory depend on lines, and so on wrappers.
     fn ask(&self, query: Query) -> Result<Sums, Impossible> {
-        Session::new(&self.recording).sums(&Query { wrappers: true, ..query }).map(|(sums, _)| sums)
+        let query = Query { wrappers: !self.looks, pages: self.looks, ..query };
+        Session::new(&self.recording).sums(&query).map(|(sums, _)| sums)
     }
 
     /// The run of a region that has most of a metric, and its number, from 1.

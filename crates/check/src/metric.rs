@@ -115,6 +115,7 @@ impl Metric {
                     Seen::Frees => {
                         "an allocator inside the program hides frees from memtoll; memtoll report says which"
                     }
+                    of @ (Seen::Pages | Seen::Units | Seen::Search) => of.why_not(),
                     _ => "the kernel did not show that to memtoll; memtoll doctor says why",
                 })
             }

@@ -72,9 +72,12 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
         pid,
         output,
         max_size: common.max_size,
+        snapshot_at: common.snapshot_at.clone(),
         stack_depth: common.stack_depth,
+        searches_leaks: !common.no_leak_search,
         lasts: ends.lasts,
         until_mark: ends.until_mark.clone(),
+        faults: common.faults(),
         debug_folders: debug_file_options::usual_folders(),
         recorder: common.recorder.clone(),
         version: env!("CARGO_PKG_VERSION"),
@@ -91,10 +94,10 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
     };
     record::close(Path::new(&outcome.path), &outcome, common.quiet);
     if !common.quiet {
-        let Stops { loading, begin, end } = stops;
+        let Stops { loading, begin, held, end } = stops;
         exit::say(format!(
-            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended; before, one of its \
-             threads prepared it for {loading:.1?}"
+            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended; calls for memory \
+             waited for up to {held:.1?}; before, one of its threads prepared it for {loading:.1?}"
         ));
     }
     Code::Done.into()

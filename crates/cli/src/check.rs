@@ -116,7 +116,7 @@ fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
     }
     let open = |path: &PathBuf| -> Result<Measured, String> {
         let recording = arguments.names.open(path).map_err(|error| error.to_string())?;
-        Ok(Measured::new(recording, path.display().to_string()))
+        Measured::of_budget(recording, path.display().to_string(), &budget).map_err(|error| error.to_string())
     };
     let baseline = if arguments.baseline.is_empty() { &budget.baseline } else { &arguments.baseline };
     let baseline = baseline.iter().map(open).collect::<Result<Vec<_>, _>>()?;

@@ -1,10 +1,10 @@
-//! Where names of functions are looked for when a recording lacks them.
+//! How recordings are opened: where names of functions are looked for when a recording lacks them, and what shall not be told of it.
 
 use crate::exit;
 use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_debuginfod::{Client, Progress, Settings};
-use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Wish, is_debug_file};
+use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Suppressions, Wish, is_debug_file};
 use memtoll_text::shell;
 use std::path::{Path, PathBuf};
 
@@ -18,12 +18,25 @@ pub struct NameArguments {
     /// Do not fetch debug files from the servers in DEBUGINFOD_URLS
     #[arg(long)]
     no_debuginfod: bool,
+
+    /// Do not tell lost blocks that this file suppresses, in LeakSanitizer's format: a line leak:PATTERN for each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = suppressions)]
+    suppressions: Option<Suppressions>,
+}
+
+/// Reads a file of suppressions.
+fn suppressions(file: &str) -> Result<Suppressions, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    Suppressions::parse(&text).map_err(|wrong| wrong.to_string())
 }
 
 impl NameArguments {
     /// Opens a recording and looks for names that it lacks. Prints in one line what was found.
     pub fn open(&self, path: &Path) -> Result<Recording, Error> {
-        let recording = self.with_search(path, Wish::Names, |search| Recording::open_and_search(path, search))?;
+        let mut recording = self.with_search(path, Wish::Names, |search| Recording::open_and_search(path, search))?;
+        if let Some(suppressions) = &self.suppressions {
+            recording.suppress(suppressions);
+        }
         let found = &recording.findings.found;
         if !found.is_empty() {
             exit::say(format!(

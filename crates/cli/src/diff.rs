@@ -51,6 +51,10 @@ pub struct Arguments {
     ))]
     group: GroupBy,
 
+    /// Compare what lies in memory when processes end, too: resident and pinned bytes (reads all events)
+    #[arg(long)]
+    resident: bool,
+
     #[command(flatten)]
     stacks: StackArguments,
 
@@ -88,8 +92,14 @@ pub fn run(arguments: &Arguments) -> Code {
     };
     let StackArguments { filter, unfold, fold, wrappers } = &arguments.stacks;
     let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
-    let query =
-        Query { filter: text(filter), fold: text(fold), unfold: *unfold, wrappers: *wrappers, ..Query::default() };
+    let query = Query {
+        filter: text(filter),
+        fold: text(fold),
+        unfold: *unfold,
+        wrappers: *wrappers,
+        pages: arguments.resident,
+        ..Query::default()
+    };
     let sessions = Session::of_all(sides.iter().flatten());
     let (before, after) = sessions.split_at(sides[0].len());
     let answers = match Answers::ask([before, after].map(|sessions| Side { sessions, query: query.clone() })) {

@@ -76,6 +76,9 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(view) => view,
         Err(error) => return exit::fail(error, Code::Usage),
     };
+    if arguments.selection.is_at_look() {
+        return exit::fail("exports have no looks at pages: expected --at with a time such as 1.25s", Code::Usage);
+    }
     let details = format.has_details();
     let query = arguments.selection.query(view, arguments.metric);
     let query = Query { findings: details, patterns: details, details, ..query };

@@ -17,7 +17,10 @@ pub const EXAMPLES: [(&str, &str); 5] = [
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Record and look",
-        &["record", "attach", "report", "view", "tui", "html", "export", "layout", "symbolize", "calibrate"],
+        &[
+            "record", "attach", "snapshot", "report", "view", "tui", "html", "export", "layout", "symbolize",
+            "calibrate",
+        ],
     ),
     ("Change and prove", &["advise", "diff", "try", "verify", "replay", "compare-allocators"]),
     ("In CI", &["budget", "check"]),

@@ -1,15 +1,12 @@
 //! `memtoll machine`
 
+use crate::chart_file::ChartFile;
 use crate::exit::{Code, Failure};
 use crate::output::{Printing, TextOrJson};
 use crate::record::parse_size;
 use crate::wait_messages::Waiting;
 use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Measure what memory costs on this machine
 ///
@@ -46,53 +43,12 @@ impl Arguments {
     }
 }
 
-/// A chart to come. What can be wrong with its file shows before the measuring, and an old chart stays until there is a
-/// new one.
-struct ChartFile<'a> {
-    path: &'a Path,
-    format: ChartFormat,
-}
-
-impl ChartFile<'_> {
-    fn check(path: &Path) -> Result<ChartFile<'_>, Failure> {
-        let format = ChartFormat::of(path).ok_or_else(|| {
-            let text = format!("expected a chart's name to end in .svg or .png, found {}", path.display());
-            Code::Usage.because(text)
-        })?;
-        let file = ChartFile { path, format };
-        if path.is_dir() {
-            return Err(file.failed("it is a directory"));
-        }
-        if !file.folder().is_dir() {
-            return Err(file.failed(format!("there is no directory {}", file.folder().display())));
-        }
-        // The draft's own name tells a user nothing.
-        match file.draft() {
-            Ok(_) => Ok(file),
-            Err(error) => Err(file.failed(io::Error::from(error.kind()))),
-        }
-    }
-
-    fn folder(&self) -> &Path {
-        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
-    /// A file in the same folder, which goes when it is dropped.
-    fn draft(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(self.folder())
-    }
-
-    fn write(&self, report: &Report) -> Result<(), Failure> {
-        let content = chart(report, self.format).map_err(|error| self.failed(error))?;
-        let mut draft = self.draft().map_err(|error| self.failed(error))?;
-        draft.write_all(&content).map_err(|error| self.failed(error))?;
-        draft.persist(self.path).map(drop).map_err(|error| self.failed(error.error))
-    }
-
-    fn failed(&self, why: impl std::fmt::Display) -> Failure {
-        let path = self.path.display();
-        Code::Failed.because(format!("cannot write the chart {path}: {why}; choose another place with --chart FILE"))
-    }
+/// The format of a chart, by the end of its name.
+fn format_of(path: &Path) -> Result<ChartFormat, Failure> {
+    ChartFormat::of(path).ok_or_else(|| {
+        let text = format!("expected a chart's name to end in .svg or .png, found {}", path.display());
+        Code::Usage.because(text)
+    })
 }
 
 /// Measures, with a line on standard error that says how far it is.
@@ -116,6 +72,7 @@ fn show(arguments: &Arguments) -> Result<Code, Failure> {
         error => Code::Failed.because(error),
     };
     settings.check().map_err(wrong)?;
+    let format = arguments.chart.as_deref().map(format_of).transpose()?;
     let file = arguments.chart.as_deref().map(ChartFile::check).transpose()?;
     let report = measure_visibly(&settings).map_err(wrong)?;
     let screen = arguments.printing.screen();
@@ -124,8 +81,8 @@ fn show(arguments: &Arguments) -> Result<Code, Failure> {
         TextOrJson::Json => report.json(),
     };
     let code = screen.print(&shown);
-    if let Some(file) = file {
-        file.write(&report)?;
+    if let (Some(file), Some(format)) = (file, format) {
+        file.write(&chart(&report, format).map_err(|error| file.failed(error))?)?;
     }
     Ok(code)
 }

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod budget;
 mod calibrate;
+mod chart_file;
 mod check;
 mod completions;
 mod debug_file_options;
@@ -27,6 +28,7 @@ mod replay;
 mod report;
 mod selection_options;
 mod shown_recordings;
+mod snapshot;
 mod stack_options;
 mod symbolize;
 mod tryout;
@@ -60,6 +62,7 @@ struct Cli {
 enum Command {
     Record(record::Arguments),
     Attach(attach::Arguments),
+    Snapshot(snapshot::Arguments),
     Report(report::Arguments),
     View(view::Arguments),
     Tui(tui::Arguments),
@@ -123,6 +126,7 @@ fn run() -> ExitCode {
     let code = match cli.command {
         Command::Record(arguments) => return record::run(&arguments),
         Command::Attach(arguments) => return attach::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),

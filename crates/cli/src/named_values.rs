@@ -33,5 +33,6 @@ pub fn list_parser() -> impl TypedValueParser<Value = List> {
         (List::Threads, "threads", ""),
         (List::Processes, "processes", ""),
         (List::Modules, "modules", "Files that were loaded, with their build ids"),
+        (List::Looks, "looks", "Looks at the pages of processes, for --resident --at"),
     ])
 }

@@ -41,13 +41,40 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_size: Option<u64>,
 
+    /// Look at a process's pages when its resident set passes this size, such as 2G; for memtoll report --resident --at 2G, also after
+    /// an out-of-memory kill (repeatable)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub snapshot_at: Vec<u64>,
+
     /// Cut off call stacks deeper than this
     #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub stack_depth: u32,
 
+    /// Do not search the blocks that are left at the end for those that nothing points to
+    #[arg(long)]
+    pub no_leak_search: bool,
+    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    fault_period: Option<u32>,
+
+    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
+    #[arg(long)]
+    no_kernel: bool,
+
     /// Use this build of the recorder, for work on memtoll itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub recorder: Option<PathBuf>,
+}
+
+impl Common {
+    /// How many page faults are sampled; `None`: the kernel is asked for nothing.
+    pub fn faults(&self) -> Option<FaultPeriod> {
+        match self.fault_period {
+            _ if self.no_kernel => None,
+            Some(period) => Some(FaultPeriod::Every(period)),
+            None => Some(FaultPeriod::Adaptive),
+        }
+    }
 }
 
 /// Run a program and record its memory
@@ -70,10 +97,6 @@ pub struct Arguments {
     /// When to show progress on stderr
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     progress: ProgressChoice,
-
-    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    fault_period: Option<u32>,
 
     /// First run the program N times without and N times with the recorder, to report its own CPU time and memory: see memtoll
     /// calibrate
@@ -99,12 +122,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     html: Option<Option<PathBuf>>,
 
-    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
-    #[arg(long)]
-    no_kernel: bool,
-
     /// Record this process, which runs already, as memtoll attach does
-    #[arg(long, value_name = "PID|NAME", conflicts_with_all = ["command", "exact_name", "progress", "fault_period", "calibrate", "view", "live", "html", "no_kernel"])]
+    #[arg(long, value_name = "PID|NAME", conflicts_with_all = ["command", "exact_name", "progress", "calibrate", "view", "live", "html"])]
     pid: Option<String>,
 
     #[command(flatten)]
@@ -144,14 +163,17 @@ impl Arguments {
         if let Some(size) = self.common.max_size {
             add("--max-size", size.to_string().into());
         }
-        if let Some(period) = self.fault_period {
+        if let Some(period) = self.common.fault_period {
             add("--fault-period", period.to_string().into());
         }
         if let Some(recorder) = &self.common.recorder {
             add("--recorder", recorder.into());
         }
-        if self.no_kernel {
+        if self.common.no_kernel {
             options.push("--no-kernel".into());
+        }
+        if self.common.no_leak_search {
+            options.push("--no-leak-search".into());
         }
         options
     }
@@ -241,13 +263,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         command: arguments.command.clone(),
         output: arguments.destination(),
         max_size: arguments.common.max_size,
+        snapshot_at: arguments.common.snapshot_at.clone(),
         stack_depth: arguments.common.stack_depth,
+        searches_leaks: !arguments.common.no_leak_search,
         progress: arguments.progress.line(arguments.common.quiet),
-        faults: match arguments.fault_period {
-            _ if arguments.no_kernel => None,
-            Some(period) => Some(FaultPeriod::Every(period)),
-            None => Some(FaultPeriod::Adaptive),
-        },
+        faults: arguments.common.faults(),
         recorder: arguments.common.recorder.clone(),
         calibration,
         debug_folders: debug_file_options::usual_folders(),

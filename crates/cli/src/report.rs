@@ -3,11 +3,13 @@
 mod question;
 mod text;
 
+use crate::chart_file::ChartFile;
 use crate::debug_file_options::NameArguments;
-use crate::exit::{self, Code};
+use crate::exit::{self, Code, Failure};
 use crate::named_values::{group_parser, list_parser};
 use crate::output::ColorArgument;
 use crate::selection_options::{SelectionArguments, metric_parser};
+use clap::ValueHint;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
@@ -15,8 +17,9 @@ use memtoll_export::Collapsed;
 use memtoll_model::Recording;
 use memtoll_query::export::Export;
 use memtoll_query::query::List;
-use memtoll_query::{Impossible, View, ask};
-use std::path::PathBuf;
+use memtoll_query::{Impossible, Shown, View, ask};
+use memtoll_report::page_chart;
+use std::path::{Path, PathBuf};
 
 /// Show what a recording says
 ///
@@ -43,6 +46,10 @@ pub struct Arguments {
 
     #[command(flatten)]
     selection: SelectionArguments,
+
+    /// With --resident: draw a map of the pages to this file (.svg)
+    #[arg(long, value_name = "FILE", requires = "resident", value_hint = ValueHint::FilePath)]
+    chart: Option<PathBuf>,
 
     /// Show this many rows of each table
     #[arg(short = 'n', long, value_name = "N")]
@@ -88,7 +95,8 @@ struct Shape {
     /// Show what each run of a region (memtoll.h) cost, such as a frame: median, 99th percentile, worst
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     regions: bool,
-    /// Show who holds the pages of the resident set at the end, or at another look at them: --at peak, --at end, --at TIME
+    /// Show who holds the pages of the resident set at the end, or at another look at them (--list looks): --at peak, --at end,
+    /// --at TIME, --at MARK
     #[arg(long, conflicts_with_all = NOT_OVER_TIME_BUT_AT, conflicts_with_all = ["from", "to", "between_marks", "thread"])]
     resident: bool,
     /// Show the lines whose live bytes grow steadily, with --from and --to between two times
@@ -125,6 +133,10 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(recording) => recording,
         Err(error) => return exit::fail(error, Code::Usage),
     };
+    let chart = match arguments.chart.as_deref().map(chart_file).transpose() {
+        Ok(chart) => chart,
+        Err(failure) => return failure.say(),
+    };
     let screen = arguments.color.screen();
     let query = match arguments.query(&recording, screen.width) {
         Ok(query) => query,
@@ -155,7 +167,24 @@ pub fn run(arguments: &Arguments) -> Code {
             }
         }
     };
+    let drawn = match (&chart, &answer.shown) {
+        (Some(file), Shown::Resident { resident }) => {
+            page_chart::svg(&recording, resident).map(|svg| file.write(svg.as_bytes()))
+        }
+        _ => None,
+    };
+    if let Some(Err(failure)) = drawn {
+        return failure.say();
+    }
     printed.or(Code::damaged(answer.is_damaged()))
+}
+
+/// A file for the map of pages.
+fn chart_file(path: &Path) -> Result<ChartFile<'_>, Failure> {
+    if path.extension().is_none_or(|extension| extension != "svg") {
+        return Err(Code::Usage.because(format!("expected a chart's name to end in .svg, found {}", path.display())));
+    }
+    ChartFile::check(path)
 }
 
 /// Says why there is no answer.

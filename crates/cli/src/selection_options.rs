@@ -29,7 +29,8 @@ pub struct SelectionArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// Show what was live at this time after the start, such as 1.25s or 300ms; with --resident, also peak or end
+    /// Show what was live at this time after the start, such as 1.25s or 300ms; with --resident, also peak, end, a mark of memtoll.h,
+    /// or a size of record --snapshot-at
     #[arg(long, value_name = "TIME", value_parser = parse_at, conflicts_with_all = ["from", "to", "between_marks"])]
     at: Option<At>,
 
@@ -72,9 +73,9 @@ impl SelectionArguments {
 
     /// At which look at a process's pages.
     pub fn instant(&self) -> Instant {
-        match self.at {
-            Some(At::Time(at)) => Instant::Near(ns(at)),
-            Some(At::Look(look)) => look,
+        match &self.at {
+            Some(At::Time(at)) => Instant::Near(ns(*at)),
+            Some(At::Look(look)) => look.clone(),
             None => Instant::Last,
         }
     }
@@ -85,8 +86,8 @@ impl SelectionArguments {
     }
 
     fn when(&self) -> When {
-        match (self.at, self.between_marks.as_deref()) {
-            (Some(At::Time(at)), _) => When::At { ns: ns(at) },
+        match (&self.at, self.between_marks.as_deref()) {
+            (Some(At::Time(at)), _) => When::At { ns: ns(*at) },
             (_, Some([from, to])) => When::Marks { from: from.clone(), to: to.clone() },
             _ if self.from.is_none() && self.to.is_none() => When::All,
             _ => When::Span { from_ns: self.from.map(ns), to_ns: self.to.map(ns) },
@@ -95,7 +96,7 @@ impl SelectionArguments {
 }
 
 /// An instant.
-#[derive(Clone, Copy)]
+#[derive(Clone, PartialEq, Debug)]
 enum At {
     /// Seconds after the start.
     Time(f64),
@@ -103,11 +104,14 @@ enum At {
     Look(Instant),
 }
 
-fn parse_at(text: &str) -> Result<At, String> {
+fn parse_at(text: &str) -> Result<At, std::convert::Infallible> {
     match text {
         "peak" => Ok(At::Look(Instant::Peak)),
         "end" => Ok(At::Look(Instant::End)),
-        time => parse_time(time).map(At::Time),
+        text => Ok(parse_time(text).map(At::Time).unwrap_or_else(|_| {
+            // A number without a unit is a time.
+            At::Look(parse_size(text).map_or_else(|_| Instant::Mark(text.to_owned()), Instant::Size))
+        })),
     }
 }
 
@@ -142,5 +146,20 @@ mod tests {
         assert_eq!(parse_time("2"), Ok(2.0));
         assert!(parse_time("soon").is_err());
         assert!(parse_time("-1s").is_err());
+    }
+
+    #[test]
+    fn instants() {
+        let look = |look| Ok(At::Look(look));
+        for (text, expected) in [
+            ("1.25s", Ok(At::Time(1.25))),
+            ("3", Ok(At::Time(3.0))),
+            ("peak", look(Instant::Peak)),
+            ("end", look(Instant::End)),
+            ("2G", look(Instant::Size(2 << 30))),
+            ("loaded", look(Instant::Mark("loaded".to_owned()))),
+        ] {
+            assert_eq!(parse_at(text), expected);
+        }
     }
 }

@@ -47,8 +47,8 @@ impl<'r> Samples<'r> {
     pub fn by_thread(answer: &Answer<'r>) -> Samples<'r> {
         let Some(sums) = &answer.basis.sums else { return Samples::by_path(answer) };
         let mut threads: FxHashMap<StackId, Vec<(Thread, Priced)>> = FxHashMap::default();
-        let by_thread =
-            sums_by_thread(answer.basis.recording, answer.basis.selection, answer.basis.thread_filter.clone());
+        let basis = &answer.basis;
+        let by_thread = sums_by_thread(basis.recording, basis.known(), basis.selection, basis.thread_filter.clone());
         for site in &by_thread.sites {
             if let Part::Thread(image, number) = site.part {
                 threads.entry(site.node).or_default().push(((image, number), site.metrics));

@@ -23,8 +23,9 @@ pub fn named(option: &str) -> Result<Metric, Error> {
 /// The column of a run that says whether the metric is known of it, if it is not known of all.
 pub fn seen(metric: Metric) -> Option<&'static str> {
     match metric.about().seen {
-        Seen::Calls | Seen::Stamps => None,
-        Seen::Frees => Some("sees_frees"),
+        // No store keeps what lies in memory at the end, or what a search found lost: the table of metrics sees to that.
+        Seen::Calls | Seen::Stamps | Seen::Pages | Seen::Units => None,
+        Seen::Frees | Seen::Search => Some("sees_frees"),
         Seen::Faults => Some("sees_faults"),
         Seen::Switches => Some("sees_switches"),
     }

@@ -4,7 +4,7 @@ use crate::clock_conversion::{Clock, Timeline};
 use crate::decode::Decoder;
 use crate::event::{KernelEvent, What};
 use crate::fault_durations::Beginnings;
-use crate::opening::{Opened, Options, View, open};
+use crate::opening::{Opened, Options, View, Watched, open};
 use crate::perf::{Count, PerfEvent};
 use crate::refusal_reason::Refused;
 use crate::ring;
@@ -27,14 +27,18 @@ const DECIDE: Duration = Duration::from_millis(10);
 /// Collects what the kernel tells of a process and all that it starts.
 pub struct Collector {
     ring_reader: Arc<RingReader>,
+    /// Of further threads, what a ring's own event tells and counts.
+    other_events: Vec<PerfEvent>,
+    /// Major faults that were counted before all else was switched on.
+    major_faults_before: u64,
     /// Read, but for the room that they take.
     taken: Vec<RingRecords>,
     decoder: Decoder,
-    /// The beginnings of some faults; an event a ring.
+    /// The beginnings of some faults; an event a ring and thread.
     beginning_events: Vec<PerfEvent>,
-    /// Where threads run; an event a ring.
+    /// Where threads run; an event a ring and thread.
     running_events: Vec<PerfEvent>,
-    cpu_time: PerfEvent,
+    cpu_time: Vec<PerfEvent>,
     view: View,
     timeline: Timeline,
     /// Decoded, by the kernel's time, not yet passed on.
@@ -86,10 +90,24 @@ impl Collector {
     /// Starts with process `pid`, which must not have exec'd yet: from its next exec on, everything it and its descendants
     /// do is collected.
     pub fn start(pid: Pid, clock: Clock, options: &Options) -> Result<Collector, Refused> {
-        let Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view } = open(pid, clock, options)?;
+        Collector::open(Watched::FromExec(pid), clock, options)
+    }
+
+    /// For a process that runs, with these threads, the main one first: what they and those that they start map, start and end is
+    /// collected from now on, all else from [`Collector::switch_on`] on. Threads that begin meanwhile, by one that is not yet
+    /// watched, are not.
+    pub fn attach(threads: &[Pid], clock: Clock, options: &Options) -> Result<Collector, Refused> {
+        Collector::open(Watched::Threads(threads), clock, options)
+    }
+
+    fn open(watched: Watched<'_>, clock: Clock, options: &Options) -> Result<Collector, Refused> {
+        let Opened { rings, others, fault_sets, beginnings, running, cpu_time, decoder, view } =
+            open(watched, clock, options)?;
         let adaptive = fault_sets.len() > 1;
         Ok(Collector {
             ring_reader: Arc::new(RingReader::new(rings, fault_sets, clock)),
+            other_events: others,
+            major_faults_before: 0,
             taken: Vec::new(),
             decoder,
             beginning_events: beginnings,
@@ -105,6 +123,24 @@ impl Collector {
             samples_at_decision: 0,
             totals: Totals::default(),
         })
+    }
+
+    /// Switches on what [`Collector::attach`] has opened. The process should stand still.
+    pub fn switch_on(&mut self) -> io::Result<()> {
+        self.ring_reader.switch_on()?;
+        let all = self.beginning_events.iter().chain(&self.running_events).chain(&self.cpu_time);
+        all.into_iter().try_for_each(PerfEvent::enable)?;
+        self.major_faults_before = self.major_faults().value;
+        Ok(())
+    }
+
+    /// And what they count beside.
+    fn major_faults(&self) -> Count {
+        let count = |event: &PerfEvent| event.count().unwrap_or_default();
+        let of_rings = self
+            .ring_reader
+            .with(|rings, _| rings.iter().map(|ring| count(ring.event())).fold(Count::default(), Count::plus));
+        self.other_events.iter().map(count).fold(of_rings, Count::plus)
     }
 
     /// What is seen and what is not.
@@ -136,7 +172,8 @@ impl Collector {
     pub fn finish(mut self, each: &mut dyn FnMut(KernelEvent)) -> Totals {
         self.ring_reader.with(|rings, sets| {
             let events = rings.iter().map(|ring| ring.event()).chain(sets.iter().flatten());
-            for event in events.chain(&self.beginning_events).chain(&self.running_events).chain([&self.cpu_time]) {
+            let events = events.chain(&self.other_events).chain(&self.beginning_events);
+            for event in events.chain(&self.running_events).chain(&self.cpu_time) {
                 // What cannot be switched off goes on until it is closed below.
                 let _ = event.disable();
             }
@@ -155,16 +192,13 @@ impl Collector {
     fn count(&mut self) {
         let count = |event: &PerfEvent| event.count().unwrap_or_default();
         let sum = |events: &[PerfEvent]| events.iter().map(count).fold(Count::default(), Count::plus);
-        let (running, beginnings, cpu) =
-            (sum(&self.running_events), sum(&self.beginning_events), count(&self.cpu_time));
-        let (others, sets) = self.ring_reader.with(|rings, sets| {
-            let others = rings.iter().map(|ring| count(ring.event())).fold(Count::default(), Count::plus);
-            (others, sets.iter().map(|set| sum(set)).collect::<Vec<Count>>())
-        });
+        let (running, beginnings, cpu) = (sum(&self.running_events), sum(&self.beginning_events), sum(&self.cpu_time));
+        let others = self.major_faults();
+        let sets = self.ring_reader.with(|_, sets| sets.iter().map(|set| sum(set)).collect::<Vec<Count>>());
         let totals = &mut self.totals;
         // One of the sets is on at any time.
         totals.minor_faults = sets.iter().map(|set| set.value).sum();
-        totals.major_faults = others.value;
+        totals.major_faults = others.value - self.major_faults_before.min(others.value);
         let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
         totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
         totals.cpu_time = cpu.value;
@@ -233,7 +267,8 @@ impl Collector {
         if now < self.decide_at {
             return;
         }
-        let Ok(cpu) = self.cpu_time.count() else { return };
+        let each = self.cpu_time.iter().map(PerfEvent::count);
+        let Ok(cpu) = each.sum::<io::Result<Count>>() else { return };
         // Counting asks every thread of the tree: where there are very many, do it less often.
         self.decide_at = now + DECIDE.max(now.elapsed() * 100);
         let set = usize::from(allowance.update(cpu.value, self.totals.samples - self.samples_at_decision));

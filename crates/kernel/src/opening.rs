@@ -81,16 +81,50 @@ pub struct View {
     pub ring_bytes: usize,
 }
 
-/// All events of a collector. Nothing is counted before the process execs.
+/// Whose events are opened.
+#[derive(Debug, Clone, Copy)]
+pub enum Watched<'a> {
+    /// A process that has not exec'd yet: from its next exec on.
+    FromExec(Pid),
+    /// All threads of a process that runs. What they map and start is told at once, all else once the events are switched on.
+    Threads(&'a [Pid]),
+}
+
+impl Watched<'_> {
+    fn threads(&self) -> &[Pid] {
+        match self {
+            Watched::FromExec(process) => std::slice::from_ref(process),
+            Watched::Threads(threads) => threads,
+        }
+    }
+
+    fn are_running(&self) -> bool {
+        matches!(self, Watched::Threads(_))
+    }
+}
+
+/// Events of a processor and a thread, beside those of each period.
+const EVENTS: usize = 3;
+
+/// The most events for threads that run: each takes 1.3 KiB of the kernel's memory and 10 us to open.
+const MOST_EVENTS: usize = 1 << 16;
+
+/// Files that this process may need beside the events.
+const OTHER_FILES: u64 = 256;
+
+/// All events of a collector. Nothing is counted before the process execs, or before they are switched on.
 pub struct Opened {
     pub rings: Vec<Ring>,
-    /// The exact one and, if sampling adapts, the coarse one; each with an event a ring.
+    /// Those of further threads that are like the rings' own ones.
+    pub others: Vec<PerfEvent>,
+    /// The exact one and, if sampling adapts, the coarse one; each with an event a ring and thread.
     pub fault_sets: Vec<Vec<PerfEvent>>,
-    /// The beginnings of some faults; an event a ring.
+    /// The beginnings of some faults; an event a ring and thread.
     pub beginnings: Vec<PerfEvent>,
-    /// Where threads run; an event a ring.
+    /// Where threads run; an event a ring and thread.
     pub running: Vec<PerfEvent>,
-    pub cpu_time: PerfEvent,
+    /// An event a thread.
+    pub cpu_time: Vec<PerfEvent>,
     pub decoder: Decoder,
     pub view: View,
 }
@@ -108,7 +142,7 @@ impl From<io::Error> for Failure {
 }
 
 /// Opens what `options` wish for, or less where the kernel refuses a part.
-pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused> {
+pub fn open(watched: Watched<'_>, clock: Clock, options: &Options) -> Result<Opened, Refused> {
     let cpus = online_cpus();
     let page = rustix::param::page_size();
     let smallest = SMALLEST_RING.max(page);
@@ -123,6 +157,17 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
         Period::Adaptive => vec![1, COARSE],
         Period::Every(period) => vec![period.max(1)],
     };
+    let needed = watched.threads().len() * (cpus.len() * (EVENTS + periods.len()) + 1);
+    if watched.are_running() {
+        let allowed = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        if allowed.is_some_and(|allowed| needed as u64 + OTHER_FILES > allowed) {
+            let error = format!("only {} are allowed", allowed.unwrap_or_default());
+            return Err(Refused::Files { needed, error });
+        }
+        if needed > MOST_EVENTS {
+            return Err(Refused::Threads { threads: watched.threads().len(), needed, most: MOST_EVENTS });
+        }
+    }
     loop {
         let common = Common {
             clock,
@@ -131,7 +176,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
             page_sizes,
             watermark: (view.ring_bytes / WATERMARK) as u32,
         };
-        match open_all(pid, &common, &view, options.running, &periods, &cpus) {
+        match open_all(watched, &common, &view, options.running, &periods, &cpus) {
             Ok(opened) => return Ok(opened),
             Err(Failure::Ring(error)) if view.ring_bytes <= smallest => {
                 return Err(Refused::Memory { needed: cpus.len() * (smallest + page), error: error.to_string() });
@@ -144,8 +189,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
                 Some(Errno::INVAL) if page_sizes => page_sizes = false,
                 Some(Errno::INVAL) if view.switches => view.switches = false,
                 _ => {
-                    let files_needed = cpus.len() * (3 + periods.len()) + 1;
-                    return Err(Refused::explain(&error, &Circumstances::look(files_needed)));
+                    return Err(Refused::explain(&error, &Circumstances::look(needed)));
                 }
             },
         }
@@ -153,53 +197,80 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
 }
 
 fn open_all(
-    pid: Pid,
+    watched: Watched<'_>,
     common: &Common,
     view: &View,
     running_period: u32,
     periods: &[u32],
     cpus: &[u32],
 ) -> Result<Opened, Failure> {
-    let on_exec = |mut attr: perf_event_attr, cpu| {
-        attr.set_enable_on_exec(1);
-        PerfEvent::open(&mut attr, pid, cpu)
-    };
-    let cpu_time = on_exec(attributes::count_of_cpu_time(common), None)?;
     let base = attributes::major_faults_and_tasks(common, view.switches);
-    let mut decoder = Decoder::new(&base, &attributes::running(common, running_period))?;
-    let mut rings = Vec::with_capacity(cpus.len());
-    let mut beginnings = Vec::with_capacity(cpus.len());
-    let mut running = Vec::with_capacity(cpus.len());
-    let mut fault_sets: Vec<Vec<PerfEvent>> = periods.iter().map(|_| Vec::with_capacity(cpus.len())).collect();
-    for &cpu in cpus {
-        let event = match on_exec(base, Some(cpu)) {
-            // It went offline just now.
-            Err(error) if errno(&error) == Some(Errno::NODEV) => continue,
-            event => event?,
-        };
-        decoder.learn(event.id()?, Meaning::Faults { weight: 1, major: true });
-        let ring = Ring::new(event, cpu, view.ring_bytes).map_err(Failure::Ring)?;
-        for (set, &period) in fault_sets.iter_mut().zip(periods) {
-            let mut attr = attributes::minor_faults(common, period);
-            attr.set_enable_on_exec(set_is_first(periods, period).into());
-            let event = PerfEvent::open(&mut attr, pid, Some(cpu))?;
-            event.write_to(ring.event())?;
-            decoder.learn(event.id()?, Meaning::Faults { weight: period, major: false });
-            set.push(event);
+    let mut opened = Opened {
+        rings: Vec::with_capacity(cpus.len()),
+        others: Vec::new(),
+        fault_sets: periods.iter().map(|_| Vec::new()).collect(),
+        beginnings: Vec::new(),
+        running: Vec::new(),
+        cpu_time: Vec::new(),
+        decoder: Decoder::new(&base, &attributes::running(common, running_period))?,
+        view: *view,
+    };
+    // A thread that runs may have ended meanwhile.
+    let has_ended = |error: &io::Error| watched.are_running() && errno(error) == Some(Errno::SRCH);
+    let open = |mut attr: perf_event_attr, thread, cpu, is_on_at_exec: bool| {
+        attr.set_enable_on_exec((is_on_at_exec && !watched.are_running()).into());
+        PerfEvent::open(&mut attr, thread, cpu)
+    };
+    for &thread in watched.threads() {
+        match open(attributes::count_of_cpu_time(common), thread, None, true) {
+            Err(error) if has_ended(&error) => {}
+            event => opened.cpu_time.push(event?),
         }
-        if !periods.is_empty() {
-            let event = on_exec(attributes::beginnings_of_faults(common), Some(cpu))?;
-            event.write_to(ring.event())?;
-            decoder.learn(event.id()?, Meaning::Beginning);
-            beginnings.push(event);
-        }
-        let event = on_exec(attributes::running(common, running_period), Some(cpu))?;
-        event.write_to(ring.event())?;
-        decoder.learn(event.id()?, Meaning::Running);
-        running.push(event);
-        rings.push(ring);
     }
-    Ok(Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view: *view })
+    for &cpu in cpus {
+        let mut ring: Option<Ring> = None;
+        for &thread in watched.threads() {
+            let mut attr = base;
+            attr.set_disabled((!watched.are_running()).into());
+            let event = match open(attr, thread, Some(cpu), true) {
+                // It went offline just now.
+                Err(error) if errno(&error) == Some(Errno::NODEV) => break,
+                Err(error) if has_ended(&error) => continue,
+                event => event?,
+            };
+            opened.decoder.learn(event.id()?, Meaning::Faults { weight: 1, major: true });
+            let ring = match &ring {
+                Some(ring) => {
+                    event.write_to(ring.event())?;
+                    opened.others.push(event);
+                    ring
+                }
+                None => ring.insert(Ring::new(event, cpu, view.ring_bytes).map_err(Failure::Ring)?),
+            };
+            let mut add = |attr, is_on_at_exec, meaning| -> Result<Option<PerfEvent>, Failure> {
+                let event = match open(attr, thread, Some(cpu), is_on_at_exec) {
+                    Err(error) if has_ended(&error) => return Ok(None),
+                    event => event?,
+                };
+                event.write_to(ring.event())?;
+                opened.decoder.learn(event.id()?, meaning);
+                Ok(Some(event))
+            };
+            for (set, &period) in opened.fault_sets.iter_mut().zip(periods) {
+                let attr = attributes::minor_faults(common, period);
+                let meaning = Meaning::Faults { weight: period, major: false };
+                set.extend(add(attr, set_is_first(periods, period), meaning)?);
+            }
+            if !periods.is_empty() {
+                let attr = attributes::beginnings_of_faults(common);
+                opened.beginnings.extend(add(attr, true, Meaning::Beginning)?);
+            }
+            let attr = attributes::running(common, running_period);
+            opened.running.extend(add(attr, true, Meaning::Running)?);
+        }
+        opened.rings.extend(ring);
+    }
+    Ok(opened)
 }
 
 fn set_is_first(periods: &[u32], period: u32) -> bool {

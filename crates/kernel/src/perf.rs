@@ -32,6 +32,12 @@ impl Count {
     }
 }
 
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Count>>(all: I) -> Count {
+        all.fold(Count::default(), Count::plus)
+    }
+}
+
 impl PerfEvent {
     /// `cpu` none: wherever the process runs; then nothing can be sampled.
     pub fn open(attr: &mut perf_event_attr, pid: Pid, cpu: Option<u32>) -> io::Result<PerfEvent> {

@@ -33,12 +33,27 @@ pub enum Refused {
         error: String,
     },
     /// Not enough file descriptors.
-    #[error("{needed} file descriptors are needed to see page faults, 5 a processor, but {error}; raise ulimit -n")]
+    #[error(
+        "{needed} file descriptors are needed to see page faults, 5 for each processor and thread, but {error}; raise ulimit -n"
+    )]
     Files {
         /// How many are wanted.
         needed: usize,
         /// The kernel's error.
         error: String,
+    },
+    /// A running process has too many threads for this machine's processors.
+    #[error(
+        "the kernel would need {needed} events to show the page faults of {threads} threads that run already, one for each \
+         processor and kind, and memtoll opens no more than {most}; start the program with memtoll record"
+    )]
+    Threads {
+        /// How many threads.
+        threads: usize,
+        /// How many events.
+        needed: usize,
+        /// How many are opened at the most.
+        most: usize,
     },
     /// Not enough lockable memory.
     #[error(

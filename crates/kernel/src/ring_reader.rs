@@ -30,7 +30,7 @@ struct State {
     taken: Vec<RingRecords>,
     /// All records of before this time of the kernel's clock have been taken.
     until: u64,
-    /// The exact one and, if sampling adapts, the coarse one; each with an event a ring.
+    /// The exact one and, if sampling adapts, the coarse one; each with an event a ring and thread.
     fault_sets: Vec<Vec<PerfEvent>>,
     /// The fault set that is on.
     set: usize,
@@ -79,6 +79,12 @@ impl RingReader {
     /// Samples the faults of one of the sets.
     pub(crate) fn choose(&self, set: usize) {
         self.locked().choose(set);
+    }
+
+    /// Samples the faults of the set that is on.
+    pub(crate) fn switch_on(&self) -> std::io::Result<()> {
+        let state = self.locked();
+        state.fault_sets.get(state.set).into_iter().flatten().try_for_each(PerfEvent::enable)
     }
 
     /// How often the set changed.

@@ -98,6 +98,18 @@ counts! {
     37 unknown_frees: u64 Sum { SUMMARY CHAPTER PART };
     /// Blocks from before memtoll was attached that were released: their lifetimes are not known.
     38 freed_ageless: u64 Sum { SUMMARY CHAPTER PART };
+    /// Blocks to which nothing points when the process is about to end.
+    39 lost_blocks: u64 Sum { SUMMARY };
+    /// Their bytes.
+    40 lost_bytes: Bytes Sum { SUMMARY };
+    /// Blocks to which only lost blocks point.
+    41 indirectly_lost_blocks: u64 Sum { SUMMARY };
+    /// Their bytes.
+    42 indirectly_lost_bytes: Bytes Sum { SUMMARY };
+    /// Blocks that can be reached only through pointers into the middle of blocks.
+    43 possibly_lost_blocks: u64 Sum { SUMMARY };
+    /// Their bytes.
+    44 possibly_lost_bytes: Bytes Sum { SUMMARY };
 }
 
 // What is shown: option, title, unit, who saw it, how it is priced, how values make one, where it is shown, its value. The
@@ -145,6 +157,18 @@ metrics! {
     Live "live", "live at end": Bytes, Frees, None, Level { Viewer Lines Terminal Overview Export Total Budget } = |m| m.live_bytes.0;
     /// Blocks that were not freed: at the end, or at the time that you choose.
     LiveBlocks "live-blocks", "live blocks": Count, Frees, None, Level { Viewer Export } = |m| m.live_blocks;
+    /// Bytes of blocks that nothing points to when the program ends: nothing could free them any more.
+    Lost "lost", "lost": Bytes, Search, None, Sum { Export TotalIfAny } = |m| m.lost_bytes.0;
+    /// Blocks that nothing points to when the program ends.
+    LostBlocks "lost-blocks", "lost blocks": Count, Search, None, Sum {} = |m| m.lost_blocks;
+    /// Bytes of blocks that only lost blocks point to.
+    IndirectlyLost "indirectly-lost", "indirectly lost": Bytes, Search, None, Sum {} = |m| m.indirectly_lost_bytes.0;
+    /// Blocks that only lost blocks point to.
+    IndirectlyLostBlocks "indirectly-lost-blocks", "indirectly lost blocks": Count, Search, None, Sum {} = |m| m.indirectly_lost_blocks;
+    /// Bytes of blocks that can be reached only through pointers into the middle of blocks, which may be none.
+    PossiblyLost "possibly-lost", "possibly lost": Bytes, Search, None, Sum {} = |m| m.possibly_lost_bytes.0;
+    /// Blocks that can be reached only through pointers into the middle of blocks.
+    PossiblyLostBlocks "possibly-lost-blocks", "possibly lost blocks": Count, Search, None, Sum {} = |m| m.possibly_lost_blocks;
     /// Blocks that were freed before the thread that allocated them allocated again.
     Temporary "temporary", "temporary": Count, Frees, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
     /// How long blocks live on average, from allocation to free, over the blocks that were freed and whose allocation was recorded.
@@ -165,6 +189,14 @@ metrics! {
     Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes.0;
     /// Bytes of the pages that the program touched for the first time, in whole pages.
     Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes.0;
+    /// Bytes of live blocks that are in memory when the process ends.
+    Resident "resident", "resident": Bytes, Pages, None, Level { Viewer Compared TotalIfAny } = |m| m.resident_bytes.0;
+    /// Bytes of blocks that are live when the process ends and lie on pages that it never wrote to.
+    NeverTouched "never-touched", "never touched": Bytes, Pages, None, Level { Viewer TotalIfAny } = |m| m.never_touched_bytes.0;
+    /// Bytes in memory beside live blocks when the process ends: the allocator's headers, and what it rounds sizes up to.
+    Slack "slack", "slack": Bytes, Units, None, Level { Viewer TotalIfAny } = |m| m.slack_bytes.0;
+    /// Free memory that cannot be given back when the process ends, because live blocks lie on its pages: each line there has an equal share.
+    Pinned "pinned", "pinned": Bytes, Units, None, Level { Viewer Compared TotalIfAny } = |m| m.pinned_bytes.0;
     /// Recorded calls of allocation functions; a reallocation is one.
     Events "events", "events": Count, Calls, None, Sum {} = |m| m.events;
     /// Recorded calls whose call stack does not reach the entry of the thread.

@@ -14,6 +14,7 @@ mod snapshots;
 mod stack_placement;
 mod stack_tree;
 mod stored_measurements;
+mod suppressions;
 mod symbolize;
 mod timelines;
 
@@ -31,6 +32,7 @@ pub use own_allocators::{REMEDY, what_is_missing};
 pub use patterns::Patterns;
 pub use stack_tree::{Node, StackTree};
 pub use stored_measurements::{store_calibration, store_verified};
+pub use suppressions::{NoSuppression, Suppressions};
 pub use symbolize::{SymbolizeError, symbolize};
 pub use timelines::Timelines;
 
@@ -43,7 +45,9 @@ use memtoll_trace::scanned::Scanned;
 use memtoll_trace::summary::{self, Summary};
 use memtoll_trace::symbols::{ModuleSymbols, NameSource};
 use memtoll_trace::unreadable::Unreadable;
+use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
+use suppressions::Suppressed;
 
 /// A process image.
 pub struct Image {
@@ -91,6 +95,11 @@ pub struct Image {
 }
 
 impl Image {
+    /// Whether the blocks that it left at its end were searched for lost ones.
+    pub fn is_searched(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| matches!(end.leak_search, meta::LeakSearch::Done { .. }))
+    }
+
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: Option<NodeId>) -> StackId {
         self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NONE)
@@ -176,9 +185,33 @@ pub struct Recording {
     pub calibration: Option<meta::Calibration>,
     /// What changes saved that were measured since, one for each finding of the advice.
     pub verified: Vec<meta::Verified>,
+    /// Stacks whose lost blocks shall not be told.
+    suppressed: Suppressed,
+    /// The same of single images: by what their programs say of themselves.
+    suppressed_in: FxHashMap<usize, Suppressed>,
 }
 
 impl Recording {
+    /// Tells no lost blocks any more of what is suppressed.
+    pub fn suppress(&mut self, suppressions: &Suppressions) {
+        self.suppressed = suppressions.suppressed(&self.stacks, &self.frames);
+    }
+
+    /// Whether lost blocks of a stack of image number `index` are suppressed.
+    pub fn is_suppressed(&self, index: usize, stack: StackId) -> bool {
+        self.suppressed.has(stack) || self.suppressed_in.get(&index).is_some_and(|own| own.has(stack))
+    }
+
+    /// Does what the programs say themselves. What cannot be understood suppresses nothing.
+    fn suppress_by_programs(&mut self) {
+        let texts = self.images.iter().enumerate().filter_map(|(index, image)| {
+            let text = image.end.as_ref()?.leak_suppressions.as_ref()?;
+            Some((index, Suppressions::parse(text).ok()?))
+        });
+        let of = |(index, own): (usize, Suppressions)| (index, own.suppressed(&self.stacks, &self.frames));
+        self.suppressed_in = texts.map(of).collect();
+    }
+
     /// The statements about events that are missing, without those about images that do not count.
     pub fn missing_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
         let of = |counted: bool| {

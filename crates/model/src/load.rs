@@ -3,6 +3,7 @@
 use crate::ids::StackId;
 use crate::own_allocators;
 use crate::stack_placement::{Placing, read_nodes};
+use crate::suppressions::Suppressed;
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
@@ -219,8 +220,11 @@ impl Loader {
             end: self.end,
             calibration: self.calibration,
             verified: self.verified,
+            suppressed: Suppressed::default(),
+            suppressed_in: FxHashMap::default(),
         };
         recording.ended = recording.find_end();
+        recording.suppress_by_programs();
         recording
     }
 

@@ -48,6 +48,8 @@ pub struct Processor {
     /// Finds the direct calls of and jumps to an address in code: `calls_of(code, where it is, address)`. Data among the code may
     /// look like one by chance.
     pub calls_of: fn(&[u8], u64, u64) -> Vec<u64>,
+    /// The constant that a function returns which does nothing else: `constant_returned(code, where it is)`.
+    pub constant_returned: fn(&[u8], u64) -> Option<u64>,
     /// Makes the code that leads calls of a function to a hook.
     pub redirect: fn(&Function<'_>) -> Result<Redirection, Refusal>,
 }

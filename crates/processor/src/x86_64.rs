@@ -1,5 +1,6 @@
 //! x86-64, System V psABI.
 
+mod constant_returned;
 pub mod injection;
 mod redirect;
 
@@ -25,6 +26,7 @@ pub const PROCESSOR: Processor = Processor {
     call_before,
     stub_at,
     calls_of,
+    constant_returned: constant_returned::constant_returned,
     redirect: redirect::redirect,
 };
 

@@ -13,10 +13,11 @@ use crate::run_details::{Details, Recorder};
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;
+use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{Known, Sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_analysis::wrappers::Folded;
@@ -24,6 +25,7 @@ use memtoll_model::Recording;
 use memtoll_tally::Selection;
 use memtoll_trace::meta::Rank;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// What a recording says to a [`crate::Query`].
 #[derive(Serialize)]
@@ -157,6 +159,15 @@ pub struct Basis<'r> {
     pub sums: Option<Sums>,
     /// How stacks are shown.
     pub view: View,
+    /// What lies in memory when processes end, if it was asked for.
+    pub looks: Option<Arc<Looks>>,
     /// What things cost.
     pub tariff: Tariff,
+}
+
+impl Basis<'_> {
+    /// What further sums of the same need to know.
+    pub fn known(&self) -> Known<'_> {
+        Known { looks: self.looks.as_deref(), ..Known::default() }
+    }
 }

@@ -25,6 +25,7 @@ use crate::tree::Tree;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::resident_curve::{self, Intervals};
 use memtoll_analysis::sites::{self, GroupBy, rows, sort};
 use memtoll_analysis::stacks;
 use memtoll_analysis::sums::Sums;
@@ -77,6 +78,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             thread_filter: selected.thread_filter.clone(),
             sums: None,
             view: selected.view.clone(),
+            looks: selected.looks.clone(),
             tariff,
         },
     };
@@ -90,16 +92,19 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         View::Activity { intervals } => {
             let found = timeline::timeline(recording, from.0, to.0, *intervals, &selected.thread_filter);
             answer.misses(&found.damage);
-            answer.shown = Shown::Activity(Activity::new(&found, &tariff));
+            let intervals = Intervals { start: found.start, width: found.width, count: found.intervals.len() };
+            let resident = resident_curve::in_intervals(recording, intervals, &selected.thread_filter);
+            answer.shown = Shown::Activity(Activity::new(&found, resident, &tariff));
         }
         View::Regions => {
             let (found, damage) = regions::regions(recording, from, to, &selected.thread_filter);
             answer.misses(&damage);
             answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
         }
-        View::Resident { at } => {
+        View::Resident { at, cells } => {
             let mut stacks = session.stacks(&selected.view);
-            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, *at, &tariff)?;
+            let cells = Some(*cells).filter(|most| *most > 0);
+            let found = Resident::new(recording, &mut stacks, &selected.thread_filter, (at, cells), &tariff)?;
             answer.shown = Shown::Resident { resident: Box::new(found) };
         }
         View::Grown => {
@@ -113,7 +118,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             }
         }
         View::Recorder => answer.shown = Shown::Recorder { recorder: run_details::recorder(recording) },
-        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)),
+        View::List { of } => answer.shown = Shown::List(choices::items(recording, &selected.thread_filter, *of)?),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
             answer.add_up(session, query, &selected)?;
         }

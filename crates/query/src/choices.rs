@@ -1,7 +1,9 @@
-//! What there is to choose from in a recording: marks, threads, processes, loaded files.
+//! What there is to choose from in a recording: marks, threads, processes, loaded files, looks at pages.
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
+use crate::impossible::Impossible;
+use crate::looks::{self, Look};
 use crate::query::List;
 use memtoll_analysis::names;
 use memtoll_analysis::thread_filter::{ThreadFilter, thread_name, title};
@@ -75,14 +77,23 @@ pub enum Items<'a> {
     Threads { threads: Vec<Thread<'a>> },
     Processes { processes: Vec<Process<'a>> },
     Modules { modules: Vec<Module<'a>> },
+    Looks { looks: Vec<Look> },
 }
 
 /// What there is of it, in the processes and threads that count.
-pub(crate) fn items<'a>(recording: &'a Recording, thread_filter: &ThreadFilter, list: List) -> Items<'a> {
+pub(crate) fn items<'a>(
+    recording: &'a Recording,
+    thread_filter: &ThreadFilter,
+    list: List,
+) -> Result<Items<'a>, Impossible> {
     let ns = |units: u64| (recording.about.clock.seconds(units) * 1e9) as u64;
     let counted: Vec<(usize, &Image)> =
         recording.images.iter().enumerate().filter(|(index, _)| thread_filter.of(*index).is_some()).collect();
-    match list {
+    Ok(match list {
+        List::Looks => Items::Looks {
+            looks: looks::looks(recording, thread_filter, ns)
+                .map_err(|why| Impossible::NoPages { why: why.to_string() })?,
+        },
         List::Marks => {
             let mut marks: BTreeMap<(&str, &str), Mark> = BTreeMap::new();
             let all = counted.iter().flat_map(|(index, image)| image.marks.iter().map(move |mark| (*index, mark)));
@@ -150,5 +161,5 @@ pub(crate) fn items<'a>(recording: &'a Recording, thread_filter: &ThreadFilter, 
             };
             Items::Modules { modules: modules.into_iter().map(module).collect() }
         }
-    }
+    })
 }

@@ -119,10 +119,7 @@ impl<'a> Comparison<'a> {
 
     /// What is known of rows in all recordings.
     pub fn quantities(&self) -> impl Iterator<Item = Quantity> + '_ {
-        let is_known = |quantity: &Quantity| {
-            self.sides.iter().flatten().all(|run| quantity.metric().is_known_of(&run.sums.total, run.tariff.sees()))
-        };
-        Quantity::ALL.into_iter().filter(is_known)
+        Quantity::ALL.into_iter().filter(|quantity| quantity.is_known(&self.sides))
     }
 
     /// The values of rows together.

@@ -6,8 +6,8 @@ use crate::{rows, unnamed_functions};
 use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{
-    self, CheapMemory, Churn, CostlyLine, Grows, HardlyTouched, HoldsPeak, NeverFreed, NoLines, NoNames, NullFrees,
-    Resident, Share, TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
+    self, CheapMemory, Churn, CostlyLine, Grows, HardlyTouched, HoldsPeak, Lost, NeverFreed, NoLines, NoNames,
+    NullFrees, Resident, Share, TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
 use memtoll_analysis::inclusive_lines;
 use memtoll_analysis::intervals::Interval;
@@ -39,6 +39,7 @@ pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Optio
             | What::Churn(_)
             | What::HoldsPeak(_)
             | What::NeverFreed(_)
+            | What::Lost(_)
             | What::Grows(_)
             | What::HardlyTouched(_)
     );
@@ -91,6 +92,7 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
             percent(share),
             if recording.kept() == Kept::NeverFreed { "the program never frees" } else { "that is live at the end" }
         ),
+        What::Lost(lost) => self::lost(place, lost),
         What::Grows(grows) => format!(
             "Blocks of {place} pile up: {} live at the end, {} of them older than any that was freed; they grow by {}",
             format::counted(grows.blocks, "block"),
@@ -251,6 +253,26 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
         );
     }
     text
+}
+
+/// `100 blocks of remember (game.cpp:62) are lost, 400.0 KiB: nothing points to them when the program ends`.
+fn lost(place: &str, lost: &Lost) -> String {
+    let direct = lost.blocks - lost.indirectly;
+    let pointed = match (direct, lost.indirectly) {
+        (0, _) => "only lost blocks point to them".to_owned(),
+        (1, 0) if lost.blocks == 1 => "nothing points to it".to_owned(),
+        (_, 0) => "nothing points to them".to_owned(),
+        (direct, others) => {
+            let (direct, others) = (format::count(direct), format::count(others));
+            format!("nothing points to {direct} of them, and only lost blocks to the other {others}")
+        }
+    };
+    format!(
+        "{} of {place} {} lost, {}: {pointed} when the program ends",
+        format::counted(lost.blocks, "block"),
+        if lost.blocks == 1 { "is" } else { "are" },
+        format::bytes(lost.bytes)
+    )
 }
 
 /// What most of a line's cost is. Waiting takes no CPU time and stands beside it.

@@ -62,6 +62,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         }
         What::HoldsPeak(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
         What::NeverFreed(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
+        What::Lost(lost) => (format::bytes(lost.bytes), format!("{} lost", format::counted(lost.blocks, "block"))),
         What::Grows(grows) => {
             let blocks = format::counted(grows.blocks, "block");
             (format::bytes(grows.bytes), format!("{blocks} pile up, by {}", growth(grows)))
@@ -152,6 +153,7 @@ fn beside(recording: &Recording, what: &What, share: Option<&Share>) -> Option<S
         What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
         What::NeverFreed(memory) => Some(format!("{} {}", format::bytes(memory.bytes), recording.kept().words())),
         What::Resident(_) => Some("free memory that its blocks keep resident".to_owned()),
+        What::Lost(lost) => Some(format!("{} lost", format::bytes(lost.bytes))),
         What::Grows(grows) => Some(format!("blocks that pile up, by {}", growth(grows))),
         What::HardlyTouched(_) => Some("hardly touched".to_owned()),
         What::Churn(churn) => {

@@ -89,6 +89,14 @@ pub enum Impossible {
         /// What is missing.
         why: String,
     },
+    /// The pages were not looked at then.
+    #[error("memtoll did not look at the pages {when}: expected --at {}; --list looks shows all", choice(there_are))]
+    NoLook {
+        /// As in `at mark "x"`.
+        when: String,
+        /// What `--at` calls the looks that there are.
+        there_are: Vec<String>,
+    },
     /// There is no such node of the tree.
     #[error("the tree has no node {key}: ask for its parent again")]
     NoNode {
@@ -131,6 +139,7 @@ impl Impossible {
             | Impossible::NoBlock { .. }
             | Impossible::NoStack { .. }
             | Impossible::NoPages { .. }
+            | Impossible::NoLook { .. }
             | Impossible::NoEvents { .. }
             | Impossible::NoNode { .. }
             | Impossible::NoFunction { .. } => false,
@@ -146,6 +155,14 @@ fn marks(names: &[String]) -> String {
     match names {
         [] => "it has none; set them with memtoll.h".to_owned(),
         names => format!("it has: {}", names.join(", ")),
+    }
+}
+
+/// Some of the names as alternatives.
+fn choice(names: &[String]) -> String {
+    match names.get(..MOST_NAMES.min(names.len())) {
+        Some([names @ .., last]) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        names => names.unwrap_or_default().concat(),
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Query {
     pub max_size: Option<u64>,
     /// Whether costs are charged to the code that paid them, not to the lines that allocated.
     pub paid: bool,
+    /// Whether it is known what lies in memory at the end: `resident`, `pinned` and the like. That reads all events. A metric that is
+    /// one of these asks for it, too.
+    pub pages: bool,
     /// What rows and branches are sorted by, and what shares are of. Default: see [`Query::metric`].
     pub metric: Option<Metric>,
     /// What is shown.
@@ -110,13 +113,18 @@ pub enum View {
     /// What the recorder itself did.
     Recorder,
     /// Who holds the pages of a process at an instant.
-    Resident { at: Instant },
+    Resident {
+        at: Instant,
+        /// Cells at the most of a map of them; 0: there is no map.
+        #[serde(default)]
+        cells: usize,
+    },
     /// What there is to choose from.
     List { of: List },
 }
 
 /// At which look at a process's pages.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instant {
     /// The last one.
@@ -128,6 +136,10 @@ pub enum Instant {
     End,
     /// The one nearest to this time after the start, ns.
     Near(u64),
+    /// The first one after a mark or a region of this name.
+    Mark(String),
+    /// The one for which the resident set had passed this size, bytes.
+    Size(u64),
 }
 
 /// Which part of a call tree.
@@ -171,12 +183,19 @@ pub enum List {
     Processes,
     /// Loaded files.
     Modules,
+    /// Looks at the pages of processes.
+    Looks,
 }
 
 impl Query {
     /// A query that shows this, of the whole recording.
     pub fn of(view: View) -> Query {
         Query { view, ..Query::default() }
+    }
+
+    /// Whether its answer knows what lies in memory at the end.
+    pub fn is_of_pages(&self) -> bool {
+        self.pages || self.metric.is_some_and(Metric::is_of_pages)
     }
 
     /// What rows are sorted by: what was asked for; else what is live, at an instant; cost, where that is charged to who

@@ -3,14 +3,19 @@
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
 use crate::impossible::Impossible;
+use crate::looks::{self, Why};
 use crate::query::Instant;
+use crate::resident_map::MapOwners;
 use crate::rows::Place;
+use crate::selection::no_mark;
 use crate::wastes::WasteRow;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
+use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
+use memtoll_text::format;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use serde::Serialize;
 
@@ -19,7 +24,8 @@ use serde::Serialize;
 pub struct Resident<'r> {
     pub pid: u32,
     pub at_ns: u64,
-    pub cause: Cause,
+    #[serde(flatten)]
+    pub why: Why,
     /// All pages; the next ten add up to it. Bytes.
     pub rss: u64,
     pub live: u64,
@@ -41,6 +47,11 @@ pub struct Resident<'r> {
     pub pins: Vec<PinRow<'r>>,
     /// The function whose blocks, with those of all that it calls, keep most.
     pub held_below: Option<HeldBelow<'r>>,
+    /// The resident set without the recorder, over time.
+    pub curve: Vec<CurvePoint>,
+    /// Whose the cells of its map are, if there is one.
+    #[serde(skip)]
+    pub owners: Option<MapOwners<'r>>,
     /// What would make the resident set smaller, what saves most first.
     pub wastes: Vec<WasteRow<'r>>,
     /// As the analysis has it, for printers.
@@ -49,6 +60,13 @@ pub struct Resident<'r> {
     /// How many other processes have a snapshot.
     #[serde(skip)]
     pub others: usize,
+}
+
+/// What was in memory at an instant, bytes.
+#[derive(Clone, Copy, Serialize)]
+pub struct CurvePoint {
+    pub at_ns: u64,
+    pub bytes: u64,
 }
 
 /// A line that pins free memory.
@@ -75,7 +93,7 @@ pub struct HeldBelow<'r> {
 fn choose(
     recording: &Recording,
     filter: &ThreadFilter,
-    at: Instant,
+    at: &Instant,
     tariff: &Tariff,
 ) -> Result<(usize, Snapshot, usize), Impossible> {
     let mut found: Vec<(usize, Snapshot)> = Vec::new();
@@ -83,22 +101,52 @@ fn choose(
     let time = |snapshot: &Snapshot| tariff.ns(snapshot.time.0 as f64) as u64;
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
         let all = recording.snapshots(index).map_err(|why| Impossible::NoPages { why: why.to_string() })?;
+        let mut all = all.into_iter();
         let wanted = match at {
-            Instant::Last => all.into_iter().next_back(),
-            Instant::Peak => all.into_iter().max_by_key(Snapshot::resident_bytes),
-            Instant::End => all.into_iter().find(|snapshot| snapshot.cause == Cause::End),
-            Instant::Near(ns) => all.into_iter().min_by_key(|snapshot| time(snapshot).abs_diff(ns)),
+            Instant::Last => all.next_back(),
+            Instant::Peak => all.max_by_key(Snapshot::resident_bytes),
+            Instant::End => all.find(|snapshot| snapshot.cause == Cause::End),
+            Instant::Near(ns) => all.min_by_key(|snapshot| time(snapshot).abs_diff(*ns)),
+            Instant::Mark(wanted) => {
+                all.find(|snapshot| matches!(&snapshot.cause, Cause::Mark { name, .. } if name == wanted))
+            }
+            Instant::Size(bytes) => all.find(|snapshot| snapshot.cause == Cause::Size(*bytes)),
         };
         processes += usize::from(wanted.is_some());
         found.extend(wanted.map(|snapshot| (index, snapshot)));
     }
     let most = found.into_iter().max_by_key(|(_, snapshot)| snapshot.resident_bytes());
-    let (index, snapshot) = most.ok_or_else(|| Impossible::NoPages {
-        why:
-            "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the kernel shows them"
-                .to_owned(),
-    })?;
+    let Some((index, snapshot)) = most else { return Err(no_look(recording, filter, at, tariff)) };
     Ok((index, snapshot, processes - 1))
+}
+
+/// Why there is none, and which there are.
+fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &Tariff) -> Impossible {
+    if let Instant::Mark(name) = at
+        && !recording.images.iter().any(|image| image.marks.iter().any(|mark| mark.name == *name))
+    {
+        return no_mark(recording, name, None);
+    }
+    let all = looks::looks(recording, filter, |units| tariff.ns(units as f64) as u64).unwrap_or_default();
+    if all.is_empty() {
+        let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the \
+                   kernel shows them";
+        return Impossible::NoPages { why: why.to_owned() };
+    }
+    let when = match at {
+        Instant::Mark(name) => format!("at mark \"{name}\", because looking may take 1 % of the CPU time"),
+        Instant::Size(bytes) => format!("when the resident set had passed {}", format::bytes(*bytes)),
+        Instant::End => "at the end".to_owned(),
+        Instant::Last | Instant::Peak | Instant::Near(_) => "then".to_owned(),
+    };
+    let mut there_are: Vec<String> = Vec::new();
+    for look in &all {
+        let called = look.at();
+        if !there_are.contains(&called) {
+            there_are.push(called);
+        }
+    }
+    Impossible::NoLook { when, there_are }
 }
 
 impl<'r> Resident<'r> {
@@ -106,11 +154,11 @@ impl<'r> Resident<'r> {
         recording: &'r Recording,
         stacks: &mut Stacks<'r>,
         filter: &ThreadFilter,
-        at: Instant,
+        (at, cells): (&Instant, Option<usize>),
         tariff: &Tariff,
     ) -> Result<Resident<'r>, Impossible> {
         let (index, snapshot, others) = choose(recording, filter, at, tariff)?;
-        let found = page_balance::balance(stacks, index, &snapshot)
+        let found = page_balance::balance(stacks, index, &snapshot, cells)
             .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
         let part = |part| found.part(part);
         let is_known = found.unit.is_known();
@@ -122,10 +170,11 @@ impl<'r> Resident<'r> {
             bytes: pin.bytes,
             median_age_ns: tariff.ns(pin.median_age as f64) as u64,
         };
+        let point = |(at, bytes): &(u64, u64)| CurvePoint { at_ns: tariff.ns(*at as f64) as u64, bytes: *bytes };
         Ok(Resident {
             pid: recording.images[index].about.pid,
             at_ns: tariff.ns(found.time as f64) as u64,
-            cause: found.cause,
+            why: Why::new(&found.cause, |units| tariff.ns(units as f64) as u64),
             rss: found.resident,
             live: part(Part::Live),
             slack: is_known.then(|| part(Part::Slack)),
@@ -145,6 +194,8 @@ impl<'r> Resident<'r> {
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
+            curve: resident_curve::of_image(recording, index).iter().map(point).collect(),
+            owners: found.map.as_ref().map(|map| MapOwners::new(recording, stacks, map)),
             wastes: found.wastes.iter().map(|waste| WasteRow::new(&recording.frames, waste)).collect(),
             others,
             found,

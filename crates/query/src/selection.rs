@@ -3,11 +3,12 @@
 use crate::impossible::Impossible;
 use crate::query::{Query, View as Shown, When};
 use crate::session::Session;
+use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
+use memtoll_analysis::sums::{Known, Sums, sums, sums_knowing, sums_that_match};
 use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
@@ -16,6 +17,7 @@ use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Functions and modules that an error names where a filter matches nothing.
 const MOST_NAMES: usize = 5;
@@ -27,6 +29,8 @@ pub(crate) struct Selected {
     pub view: View,
     /// The wrappers of malloc that the view folds away.
     pub folded: Option<Folded>,
+    /// What lies in memory when processes end, if it was asked for.
+    pub looks: Option<Arc<Looks>>,
     /// The sums of the whole recording, where the wrappers were looked for, until they are taken.
     whole: RefCell<Option<Sums>>,
 }
@@ -63,23 +67,23 @@ impl Selected {
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
         let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
         let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
-        Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), whole: RefCell::new(whole) })
+        let looks = query.is_of_pages().then(|| session.looks(&view));
+        Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), looks, whole: RefCell::new(whole) })
     }
 
     /// Adds up what is selected.
     pub fn sums(&self, session: &Session) -> Sums {
         let recording = session.recording();
         let is_whole = self.selection == Selection::default() && self.thread_filter.are_all();
-        if let Some(whole) = self.whole.take().filter(|_| is_whole) {
+        if let Some(whole) = self.whole.take().filter(|_| is_whole && self.looks.is_none()) {
             return whole;
         }
-        match (self.selection.split, session.sliced()) {
-            (Split::None, None) => sums_of(recording, self.selection, self.thread_filter.clone()),
-            (Split::None, Some(sliced)) => {
-                sums_of_sliced(recording, sliced, self.selection, self.thread_filter.clone())
-            }
+        let known = Known { sliced: session.sliced(), looks: self.looks.as_deref() };
+        match self.selection.split {
+            Split::None => sums_knowing(recording, known, self.selection, self.thread_filter.clone()),
             _ => {
-                sums_that_match(recording, self.selection, self.thread_filter.clone(), &mut session.stacks(&self.view))
+                let mut stacks = session.stacks(&self.view);
+                sums_that_match(recording, known, self.selection, self.thread_filter.clone(), &mut stacks)
             }
         }
     }
@@ -169,17 +173,21 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 /// The time between two marks, units. A region's begin and end have the same name.
 fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
-    let missing = |name: &str, after: Option<&str>| {
-        let mut there_are: Vec<String> = all().map(|mark| mark.name.clone()).collect();
-        there_are.sort_unstable();
-        there_are.dedup();
-        Impossible::NoMark { name: name.to_owned(), after: after.map(str::to_owned), there_are }
-    };
+    let missing = |name: &str, after: Option<&str>| no_mark(recording, name, after);
     let start = all().filter(|mark| mark.name == from && mark.kind != MarkKind::End).map(|mark| mark.time).min();
     let start = start.ok_or_else(|| missing(from, None))?;
     let later = all().filter(|mark| mark.name == to && mark.kind != MarkKind::Begin && mark.time >= start);
     let end = later.map(|mark| mark.time).min();
     Ok((start, end.ok_or_else(|| missing(to, Some(from)))?))
+}
+
+/// There is no mark of this name.
+pub(crate) fn no_mark(recording: &Recording, name: &str, after: Option<&str>) -> Impossible {
+    let all = recording.images.iter().flat_map(|image| &image.marks);
+    let mut there_are: Vec<String> = all.map(|mark| mark.name.clone()).collect();
+    there_are.sort_unstable();
+    there_are.dedup();
+    Impossible::NoMark { name: name.to_owned(), after: after.map(str::to_owned), there_are }
 }
 
 fn no_match(recording: &Recording, who: NoMatch) -> Impossible {

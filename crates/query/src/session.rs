@@ -1,6 +1,7 @@
 //! A recording that is asked again and again: what all its answers need is found once.
 
 use memtoll_analysis::finer_chapters::Sliced;
+use memtoll_analysis::looks::Looks;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
@@ -19,6 +20,8 @@ pub struct Session<'r> {
     together: Arc<Together<'r>>,
     /// The stacks of the last view: most questions are about the same.
     stacks: RefCell<Option<(View, Stacks<'r>)>>,
+    /// What lies in memory when processes end, by the lines of the last view that was asked for it.
+    looks: RefCell<Option<(View, Arc<Looks>)>>,
 }
 
 /// Recordings that are compared: a wrapper of malloc in one of them is folded away in all, because its callers are the same
@@ -50,7 +53,7 @@ impl<'r> Session<'r> {
     }
 
     fn of(together: Arc<Together<'r>>, at: usize, recording: &'r Recording) -> Session<'r> {
-        Session { recording, sliced: None, at, together, stacks: RefCell::default() }
+        Session { recording, sliced: None, at, together, stacks: RefCell::default(), looks: RefCell::default() }
     }
 
     /// With slices of its time, which make answers about spans faster.
@@ -98,6 +101,17 @@ impl<'r> Session<'r> {
             Wrappers { folded, regex }
         });
         (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref(), whole)
+    }
+
+    /// What lies in memory when processes end. The first call for a view reads all events.
+    pub(crate) fn looks(&self, view: &View) -> Arc<Looks> {
+        let mut known = self.looks.borrow_mut();
+        if let Some((_, looks)) = known.as_ref().filter(|(of, _)| is_same(of, view)) {
+            return looks.clone();
+        }
+        let looks = Arc::new(Looks::at_end(&mut self.stacks(view)));
+        *known = Some((view.clone(), looks.clone()));
+        looks
     }
 
     /// The stacks as a view shows them. They stay borrowed as long as the result lives.

@@ -5,7 +5,7 @@
 
 use crate::bytes_range::BytesRange;
 use crate::proc_files;
-use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
+use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot, before_giving_back};
 use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -48,6 +48,8 @@ impl Room {
 pub struct Settings {
     pub image: ImageNo,
     pub stack_depth: u32,
+    /// Whether the process waits at its end until its memory has been searched for lost blocks.
+    pub searches_leaks: bool,
     pub clock: u32,
     pub ticks_per_microsecond: u32,
     /// The time, ticks.
@@ -104,6 +106,7 @@ impl Arena {
             (*header).max_chunks = chunks as u32;
             (*header).max_nodes = nodes as u32;
             (*header).stack_depth = settings.stack_depth;
+            (*header).searches_leaks = settings.searches_leaks.into();
             (*header).clock = settings.clock;
             (*header).ticks_per_microsecond = settings.ticks_per_microsecond;
             (*header).image = settings.image.get();
@@ -256,9 +259,40 @@ impl Arena {
         let _ = futex::wake(&self.header().chunk_returned, futex::Flags::empty(), i32::MAX as u32);
     }
 
+    /// Wakes threads of the target that wait until calls are recorded.
+    pub fn wake_held(&self) {
+        let _ = futex::wake(&self.header().start, futex::Flags::empty(), i32::MAX as u32);
+    }
+
     /// Wakes the thread of the target that waits for a look at its pages.
     pub fn wake_ending(&self) {
         let _ = futex::wake(&self.header().look_over, futex::Flags::empty(), 1);
+    }
+
+    /// From this resident set on, KiB, threads wait for a look at the pages before they give memory back. 0: they do not.
+    pub fn set_look_above(&self, kib: u32) {
+        self.header().look_above_kib.store(kib, Relaxed);
+    }
+
+    /// Whether a thread waits for such a look.
+    pub fn is_look_asked(&self) -> bool {
+        self.header().look_before_giving_back.load(Acquire) == before_giving_back::LOOK_ASKED
+    }
+
+    /// The look begins. False: it is no longer wanted.
+    pub fn begin_look(&self) -> bool {
+        self.change_look(before_giving_back::LOOK_ASKED, before_giving_back::LOOKING)
+    }
+
+    /// The look is over, and the thread goes on. False: it went on before.
+    pub fn end_look(&self) -> bool {
+        let has_waited = self.change_look(before_giving_back::LOOKING, before_giving_back::NO_LOOK);
+        let _ = futex::wake(&self.header().look_before_giving_back, futex::Flags::empty(), 1);
+        has_waited
+    }
+
+    fn change_look(&self, from: u32, to: u32) -> bool {
+        self.header().look_before_giving_back.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
     /// Whether a thread of the target waits for a chunk.

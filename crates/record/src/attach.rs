@@ -4,7 +4,9 @@
 //! * `loading`: the recorder gets into the process; `known_recorder`: it is there from an earlier time
 //! * `standstill`: the beginnings of functions become jumps to its hooks, and what they were again
 //! * `dead_jumps`: what a memtoll has left behind that was killed
-//! * `first_blocks`: the blocks that it has then, from the headers of its `heap`; threads leave malloc first (`allocator_exit`)
+//! * `first_blocks`: the blocks that it has then, from the headers of its `heap`; threads leave malloc first (`allocator_exit`), and
+//!   meanwhile none begins a call (`held_calls`)
+//! * `kernel`: what the kernel tells of its threads from then on
 //! * `code`, `threads`, `tracing`: what that rests on
 //!
 //! Whatever happens to memtoll, the process goes on: threads find back by themselves, and hooks without a supervisor only
@@ -16,6 +18,8 @@ mod code_of_memtoll;
 mod dead_jumps;
 mod first_blocks;
 mod heap;
+mod held_calls;
+mod kernel;
 mod known_recorder;
 mod loading;
 mod refusal;
@@ -24,16 +28,18 @@ mod standstill;
 mod threads;
 mod tracing;
 
+use crate::blocks_before::HandOver;
 use crate::process_memory::ProcessMemory;
 use crate::run::Run;
 use crate::target::{Attention, Signals, Stage};
 use crate::wire::PlanFunction;
 use crate::{
-    Destination, Error, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output, prepare,
-    private_directory, proc_files, spare_memory,
+    Destination, Error, FaultPeriod, Outcome, abandon, clock, exit_descriptor, limits, marks_of_header, output,
+    prepare, private_directory, proc_files, spare_memory,
 };
 use clock::Clock;
 use first_blocks::HeapReader;
+use held_calls::HeldCalls;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::ids::Ticks;
@@ -58,12 +64,18 @@ pub struct Attach {
     pub output: Destination,
     /// No more events when the file has this length, bytes.
     pub max_size: Option<u64>,
+    /// Look at a process's pages when its resident set passes one of these sizes, bytes.
+    pub snapshot_at: Vec<u64>,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
+    /// Whether blocks that it leaves are searched for lost ones, should it end.
+    pub searches_leaks: bool,
     /// For how long; `None`: until it ends or the user has enough.
     pub lasts: Option<Duration>,
     /// Until this mark of `memtoll.h` comes.
     pub until_mark: Option<String>,
+    /// How many page faults are sampled; `None`: the kernel is asked for nothing.
+    pub faults: Option<FaultPeriod>,
     /// Where debug files lie.
     pub debug_folders: DebugFolders,
     /// A recorder other than the built-in one.
@@ -77,8 +89,10 @@ pub struct Attach {
 pub struct Stops {
     /// How long one of its threads loaded the recorder or prepared it, before that.
     pub loading: Duration,
-    /// When the jumps were written.
+    /// When the jumps were written and its heap was read.
     pub begin: Duration,
+    /// From when the jumps were written until its heap was read: calls waited for so long at the most.
+    pub held: Duration,
     /// When they were taken back.
     pub end: Duration,
 }
@@ -114,18 +128,20 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     attention.enter(Stage::Waiting);
     let output = Output::create(&what.output, what.max_size)
         .map_err(|source| Error::Output { path: what.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.debug_folders.clone()));
+    let run =
+        Arc::new(Run::new(output, Clock::start(), what.stack_depth, what.searches_leaks, what.debug_folders.clone()));
+    run.looks.set_sizes(&what.snapshot_at);
     if let Some(name) = &what.until_mark {
         run.marks_of_header.wait_for(name);
     }
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
     crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
-    let text = format!(
-        "memtoll was attached to process {}, which was running: page faults and waiting are not charged to call sites",
-        what.pid
-    );
+    let text = format!("memtoll was attached to process {}, which was running", what.pid);
     run.note(Note { time: 0, text, missing: false });
     run.looks.attaches_to(what.pid);
+    if let Some(period) = what.faults {
+        kernel::watch(&run, what.pid, period);
+    }
     let mut directory =
         prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
     let place = directory.library();
@@ -140,11 +156,11 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     };
     let mut stops = Stops::default();
     let jumps = loading.load(&mut stops.loading).and_then(|()| jumps(&run, what.pid)).and_then(|jumps| {
-        let lasted = standstill::urgently(|| redirect(&run, what.pid, &memory, &code, &jumps));
-        let lasted = lasted.map_err(|error| format!("memtoll cannot start a thread: {error}"))??;
-        Ok((jumps, lasted))
+        let begun = standstill::urgently(|| redirect(&run, what.pid, &memory, &code, &jumps));
+        let begun = begun.map_err(|error| format!("memtoll cannot start a thread: {error}"))??;
+        Ok((jumps, begun))
     });
-    let (jumps, stopped) = match jumps {
+    let (jumps, begun) = match jumps {
         Ok(jumps) => jumps,
         Err(why) => {
             abandon(&run);
@@ -178,7 +194,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
             break false;
         }
     };
-    stops.begin = stopped;
+    (stops.begin, stops.held) = (begun.stopped, begun.held);
     let mut exit = Exit::Running;
     if ended {
         run.roster.wait_for_process(what.pid, || attention.asked() > 1);
@@ -228,44 +244,93 @@ fn jumps(run: &Run, pid: u32) -> Result<Vec<PlanFunction>, String> {
     }
 }
 
-/// Writes the jumps, and reads what blocks there are at that instant. How long the process stood still.
+/// How a process came to be recorded.
+struct Begun {
+    /// For how long it stood still.
+    stopped: Duration,
+    /// For how long calls were held back.
+    held: Duration,
+}
+
+/// Writes the jumps, and reads what blocks there are before the first call is recorded.
 fn redirect(
     run: &Run,
     pid: u32,
     memory: &ProcessMemory,
     code: &code::Code,
     jumps: &[PlanFunction],
-) -> Result<Duration, String> {
+) -> Result<Begun, String> {
     const TRIES: u32 = 200;
-    /// Then calls are recorded without knowing what there was before.
-    const TRIES_TO_READ: u32 = 5;
     let failed = |error: std::io::Error| format!("its code cannot be changed: {error}");
-    let signals = run
-        .roster
-        .with_active(|active| active.iter().find(|image| image.pid == pid).map(|image| image.about.signals.clone()));
-    let signals = signals.ok_or("it has ended")?;
-    let mut heap = HeapReader::prepare(pid, code, jumps);
-    for attempt in 0..TRIES {
-        let mut still = Standstill::begin(pid).map_err(failed)?;
-        if attempt == TRIES_TO_READ {
-            heap.give_up();
+    let about = run.roster.with_active(|active| {
+        let image = active.iter().find(|image| image.pid == pid)?;
+        Some((image.about.signals.clone(), image.about.arena.clone()))
+    });
+    let (signals, arena) = about.ok_or("it has ended")?;
+    let heap = HeapReader::prepare(pid, code, jumps);
+    let calls = HeldCalls::new(arena, &heap, code.restorer);
+    for _ in 0..TRIES {
+        let still = Standstill::begin(pid).map_err(failed)?;
+        signals.before.announce();
+        calls.hold();
+        if still.write_jumps(memory, jumps).map_err(failed)? {
+            return Ok(begin(run, pid, memory, still, &calls, heap, &signals.before));
         }
-        if heap.settle(&mut still, memory) {
-            signals.before.announce();
-            let at = Ticks(run.around.clock.now());
-            let usage = proc_files::counted(pid).unwrap_or_default();
-            if still.write_jumps(memory, jumps).map_err(failed)? {
-                heap.read(&still);
-                let lasted = still.lasted();
-                drop(still);
-                signals.before.give(heap.finish(at, usage));
-                return Ok(lasted);
-            }
-        }
+        calls.not_yet();
         drop(still);
         std::thread::sleep(Duration::from_millis(5));
     }
     Err("a signal handler has interrupted one of its allocation functions, and does not end".to_owned())
+}
+
+/// The jumps are written, and the process stands still: reads its heap as soon as no thread is inside its allocator, and lets it make
+/// calls again.
+fn begin(
+    run: &Run,
+    pid: u32,
+    memory: &ProcessMemory,
+    still: Standstill,
+    calls: &HeldCalls,
+    mut heap: HeapReader,
+    blocks: &HandOver,
+) -> Begun {
+    /// Less than threads wait in the recorder.
+    const HELD_FOR: Duration = Duration::from_millis(70);
+    /// A thread that forks holds all locks of the heap, and is none of those that are let go on while the others stand still.
+    const PAUSE: Duration = Duration::from_millis(1);
+    let since = Instant::now();
+    let mut stopped = Duration::ZERO;
+    let mut still = Some(still);
+    while let Some(standing) = &mut still {
+        if heap.settle(standing, memory) {
+            heap.read(standing);
+            break;
+        }
+        if since.elapsed() > HELD_FOR {
+            heap.give_up();
+            break;
+        }
+        stopped += standing.lasted();
+        drop(still.take());
+        std::thread::sleep(PAUSE);
+        still = Standstill::begin(pid).ok();
+    }
+    let at = Ticks(run.around.clock.now());
+    let usage = proc_files::counted(pid).unwrap_or_default();
+    if let Some(kernel) = run.kernel()
+        && let Err(error) = kernel.switch_on()
+    {
+        crate::refused(run, &error);
+    }
+    let was_in_time = calls.begin();
+    if !was_in_time || still.is_none() {
+        heap.give_up();
+    }
+    let held = since.elapsed();
+    stopped += still.as_ref().map_or(Duration::ZERO, Standstill::lasted);
+    drop(still);
+    blocks.give(heap.finish(at, usage));
+    Begun { stopped, held }
 }
 
 /// Takes the jumps back, in the process and in its forked children, of which some have said nothing yet. How long the process stood

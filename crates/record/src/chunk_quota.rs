@@ -96,6 +96,7 @@ mod tests {
         let settings = Settings {
             image: ImageNo::FIRST,
             stack_depth: 64,
+            searches_leaks: false,
             clock: 0,
             ticks_per_microsecond: 1_000,
             now: 0,

@@ -14,21 +14,23 @@ use crate::chunk_quota::Growth;
 use crate::exit_watcher;
 use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
+use crate::lost_blocks::{self, Found};
 use crate::page_look;
 use crate::proc_files;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
-use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
+use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind, look};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Exit, Image, Note};
+use memtoll_trace::meta::{Exit, Image, NotSearched, Note};
 use memtoll_trace::op::Op;
-use memtoll_trace::snapshot::Cause;
+use memtoll_trace::snapshot::{Cause, Snapshot};
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
@@ -42,6 +44,10 @@ const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
 const BUSY: u64 = 8 * 1024;
 /// A busy thread writes a few thousand events in this time.
 const NAP: Duration = Duration::from_micros(300);
+/// Pause while the kernel's last events are on their way.
+const SHORT_NAP: Duration = Duration::from_micros(30);
+/// Time at most for draining what a process wrote before it waits at its end.
+const LONGEST_DRAIN: Duration = Duration::from_millis(200);
 /// Full chunks after which the doorbell rings: a quarter of those that a program of one thread has.
 const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
 /// Prefetch distance of blocks, in calls: fetching one takes some hundred nanoseconds.
@@ -195,6 +201,8 @@ impl Worker {
                 break;
             }
             self.look_if_wanted();
+            self.look_before_giving_back();
+            self.write_seen_pages();
             let taken = self.drain_settled();
             if self.run.output.stopped() {
                 header.stop.store(1, Release);
@@ -215,6 +223,7 @@ impl Worker {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
+        self.write_seen_pages();
         let successor = self.signals.replaced.get().map(String::as_str);
         self.parent_sink.sink().finish(&self.arena, exit, now, successor);
         // Events that came meanwhile, and the fork by which the image began, are not asked for any more.
@@ -234,24 +243,106 @@ impl Worker {
         self.run.roster.exit_of(self.pid).or_else(|| exit_watcher::exit_of(&self.process, self.pid))
     }
 
-    /// The process is about to end, and waits until its pages have been looked at.
+    /// The process is about to end, and waits until its memory has been looked at.
     fn look_if_wanted(&mut self) {
-        let header = self.arena.header();
-        if header.look_wanted.load(Acquire) == 0 || header.look_over.load(Relaxed) != 0 {
+        let arena = self.arena.clone();
+        let header = arena.header();
+        let wanted = header.look_wanted.load(Acquire);
+        if wanted == 0 || header.look_over.load(Relaxed) != 0 {
             return;
         }
-        let clock = &self.run.around.clock;
-        match page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now()))) {
-            Ok(snapshot) => self.parent_sink.sink().looked_at_pages(snapshot),
-            Err(_) if !proc_files::exists(self.pid) => {}
-            Err(error) => self.run.note(Note {
-                time: clock.units(clock.now()),
-                text: format!("the kernel does not show which pages of some processes are in memory: {error}"),
-                missing: false,
-            }),
+        let pages = if wanted & look::PAGES != 0 { self.look_at_pages() } else { None };
+        if wanted & look::LOST_BLOCKS != 0 {
+            let found = self.search_lost_blocks(pages.as_ref());
+            self.parent_sink.sink().is_searched(found);
+        }
+        if let Some(snapshot) = pages {
+            self.parent_sink.sink().looked_at_pages(snapshot);
         }
         header.look_over.store(1, Release);
-        self.arena.wake_ending();
+        arena.wake_ending();
+    }
+
+    fn pages(&self) -> io::Result<Snapshot> {
+        let clock = &self.run.around.clock;
+        page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now())))
+    }
+
+    fn look_at_pages(&self) -> Option<Snapshot> {
+        let why = match self.pages() {
+            Ok(snapshot) => return Some(snapshot),
+            Err(error) => error,
+        };
+        let clock = &self.run.around.clock;
+        if proc_files::exists(self.pid) {
+            self.run.note(Note {
+                time: clock.units(clock.now()),
+                text: format!("the kernel does not show which pages of some processes are in memory: {why}"),
+                missing: false,
+            });
+        }
+        None
+    }
+
+    /// Which of the blocks nothing points to.
+    fn search_lost_blocks(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
+        let nothing = Found { blocks: Vec::new(), other_threads: 0 };
+        let Some(found) = self.search_once(pages)? else { return Ok(nothing) };
+        // Threads that run change what is being read.
+        let again = found.other_threads > 0 && !found.blocks.is_empty();
+        let found = match again {
+            true => self.search_once(None)?.unwrap_or(nothing).and_also_in(&found),
+            false => found,
+        };
+        // The process may have ended, or lost its patience.
+        let waits = self.arena.header().look_wanted.load(Acquire) != 0 && proc_files::exists(self.pid);
+        if waits { Ok(found) } else { Err(NotSearched::Ended) }
+    }
+
+    /// `None`: there are no blocks.
+    fn search_once(&mut self, pages: Option<&Snapshot>) -> Result<Option<Found>, NotSearched> {
+        if !self.drain_until(self.run.around.clock.now()) {
+            return Err(NotSearched::Ended);
+        }
+        let arena = self.arena.clone();
+        let Some(process) = self.parent_sink.sink().to_search(&arena)? else { return Ok(None) };
+        let own;
+        let pages = match pages {
+            Some(pages) => pages,
+            None => {
+                own = self.pages().map_err(|error| NotSearched::Unreadable(error.to_string()))?;
+                &own
+            }
+        };
+        lost_blocks::search(process, &arena, pages).map(Some)
+    }
+
+    /// Takes all that was written until `time`, in ticks; not for long. Whether that was all.
+    fn drain_until(&mut self, time: u64) -> bool {
+        let end = Instant::now() + LONGEST_DRAIN;
+        while Instant::now() < end {
+            let has_all = self.feed.as_mut().is_none_or(|feed| feed.fetch() > time);
+            self.drain_settled();
+            if has_all && self.heads.iter().flatten().all(|key| *key > time) {
+                return true;
+            }
+            std::thread::sleep(SHORT_NAP);
+        }
+        false
+    }
+
+    /// A thread is about to give memory back, of which the process perhaps never had more, and waits.
+    fn look_before_giving_back(&self) {
+        if self.arena.is_look_asked() && self.arena.begin_look() {
+            self.run.looks.look_at_peak(self.image, || self.arena.end_look());
+        }
+    }
+
+    /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
+    fn write_seen_pages(&self) {
+        for snapshot in self.signals.pages.take() {
+            self.parent_sink.sink().saw_pages(snapshot);
+        }
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.
@@ -278,7 +369,10 @@ impl Worker {
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
-        let something = is_awaited || self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
+        let something = is_awaited
+            || arena.is_look_asked()
+            || self.signals.ended.load(SeqCst)
+            || self.signals.replaced.get().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });

@@ -198,7 +198,12 @@ impl State {
 
 impl Kernel {
     /// Passes on what `collector` hears, until [`Kernel::finish`].
-    pub fn start(collector: Collector, ticks_per_microsecond: u64) -> io::Result<Arc<Kernel>> {
+    /// `running`: a process that runs already, and how many threads it has.
+    pub fn start(
+        collector: Collector,
+        ticks_per_microsecond: u64,
+        running: Option<(u32, u32)>,
+    ) -> io::Result<Arc<Kernel>> {
         let view = collector.view();
         let (ring_reader, wakeup) = (collector.ring_reader(), collector.wakeup());
         let state = State {
@@ -209,7 +214,7 @@ impl Kernel {
             silent: Vec::new(),
             claims: FxHashMap::default(),
             ended: VecDeque::new(),
-            threads: FxHashMap::default(),
+            threads: running.into_iter().collect(),
             lost: false,
             watermark: 0,
             totals: Totals::default(),
@@ -270,6 +275,11 @@ impl Kernel {
         let mut state = self.locked();
         state.drain();
         (!state.lost && state.collector.is_some()).then(|| state.threads.keys().copied().collect())
+    }
+
+    /// From now on, all is told of a process that runs already. It stands still.
+    pub fn switch_on(&self) -> io::Result<()> {
+        self.locked().collector.as_mut().map_or(Ok(()), Collector::switch_on)
     }
 
     /// What can be seen.

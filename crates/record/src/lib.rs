@@ -11,6 +11,8 @@
 //! * `job_threads`, `exit_watcher`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `process_polling`: resident sets and processor times, for processes that are killed and for all processes together
+//! * `page_look`, `seen_pages`: which pages of a process are in memory, when that is looked at
+//! * `snapshot_requests`: looks at pages that are asked for from outside
 //! * `kernel_events`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `identity`: name, command line and title of a process
 //! * `fork_family`: forked children, and whose the memory is that they inherit
@@ -49,6 +51,7 @@ mod limits;
 mod listener;
 mod live_recording;
 mod loaded_files;
+mod lost_blocks;
 mod machine_facts;
 mod machine_prices;
 mod malloc_settings;
@@ -66,7 +69,9 @@ mod recordable_program;
 mod recorded_images;
 mod redirection;
 mod run;
+mod seen_pages;
 mod sink;
+mod snapshot_requests;
 mod spare_memory;
 mod target;
 mod thread_priority;
@@ -103,6 +108,7 @@ pub use own_allocators::{ExpectedAllocators, expected_allocators};
 pub use progress::ProgressLine;
 pub use rank::own as own_rank;
 pub use recordable_program::{Verdict, find as find_program, inspect as inspect_program};
+pub use snapshot_requests::{Snapped, snapshot};
 pub use target::leave_signals;
 
 /// What to record, and how.
@@ -113,12 +119,16 @@ pub struct Options {
     pub output: Destination,
     /// No more events when the file has this length, bytes.
     pub max_size: Option<u64>,
+    /// Look at a process's pages when its resident set passes one of these sizes, bytes.
+    pub snapshot_at: Vec<u64>,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
     /// When to show progress on stderr.
     pub progress: ProgressLine,
     /// Of which page faults the kernel tells; `None`: it is not asked for anything.
     pub faults: Option<FaultPeriod>,
+    /// Whether blocks that a process leaves at its end are searched for those that nothing points to.
+    pub searches_leaks: bool,
     /// A recorder other than the built-in one.
     pub recorder: Option<PathBuf>,
     /// What the program takes without the recorder, if that was measured before, and how those runs ended.
@@ -247,7 +257,14 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
-    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth, options.debug_folders.clone()));
+    let run = Arc::new(Run::new(
+        output,
+        Clock::start(),
+        options.stack_depth,
+        options.searches_leaks,
+        options.debug_folders.clone(),
+    ));
+    run.looks.set_sizes(&options.snapshot_at);
     describe(&run, options);
     let mut verdict = verdict;
     let mut directory = match prepare(&run, options.recorder.as_deref(), None) {
@@ -344,7 +361,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     let Some(period) = options.faults else { return };
     let wanted = memtoll_kernel::Options { period, ..memtoll_kernel::Options::default() };
     match memtoll_kernel::Collector::start(pid, run.around.clock.for_kernel(), &wanted) {
-        Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond) {
+        Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond, None) {
             Ok(kernel) => run.set_kernel(kernel),
             Err(error) => refused(run, &thread_spawning::refused(&error)),
         },

@@ -11,7 +11,7 @@ use crate::redirection::RunningBefore;
 use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
-use crate::{exit_descriptor, marks_of_header, proc_files, rank};
+use crate::{exit_descriptor, marks_of_header, proc_files, rank, snapshot_requests};
 use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
@@ -45,6 +45,8 @@ const MORE_FILES: &str = "raise ulimit -n";
 pub struct Listener {
     run: Arc<Run>,
     sockets: Vec<OwnedFd>,
+    /// Where looks at pages are asked for; none if there cannot be one.
+    requests: Option<OwnedFd>,
     token: [u64; 2],
     job_threads: Arc<JobThreads>,
     ends: Arc<Ends>,
@@ -79,6 +81,7 @@ impl Listener {
         Ok(Listener {
             run,
             sockets,
+            requests: snapshot_requests::listen_at(path).ok(),
             token: directory.token(),
             job_threads: Arc::default(),
             ends,
@@ -92,11 +95,15 @@ impl Listener {
         // Since when there is no descriptor for another caller.
         let mut short_since = None;
         loop {
-            let mut ready: Vec<PollFd> = self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+            let all = self.sockets.iter().chain(&self.requests);
+            let mut ready: Vec<PollFd> = all.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
             if poll(&mut ready, None).is_err() {
                 continue;
             }
             let readable: Vec<bool> = ready.iter().map(|fd| fd.revents().contains(PollFlags::IN)).collect();
+            if let Some(requests) = self.requests.as_ref().filter(|_| readable.last() == Some(&true)) {
+                self.answer(requests);
+            }
             for (socket, _) in self.sockets.iter().zip(readable).filter(|(_, readable)| *readable) {
                 match rustix::net::accept_with(socket, SocketFlags::CLOEXEC) {
                     Ok(peer) => {
@@ -120,6 +127,15 @@ impl Listener {
                 }
             }
         }
+    }
+
+    /// Has one that asks for a look at pages answered. Meanwhile others may call.
+    fn answer(&self, requests: &OwnedFd) {
+        let Ok(peer) = rustix::net::accept_with(requests, SocketFlags::CLOEXEC) else { return };
+        let run = self.run.clone();
+        let _ = thread_spawning::start("snapshot", thread_spawning::Stack::Small, move || {
+            snapshot_requests::answer(&run, &peer);
+        });
     }
 
     fn note(&self, text: String) {
@@ -182,6 +198,7 @@ impl Listener {
         let settings = Settings {
             image,
             stack_depth: self.run.stack_depth,
+            searches_leaks: self.run.searches_leaks,
             clock: self.run.around.clock.wire(),
             ticks_per_microsecond: self.run.around.clock.ticks_per_microsecond() as u32,
             now: self.run.around.clock.now(),
@@ -276,13 +293,17 @@ impl Listener {
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
         let thread = self.job_threads.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
-        run.looks.begins(image, pid, arena.clone(), identity.clone());
+        run.looks.begins(image, pid, arena.clone(), identity.clone(), signals.pages.clone());
+        if run.looks.was_running(image) {
+            arena.header().start.store(wire::start::NOT_YET, Release);
+        }
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
             pid,
             parent: proc_files::parent(&*process, pid),
             forked_from,
+            forked_at: forked_from.and(self.forked_at(hello)),
             name: identity.name.clone(),
             command: identity.command.clone(),
             executable,
@@ -305,6 +326,13 @@ impl Listener {
 }
 
 impl Listener {
+    /// When a forked child was forked, units.
+    fn forked_at(&self, hello: &Hello) -> Option<u64> {
+        let clock = &self.run.around.clock;
+        let is_past = (1..=clock.now()).contains(&hello.forked_at);
+        is_past.then(|| clock.units(hello.forked_at))
+    }
+
     /// What an image that begins now is. A forked child may already show a title instead.
     fn identity(&self, image: ImageNo, pid: u32, parent: Option<ImageNo>, executable: &str) -> Arc<Identity> {
         let mut known = self.identities.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,11 @@
 //! A recording while it is being made, for its viewers.
 
+use crate::process_polling::Wish;
 use crate::run::Run;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::Units;
 use memtoll_trace::meta::{Mark, MarkKind};
+use memtoll_trace::snapshot::Cause;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +18,8 @@ impl Live {
         self.0.output.path()
     }
 
-    /// Sets a mark at this instant, in the oldest process that is being recorded. Whether there is one, and the mark is in the
-    /// file.
+    /// Sets a mark at this instant, in the oldest process that is being recorded, and has its pages looked at. Whether there is one,
+    /// and the mark is in the file.
     pub fn mark(&self, name: &str) -> bool {
         let clock = &self.0.around.clock;
         let time = clock.units(clock.now());
@@ -25,6 +28,12 @@ impl Live {
         };
         // It comes from outside: no thread of the program sets it.
         let mark = Mark { time, thread: None, kind: MarkKind::Instant, name: name.to_owned(), work: None };
-        serde_json::to_vec(&[mark]).is_ok_and(|marks| self.0.output.block(BlockKind::Marks, image, &marks))
+        let is_set =
+            serde_json::to_vec(&[mark]).is_ok_and(|marks| self.0.output.block(BlockKind::Marks, image, &marks));
+        if is_set {
+            let cause = Cause::Mark { name: name.to_owned(), time: Units(time) };
+            self.0.looks.wish(Wish { image, cause, answer: None });
+        }
+        is_set
     }
 }

@@ -21,15 +21,16 @@ const WINDOW: u64 = 64 << 20;
 /// The pages of a process that records into `arena`. An error: the kernel does not say, or the process is gone.
 pub fn take(pid: u32, arena: &Arena, cause: Cause, time: Units) -> io::Result<Snapshot> {
     let pagemap = File::open(format!("/proc/{pid}/pagemap"))?;
-    let resident = || proc_files::resident_set(pid).unwrap_or_default();
+    // A process that is gone has no memory.
+    let resident = || proc_files::resident_set(pid).filter(|bytes| *bytes > 0).ok_or(io::ErrorKind::NotFound);
     let page = proc_files::page();
-    let before = resident();
+    let before = resident()?;
     let maps = by_address(proc_files::maps(pid));
     let mut pages = Pages { pagemap, page, scans: true, runs: Vec::new(), regions: vec![Region::default(); 1024] };
     for line in maps.iter().filter(|line| line.path != "[vsyscall]") {
         pages.look(line.start, line.end)?;
     }
-    let resident = (before, resident());
+    let resident = (before, resident()?);
     let recorder = own_memory(pid, arena, &maps);
     let mappings = maps.into_iter().map(mapping).collect();
     Ok(Snapshot { time, cause, page, resident, mappings, runs: pages.runs, recorder, threads: Vec::new() })
@@ -55,11 +56,13 @@ fn mapping(line: MapLine) -> Mapping {
     Mapping { start, end, writable, executable, shared, offset, path }
 }
 
+/// How the names of the recorder's files begin.
+pub const RECORDERS_FILES: &str = "/memfd:memtoll";
+
 /// The recorder's memory: the arena, what it has mapped besides, its file, and what it has placed near redirected functions.
 fn own_memory(pid: u32, arena: &Arena, maps: &[MapLine]) -> Vec<(u64, u64)> {
-    const PREFIX: &str = "/memfd:memtoll";
-    let placed =
-        maps.iter().filter(|line| line.path.starts_with(PREFIX)).map(|line| (line.start, line.end - line.start));
+    let is_own = |line: &&MapLine| line.path.starts_with(RECORDERS_FILES);
+    let placed = maps.iter().filter(is_own).map(|line| (line.start, line.end - line.start));
     let mut all: Vec<(u64, u64)> = placed.collect();
     let mut table = [0; wire::MOST_OWN_RANGES * size_of::<wire::OwnRange>()];
     let read = ProcessMemory::open(pid).and_then(|memory| memory.read(arena.header().own_ranges, &mut table));

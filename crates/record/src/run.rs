@@ -15,6 +15,7 @@ use crate::process_polling::Looks;
 use crate::rank;
 use crate::recorded_images::Roster;
 use crate::redirection::Redirections;
+use crate::seen_pages::SeenPages;
 
 use memtoll_symbols::{AddressBook, AllocatorCode, DebugFolders, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
@@ -36,6 +37,8 @@ pub struct Signals {
     pub abandoned: AtomicBool,
     /// What a process that was running already had.
     pub before: HandOver,
+    /// Looks at the process's pages, which are to be written.
+    pub pages: Arc<SeenPages>,
 }
 
 /// What is known of a process image that is being recorded.
@@ -49,6 +52,8 @@ pub struct Run {
     pub output: Output,
     pub around: Arc<MachineFacts>,
     pub stack_depth: u32,
+    /// Whether blocks that a process leaves are searched for lost ones.
+    pub searches_leaks: bool,
     /// Which rank of a parallel job this process is.
     pub rank: Option<Rank>,
     /// Events written so far.
@@ -94,13 +99,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run {
-    pub fn new(output: Output, clock: Clock, stack_depth: u32, debug_folders: DebugFolders) -> Run {
+    pub fn new(
+        output: Output,
+        clock: Clock,
+        stack_depth: u32,
+        searches_leaks: bool,
+        debug_folders: DebugFolders,
+    ) -> Run {
         let around = Arc::new(MachineFacts::look(clock));
         Run {
             output,
             looks: Arc::new(Looks::new(around.clone())),
             around,
             stack_depth,
+            searches_leaks,
             rank: rank::own(),
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),

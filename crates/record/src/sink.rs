@@ -10,8 +10,11 @@ mod early_releases;
 mod fork_inheritance;
 mod image_facts;
 mod image_records;
+mod late_acquisitions;
+mod leak_search;
 mod ledger;
 mod live_blocks;
+mod marks_looked_at;
 mod pool_events;
 mod pools;
 mod region_work;
@@ -26,6 +29,7 @@ mod write_order;
 use crate::arena::Arena;
 use crate::fork_family::Family;
 use crate::join::{self, Call, Join, Owner};
+use crate::lost_blocks::Lost;
 use crate::proc_files;
 use crate::process_polling::{Happened, Recent};
 use crate::run::Run;
@@ -35,14 +39,14 @@ use block_writer::{BlockWriter, NodesWritten};
 use early_releases::Early;
 use fork_inheritance::{BlockFrom, InheritableBlocks};
 use image_facts::Facts;
-use ledger::{Awaited, Ledger, Released};
-use live_blocks::NumberedBlock;
+use ledger::{Acquired, Awaited, Ledger, Released};
+pub use live_blocks::NumberedBlock;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_processor::HERE;
 use memtoll_tally::TimelineBuilder;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Address, Bytes, NodeId, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Attached, Image, OwnAllocators, Usage};
+use memtoll_trace::meta::{Attached, Image, LeakSearch, OwnAllocators, Usage};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::path::last_part;
 use region_work::WorkOfThreads;
@@ -75,10 +79,13 @@ pub struct Sink {
     mapping_callers: allocator_mappings::Callers,
     /// What the process had when it began to be recorded, if it was running already.
     attached: Option<Attached>,
-    /// Where memtoll is attached, the recorder passes marks on before it sees calls. Those count for nothing.
-    marks_count_from: Units,
+    /// No page faults and samples count from before, ticks.
+    counts_from: Ticks,
     /// What the kernel had counted for the process then.
     usage_before: Usage,
+    /// What came of the search for lost blocks.
+    leak_search: LeakSearch,
+    lost: Vec<Lost>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -97,10 +104,10 @@ impl Sink {
         // In this order: of what is mapped later, the kernel tells.
         let time = TimeBase::new(run.around.clone());
         let began = time.now();
-        let marks_count_from = if run.looks.was_running(about.image) { Units(u64::MAX) } else { Units::ZERO };
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
-        let has_processed = run.kernel().is_some() && !forked && !loads_another(&about.executable);
+        let was_running = run.looks.was_running(about.image);
+        let has_processed = run.kernel().is_some() && !forked && !was_running && !loads_another(&about.executable);
         let mapped_at_first = (!has_processed).then(|| proc_files::maps(about.pid));
         let mut join = Join::new(run.around.clone(), began, mapped_at_first.as_deref());
         if forked {
@@ -124,8 +131,10 @@ impl Sink {
             answered: Answered::default(),
             mapping_callers: allocator_mappings::Callers::default(),
             attached: None,
-            marks_count_from,
+            counts_from: if was_running { Ticks(u64::MAX) } else { Ticks(0) },
             usage_before: Usage::default(),
+            leak_search: LeakSearch::default(),
+            lost: Vec::new(),
             untimed: false,
             run,
         }
@@ -171,9 +180,10 @@ impl Sink {
             self.release_due(arena, key);
         }
         let duration = if self.untimed { 0 } else { duration };
+        let told = self.time.at(key);
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
         let mut event = Event {
-            time: self.time.next(key),
+            time: self.time.next_at(told),
             duration: Units((duration + half) >> crate::clock::UNIT_TICKS_LOG2),
             size: Bytes(record.bytes()),
             address: Address(record.address),
@@ -192,7 +202,7 @@ impl Sink {
             Effect::Acquire => {
                 let awaited =
                     if self.ledger.early.is_empty() { None } else { self.ledger.awaited(event.address.0, thread) };
-                self.acquire(&mut event);
+                self.acquire(&mut event, told);
                 let (node, size, effect) = (event.node, event.size, join::Effect::Acquire);
                 self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address.0);
                 self.keep(&event, Effect::Acquire);
@@ -201,7 +211,6 @@ impl Sink {
                 }
             }
             Effect::Release => {
-                let told = self.time.at(key);
                 if !self.ledger.pools.is_empty() {
                     self.heap_block_goes(arena, &event, told);
                 }
@@ -240,9 +249,13 @@ impl Sink {
     }
 
     #[inline(always)]
-    fn acquire(&mut self, event: &mut Event) {
-        if let Some(earlier) = self.ledger.acquire(event) {
-            self.keep_if_inherited(event.address.0, &earlier, event.time, BlockFrom::Heap);
+    fn acquire(&mut self, event: &mut Event, told: Units) {
+        match self.ledger.acquire(event, told) {
+            Acquired::New => {}
+            Acquired::InPlaceOf(earlier) => {
+                self.keep_if_inherited(event.address.0, &earlier, event.time, BlockFrom::Heap);
+            }
+            Acquired::Overtaken => return,
         }
         if event.size >= join::LARGE && !event.address.is_null() {
             self.join.large_block(event.address.0, event.size);
@@ -339,6 +352,11 @@ impl Sink {
     /// Something that the kernel tells.
     pub fn told(&mut self, event: &KernelEvent) {
         let at = Ticks(event.ticks);
+        if at < self.counts_from
+            && matches!(event.what, What::Fault { .. } | What::FaultBegins { .. } | What::Runs { .. })
+        {
+            return;
+        }
         match event.what {
             What::Fault { weight, page, .. } => {
                 let bytes = page.unwrap_or_else(proc_files::page).saturating_mul(weight.into());

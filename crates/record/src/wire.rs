@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 9;
+    VERSION: u32 = 10;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
@@ -123,6 +123,13 @@ numbers! {
         FORK = 1,
         FILE = 2,
         PLAN = 3,
+    }
+
+    /// A look at the pages before memory is given back.
+    mod before_giving_back: u32 as "BeforeGivingBack" {
+        NO_LOOK = 0,
+        LOOK_ASKED = 1,
+        LOOKING = 2,
     }
 
     /// Hooks for functions of any allocator.
@@ -185,6 +192,12 @@ numbers! {
         END = 2,
     }
 
+    /// What a process that is about to end waits for.
+    mod look: u32 as "Look" {
+        PAGES = 1,
+        LOST_BLOCKS = 2,
+    }
+
     /// Why a program that is started cannot be recorded.
     mod reason: u32 as "ExecBlob::Reason" {
         RECORDABLE = 0,
@@ -202,6 +215,14 @@ numbers! {
     mod scope: u32 as "UsageBlob::Scope" {
         THREAD = 0,
         PROCESS = 1,
+    }
+
+    /// Whether calls are recorded.
+    mod start: u32 as "Start" {
+        STARTED = 0,
+        NOT_YET = 1,
+        HELD = 2,
+        TOO_LATE = 3,
     }
 
     /// What ticks are.
@@ -267,14 +288,19 @@ structs! {
         clock: u32,
         image: u32,
         ticks_per_microsecond: u32,
-        _to_recorder: [u8; 56],
+        searches_leaks: u32,
+        _to_recorder: [u8; 52],
 
         stop: AtomicU32,
         heartbeat: AtomicU32,
         chunk_limit: AtomicU32,
         supervisor_sleeps: AtomicU32,
         chunk_returned: AtomicU32,
-        _to_supervisor: [u8; 44],
+        start: AtomicU32,
+        allocator_begin: AtomicU64,
+        allocator_end: AtomicU64,
+        signal_return: AtomicU64,
+        _to_supervisor: [u8; 16],
 
         free_chunks: AtomicU64,
         mapped_at: AtomicU64,
@@ -303,6 +329,10 @@ structs! {
         counter_forbidden: AtomicU32,
         look_wanted: AtomicU32,
         look_over: AtomicU32,
+        ending_thread: AtomicU32,
+        ending_stack: AtomicU64,
+        look_before_giving_back: AtomicU32,
+        look_above_kib: AtomicU32,
     }
 
     #[align = 8]
@@ -326,6 +356,7 @@ structs! {
         interposed: u64,
         interposed_count: u64,
         finder: u64,
+        forked_at: u64,
     }
 
     #[align = 8]

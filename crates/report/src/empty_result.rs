@@ -1,7 +1,7 @@
 //! Why a table or a tree is empty, in words.
 
 use crate::head::first_capital;
-use memtoll_analysis::metric::{Metric, Seen};
+use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -14,15 +14,16 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",
-        of if of.about().seen == Seen::Frees && !sees.frees => {
-            return format!(
-                "{} is not known: an allocator inside the program hides frees.\n",
-                first_capital(of.about().title.to_owned())
-            );
+        of if of.about().seen.is_of_blocks() && !of.is_known(sees) => {
+            let About { title, seen, .. } = of.about();
+            return format!("{} is not known: {}.\n", first_capital((*title).to_owned()), seen.why_not());
         }
         Metric::Allocations | Metric::Bytes => "Nothing was allocated.",
         Metric::Peak => "Nothing was live at the peak.",
         Metric::Live => return format!("Nothing was live {then}.\n"),
+        Metric::Resident => "No live block was in memory at the end.",
+        Metric::NeverTouched => "All live blocks were in memory at the end.",
+        Metric::Pinned => "No live block pinned free memory at the end.",
         Metric::Temporary => "No block was temporary.",
         Metric::Lifetime => "No block was released.",
         Metric::Cost => "Nothing cost any time.",

@@ -3,8 +3,8 @@
 
 use crate::caveats;
 use crate::head::{self, stays};
+use crate::lost_blocks;
 use crate::numbers::Numbers;
-use crate::resident;
 use crate::section::{BOLD, FAINT, title};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::metric::Metric;
@@ -120,12 +120,16 @@ fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
 fn stay(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let total = &sums.total;
     // What the runtime of a language keeps is the same in each program.
-    let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
+    let runtime = runtime_blocks(recording, sums);
+    let (runtime_blocks, runtime_bytes) = runtime.total();
     let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
     if blocks == 0 {
         return Vec::new();
     }
-    let what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    let mut what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    if let Some(lost) = lost_blocks::beside(sums, &runtime) {
+        what += &format!("; {} of it lost: nothing points to it any more", format::bytes(lost));
+    }
     line(&format::bytes(bytes), &what, width)
 }
 
@@ -177,7 +181,7 @@ fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String>
     if sums.is_part() || sums.are_of_several() || !is_short {
         return Vec::new();
     }
-    let query = Query::of(View::Resident { at: Instant::End });
+    let query = Query::of(View::Resident { at: Instant::End, cells: 0 });
     let Ok(Answer { shown: Shown::Resident { resident }, .. }) = ask(recording, &query) else { return Vec::new() };
     let parts = Part::ALL.into_iter().filter(|part| !matches!(part, Part::Live | Part::Recorder));
     let largest = parts.map(|part| (resident.found.part(part), part)).max_by_key(|(bytes, _)| *bytes);
@@ -186,7 +190,7 @@ fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String>
     };
     let helps = resident.wastes.iter().find(|waste| waste.part == part);
     let helps = helps.map_or(String::new(), |waste| format!("; {}", waste.brief));
-    let what = format!("of it at the end: {}{helps} (report --resident)", resident::largest(part, &resident));
+    let what = format!("of it at the end: {}{helps} (report --resident)", resident.is_held_by(part));
     line(&format::bytes(bytes), &what, width)
 }
 

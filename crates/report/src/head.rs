@@ -1,5 +1,6 @@
 //! The head of the first screen: which run, which part of it, and its totals.
 
+use crate::lost_blocks;
 use crate::numbers::Numbers;
 use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits};
@@ -173,6 +174,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     }
     if sees_frees {
         lines.push(stay(recording, sums, runtime, of));
+        lines.extend(lost_blocks::lines(recording, sums, runtime));
         lines.extend(before_attach(recording));
     }
     if total.failed > 0 {

@@ -1,4 +1,4 @@
-//! What there is to choose from in a recording: marks, threads, processes, loaded files.
+//! What there is to choose from in a recording: marks, threads, processes, loaded files, looks at pages.
 
 use crate::processes::exit_text;
 use memtoll_query::choices::Items;
@@ -18,6 +18,21 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
             for mark in marks {
                 let (first, last) = (time(mark.first_ns), time(mark.last_ns));
                 table.add([mark.kind.to_owned(), format::count(mark.times), first, last, mark.name.to_owned()]);
+            }
+            table
+        }
+        Items::Looks { looks } if looks.is_empty() => {
+            return format::wrapped("", "memtoll did not look at the pages of any process.", screen);
+        }
+        Items::Looks { looks } => {
+            let mut table = Table::of_texts(&["process", "time", "resident set", "why", "--at"]);
+            for look in looks {
+                let why = match (&look.why.mark, look.why.passed) {
+                    (Some(mark), _) => format!("mark, {} before", time(look.at_ns.saturating_sub(mark.at_ns))),
+                    (None, Some(_)) => "size passed".to_owned(),
+                    (None, None) => look.why.cause.to_owned(),
+                };
+                table.add([look.pid.to_string(), time(look.at_ns), format::bytes(look.rss), why, look.at()]);
             }
             table
         }

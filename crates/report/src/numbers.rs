@@ -2,7 +2,7 @@
 //! where there is room for it.
 
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric, Seen};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::UNKNOWN;
@@ -20,9 +20,9 @@ impl Numbers<'_> {
         if self.hides(metric) { UNKNOWN.to_owned() } else { self.estimate(metric).known(metric.about().unit) }
     }
 
-    /// Whether an allocator of the program hides the frees that the metric needs.
+    /// Whether an allocator of the program hides the frees that the metric needs, or what lies in memory is not known.
     pub fn hides(self, metric: Metric) -> bool {
-        metric.about().seen == Seen::Frees && !metric.is_known_of(self.of, self.tariff.sees())
+        metric.about().seen.is_of_blocks() && !metric.is_known_of(self.of, self.tariff.sees())
     }
 
     /// The same; blank if there is nothing.

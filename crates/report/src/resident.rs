@@ -1,6 +1,6 @@
 //! Who holds the resident set: the balance of a process's pages, and what keeps free memory from being given back.
 
-use memtoll_analysis::page_balance::{Part, Unit};
+use memtoll_analysis::page_balance::Part;
 use memtoll_model::Recording;
 use memtoll_query::resident::{PinRow, Resident};
 use memtoll_query::wastes::shown;
@@ -13,14 +13,11 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
     let found = &resident.found;
     let image = recording.images.iter().find(|image| image.about.pid == resident.pid);
     let name = image.map_or("", |image| image.about.name.as_str());
-    let when = match resident.cause {
-        Cause::Peak => format!("after {}, at the highest look", format::seconds(resident.at_ns as f64 / 1e9)),
-        Cause::End => format!("at the end, after {}", format::seconds(resident.at_ns as f64 / 1e9)),
-    };
+    let when = when(resident);
     let mut text = format!(
         "Resident set {when}: {} (kernel: {})   {name}, {}\n\n",
         format::bytes(resident.rss),
-        format::bytes(resident.kernel[1]),
+        kernel(resident),
         resident.allocator
     );
     let mut table = Table::new(&["bytes", "share", "held by"]);
@@ -44,6 +41,32 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
     text
 }
 
+/// At which look, in words.
+fn when(resident: &Resident) -> String {
+    let seconds = |ns: u64| format::seconds(ns as f64 / 1e9);
+    let after = format!("after {}", seconds(resident.at_ns));
+    match &resident.found.cause {
+        Cause::Peak => format!("{after}, at the highest look"),
+        Cause::End => format!("at the end, {after}"),
+        Cause::Mark { name, .. } => {
+            let set = resident.why.mark.as_ref().map_or(0, |mark| mark.at_ns);
+            format!("{after}, {} after mark \"{name}\"", seconds(resident.at_ns.saturating_sub(set)))
+        }
+        Cause::Asked => format!("{after}, when it was asked for"),
+        Cause::Size(bytes) => format!("{after}, when it had passed {}", format::bytes(*bytes)),
+    }
+}
+
+/// What the kernel says. A process that runs on may get or lose pages while memtoll looks.
+fn kernel(resident: &Resident) -> String {
+    const MUCH: u64 = 100;
+    let [before, after] = resident.kernel;
+    match before.abs_diff(after) * MUCH > after {
+        true => format!("{} before, {} after the look", format::bytes(before), format::bytes(after)),
+        false => format::bytes(after),
+    }
+}
+
 fn held_by(part: Part, resident: &Resident) -> String {
     let found = &resident.found;
     let untouched = match found.never_touched {
@@ -53,27 +76,7 @@ fn held_by(part: Part, resident: &Resident) -> String {
     match part {
         Part::Live => format!("live blocks: {}{untouched}", format::count(found.live_blocks)),
         Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
-        _ => largest(part, resident),
-    }
-}
-
-/// What a part is, in a sentence.
-pub(crate) fn largest(part: Part, resident: &Resident) -> String {
-    match part {
-        Part::Live => "live blocks".to_owned(),
-        Part::Slack => "headers and rounding of live blocks".to_owned(),
-        Part::Pinned => "free memory on pages that live blocks keep".to_owned(),
-        Part::FreePages => match &resident.found.unit {
-            Unit::Page => "free pages that the allocator keeps".to_owned(),
-            Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
-            Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
-        },
-        Part::Mappings => "mappings that the program made".to_owned(),
-        Part::Stacks => "stacks of threads".to_owned(),
-        Part::Globals => "global variables".to_owned(),
-        Part::Files => "code and other pages of files".to_owned(),
-        Part::Recorder => "memtoll's recorder".to_owned(),
-        Part::Other => "other: memory of which no call is known".to_owned(),
+        _ => resident.is_held_by(part),
     }
 }
 

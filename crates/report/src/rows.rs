@@ -2,7 +2,7 @@
 
 use crate::numbers::Numbers;
 use crate::processor::Processor;
-use crate::{caveats, costs, empty_result};
+use crate::{caveats, costs, empty_result, pages};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
@@ -13,13 +13,13 @@ use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::ids::Units;
 
-const LIVE_AT_END: &str = "live at end";
+pub(crate) const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
 /// "freed" are the row's blocks, wherever they were freed; "frees here" are calls, whichever row's blocks they freed.
 const COLUMNS: [&str; 10] =
     [ALLOCATIONS, SHARE, "reallocations", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
 const ALLOCATIONS: &str = "allocations";
-const SHARE: &str = "share";
+pub(crate) const SHARE: &str = "share";
 const BYTES: &str = "bytes";
 const TEMPORARY: &str = "temporary";
 const LIFETIME: &str = "lifetime";
@@ -41,7 +41,8 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         let frees = |row: &Row| sort == Metric::Allocations && row.metrics.frees > 0;
         rows.retain(|row| sort.value(&row.metrics) > 0 || frees(row));
     }
-    let hides = Numbers { of: &Priced::default(), tariff: &Tariff::of(recording).of_sums(sums) }.hides(sort);
+    let tariff = answer.basis.tariff;
+    let hides = Numbers { of: &Priced::default(), tariff: &tariff }.hides(sort);
     if rows.is_empty() || hides {
         return empty_result::of(recording, sums, sort);
     }
@@ -51,9 +52,13 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let rows = &rows[..];
     let total = &sums.total;
     let by_cost = sort.is_cost();
-    let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
+    let mut columns = match () {
+        () if by_cost => costs::COLUMNS.to_vec(),
+        () if sort.is_of_pages() => pages::COLUMNS.to_vec(),
+        () => COLUMNS.to_vec(),
+    };
     // Shares of costs are always shares of the whole cost.
-    let leading = if by_cost { 0 } else { COLUMNS.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
+    let leading = if by_cost { 0 } else { columns.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
     lead(&mut columns, leading);
     let live = if sums.selection.to < Units::MAX { "live then" } else { LIVE_AT_END };
     let peak = if sums.are_of_several() { OWN_PEAKS } else { PEAK };
@@ -76,12 +81,13 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         LIVE_AT_END => live,
         other => other,
     });
-    let tariff = Tariff::of(recording);
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
-        let mut cells = match by_cost {
-            true => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),
-            false => numbers(Numbers { of: &row.metrics, tariff: &tariff }, total, sort),
+        let of_row = Numbers { of: &row.metrics, tariff: &tariff };
+        let mut cells = match () {
+            () if by_cost => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),
+            () if sort.is_of_pages() => pages::numbers(of_row, total, sort),
+            () => numbers(of_row, total, sort),
         };
         lead(&mut cells, leading);
         if let Some(times) = &times {

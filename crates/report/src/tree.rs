@@ -21,7 +21,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     let (Shown::Tree(tree), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
     let (root, direction, min_percent) = (&tree.root, asked.direction, asked.min_percent);
     let total = sort.value(&root.metrics);
-    let tariff = Tariff::of(recording);
+    let tariff = answer.basis.tariff;
     if total == 0 || (Numbers { of: &root.metrics, tariff: &tariff }).hides(sort) {
         return empty_result::of(recording, sums, sort);
     }

@@ -483,6 +483,13 @@ impl<S: Select> Tally<S> {
         self.origins[block.site.index()].node
     }
 
+    /// Adds what the search for lost blocks says of one that is live.
+    pub fn is_lost(&mut self, block: &LiveBlock, counts: &Metrics) {
+        if block.site != OF_OTHERS {
+            self.costs_of(block.site.index()).add(counts);
+        }
+    }
+
     /// Adds a cost.
     pub fn cost(&mut self, cost: &Cost) {
         let selection = self.selection();

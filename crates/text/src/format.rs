@@ -62,6 +62,13 @@ pub fn bytes(value: impl Into<Bytes>) -> String {
     Unit::Bytes.show(value.into().0 as f64)
 }
 
+/// A size as options take it: `2147483648` as `2G`, `4711` as it is.
+pub fn size(bytes: u64) -> String {
+    let units = ["T", "G", "M", "K"].into_iter().zip([40, 30, 20, 10]);
+    let unit = units.into_iter().find(|(_, power)| bytes > 0 && bytes.trailing_zeros() >= *power);
+    unit.map_or(bytes.to_string(), |(unit, power)| format!("{}{unit}", bytes >> power))
+}
+
 /// Seconds with a fitting unit: `0.0012` as `1.2 ms`, `7500` as `2.1 h`.
 pub fn seconds(value: f64) -> String {
     Unit::Time.show(value * 1e9)
@@ -118,6 +125,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(often), ["0 times", "once", "twice", "3 times"]);
         assert_eq!([0.0, 1200.0, -1200.0].map(|value| Unit::Count.signed(value)), ["0", "+1,200", "-1,200"]);
         assert_eq!([0, 1023, 1536, 102_390, 200 << 20].map(bytes), ["0 B", "1,023 B", "1.5 KiB", "100 KiB", "200 MiB"]);
+        assert_eq!([0, 4711, 65536, 1536 << 20, 2 << 30].map(size), ["0", "4711", "64K", "1536M", "2G"]);
         assert_eq!([1073741824.0, 0.0, -100.0].map(|value| Unit::Bytes.signed(value)), ["+1.0 GiB", "0 B", "-100 B"]);
         assert_eq!([0.0, 0.0012, 1.5, 4500.0, 7500.0].map(seconds), ["0 s", "1.2 ms", "1.50 s", "4,500 s", "2.1 h"]);
         assert_eq!([0.25e9, -1.7e5].map(|value| Unit::Time.signed(value)), ["+250 ms", "-170 µs"]);

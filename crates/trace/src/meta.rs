@@ -6,6 +6,7 @@ mod attached;
 mod calibration;
 mod found;
 mod kernel;
+mod leak_search;
 mod own_allocator;
 mod prices;
 mod rank;
@@ -17,6 +18,7 @@ pub use attached::Attached;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
+pub use leak_search::{LeakSearch, NotSearched};
 pub use own_allocator::{AnsweredCalls, Malloc, OwnAllocator, OwnAllocators, RecordedCalls};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
@@ -107,6 +109,9 @@ pub struct Image {
     pub parent: u32,
     /// For a fork without exec: the number of the image that forked.
     pub forked_from: Option<ImageNo>,
+    /// When it was forked, units: it began to be recorded later, with its first call. null: not known, or no fork.
+    #[serde(default)]
+    pub forked_at: Option<u64>,
     /// Name of the program, as it was started: that of a symbolic link, of a script, of one of many programs in one file. A forked
     /// child has its parent's.
     pub name: String,
@@ -197,6 +202,12 @@ pub struct ImageEnd {
     /// The resident set without the recorder, at some hundred instants: when, units, and how many bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident_curve: Vec<(u64, u64)>,
+    /// What came of the search for lost blocks.
+    #[serde(default)]
+    pub leak_search: LeakSearch,
+    /// What the program says itself of leaks that shall not be told (`__lsan_default_suppressions`), if some were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leak_suppressions: Option<String>,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// The kernel's figures of the image.

@@ -1,29 +1,84 @@
 //! The payload of a snapshot block: which pages of a process were in memory at an instant.
 //!
-//! zstd over variable-length integers: time, cause, size of a page, the kernel's resident set before and after the look; then
-//! lists, each with its number of entries before it: mappings (their columns: start as the distance from the end before, bytes,
+//! zstd over variable-length integers: time, cause and what belongs to it, size of a page, the kernel's resident set before and after
+//! the look; then lists, each with its number of entries before it: mappings (their columns: start as the distance from the end before, bytes,
 //! flags, offset in the file, bytes of the path and the path itself), runs of pages (start as the distance from the end before, in
 //! pages; pages; flags), ranges of the recorder's memory (start, bytes), handles of threads.
 
 use crate::Damage;
 use crate::bytes::{Unread, put_varint};
 use crate::ids::Units;
-use serde::{Deserialize, Serialize};
-
 /// Longest uncompressed payload, bytes.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Why it was taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// The resident set was larger than at any look before.
     Peak,
     /// The process was about to end.
     End,
+    /// The program had set a mark, or ended a region.
+    Mark {
+        name: String,
+        /// When it did: before the look.
+        time: Units,
+    },
+    /// Somebody had asked for it, as with `memtoll snapshot`.
+    Asked,
+    /// The resident set had passed this size, bytes.
+    Size(u64),
 }
 
-const CAUSES: [Cause; 2] = [Cause::Peak, Cause::End];
+/// As they are stored.
+mod number {
+    pub const PEAK: u64 = 0;
+    pub const END: u64 = 1;
+    pub const MARK: u64 = 2;
+    pub const ASKED: u64 = 3;
+    pub const SIZE: u64 = 4;
+}
+
+impl Cause {
+    /// As scripts know it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Cause::Peak => "peak",
+            Cause::End => "end",
+            Cause::Mark { .. } => "mark",
+            Cause::Asked => "asked",
+            Cause::Size(_) => "size",
+        }
+    }
+
+    fn encode(&self, plain: &mut Vec<u8>) {
+        match self {
+            Cause::Peak => put_varint(plain, number::PEAK),
+            Cause::End => put_varint(plain, number::END),
+            Cause::Mark { name, time } => {
+                [number::MARK, time.0, name.len() as u64].into_iter().for_each(|value| put_varint(plain, value));
+                plain.extend_from_slice(name.as_bytes());
+            }
+            Cause::Asked => put_varint(plain, number::ASKED),
+            Cause::Size(bytes) => [number::SIZE, *bytes].into_iter().for_each(|value| put_varint(plain, value)),
+        }
+    }
+
+    fn decode(bytes: &mut Unread<'_>) -> Result<Cause, Damage> {
+        match bytes.varint()? {
+            number::PEAK => Ok(Cause::Peak),
+            number::END => Ok(Cause::End),
+            number::MARK => {
+                let time = Units(bytes.varint()?);
+                let length = count(bytes)?;
+                Ok(Cause::Mark { name: String::from_utf8_lossy(bytes.take(length)?).into_owned(), time })
+            }
+            number::ASKED => Ok(Cause::Asked),
+            number::SIZE => Ok(Cause::Size(bytes.varint()?)),
+            _ => Err(Damage::Value("a snapshot of an unknown cause")),
+        }
+    }
+}
 
 /// A mapping of the process, as the kernel lists them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,8 +146,9 @@ impl Snapshot {
     pub fn encode(&self) -> Vec<u8> {
         let mut plain = Vec::new();
         let put = |plain: &mut Vec<u8>, values: &[u64]| values.iter().for_each(|value| put_varint(plain, *value));
-        let cause = CAUSES.iter().position(|cause| *cause == self.cause).unwrap_or_default() as u64;
-        put(&mut plain, &[self.time.0, cause, self.page, self.resident.0, self.resident.1]);
+        put(&mut plain, &[self.time.0]);
+        self.cause.encode(&mut plain);
+        put(&mut plain, &[self.page, self.resident.0, self.resident.1]);
         put(&mut plain, &[self.mappings.len() as u64]);
         let mut end = 0u64;
         for one in &self.mappings {
@@ -122,8 +178,7 @@ impl Snapshot {
         let plain = crate::decompress(payload, MAX_BYTES)?;
         let mut bytes = Unread::new(&plain);
         let time = Units(bytes.varint()?);
-        let cause = usize::try_from(bytes.varint()?).ok().and_then(|cause| CAUSES.get(cause));
-        let cause = *cause.ok_or(Damage::Value("a snapshot of an unknown cause"))?;
+        let cause = Cause::decode(&mut bytes)?;
         let page = bytes.varint()?;
         if !page.is_power_of_two() {
             return Err(Damage::Value("pages of a size that is no power of two"));
@@ -199,11 +254,17 @@ mod tests {
         let snapshot = example();
         assert_eq!(snapshot.resident_bytes(), 3 * 4096);
         assert_eq!(Snapshot::decode(&snapshot.encode()).unwrap(), snapshot);
+        let mark = Cause::Mark { name: "geladen ✓".into(), time: Units(70) };
+        for cause in [Cause::Peak, mark, Cause::Asked, Cause::Size(2 << 30)] {
+            let snapshot = Snapshot { cause, ..example() };
+            assert_eq!(Snapshot::decode(&snapshot.encode()).unwrap(), snapshot);
+        }
     }
 
     #[test]
     fn damage_is_an_error() {
-        let good = example().encode();
+        let mark = Cause::Mark { name: "loaded".into(), time: Units(70) };
+        let good = Snapshot { cause: mark, ..example() }.encode();
         for cut in 0..good.len() {
             assert!(Snapshot::decode(&good[..cut]).is_err(), "{cut}");
         }

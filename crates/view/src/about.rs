@@ -11,6 +11,7 @@ use memtoll_query::run_details::answering;
 use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_trace::meta::Thread;
+use memtoll_trace::snapshot::{Cause, Snapshot};
 
 /// Processes, and threads of all of them, that are listed.
 const MOST: usize = 2000;
@@ -21,7 +22,7 @@ impl Recordings<'_> {
         let (timeline, live) = timeline::of(self.recording());
         let mut pack = Pack::new(&AboutPack {
             about: about(self.recording()),
-            metrics: metrics::describe(&self.tariff),
+            metrics: metrics::describe(&self.tariff, has_looks(self.recording())),
             timeline,
             parts: PARTS,
             compares: !self.sides[0].is_empty(),
@@ -32,6 +33,13 @@ impl Recordings<'_> {
         pack.columns("timeline", &live);
         pack
     }
+}
+
+/// Whether the pages of a process were looked at when it ended.
+fn has_looks(recording: &Recording) -> bool {
+    let is_at_end = |snapshot: &Snapshot| snapshot.cause == Cause::End;
+    let has_look = |image| recording.snapshots(image).is_ok_and(|all| all.iter().any(is_at_end));
+    (0..recording.images.len()).any(has_look)
 }
 
 /// The recording as a whole. Neither the host's name nor the folder in which the program was started is part of it.

@@ -3,7 +3,7 @@
 
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns};
+use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns, ResidentColumns};
 use crate::recordings::Recordings;
 use memtoll_analysis::regions::runs;
 use memtoll_analysis::thread_filter::ThreadFilter;
@@ -47,6 +47,10 @@ impl Recordings<'_> {
         pack.columns("activity", &ActivityColumns { live, allocations });
         if let Some(faults) = &activity.faults {
             pack.columns("activity", &FaultColumns { faults: column(faults) });
+        }
+        if let Some(resident) = &activity.resident_bytes {
+            let resident = resident.iter().map(|bytes| bytes.map_or(f64::NAN, |bytes| bytes as f64)).collect();
+            pack.columns("activity", &ResidentColumns { resident });
         }
         pack.columns("marks", &marked.marks);
         pack.columns("regions", &marked.regions);

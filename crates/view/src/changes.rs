@@ -57,7 +57,7 @@ impl<'a> Recordings<'a> {
         let mut pack = Pack::new(&ChangesPack { rows, others: hidden.len(), files: self.files() });
         let exceeds = |at: usize| f64::from(u8::from(at < comparison.changes.len()));
         pack.columns("compare", &ChangeColumns { exceeds: (0..shown.len()).map(exceeds).collect() });
-        for quantity in Quantity::ALL {
+        for quantity in shown_quantities() {
             let name = quantity.metric().about().name;
             let rest = [&others, &comparison.elsewhere, &comparison.whole];
             let all = || shown.iter().map(|change| &change.values).chain(rest);
@@ -70,6 +70,11 @@ impl<'a> Recordings<'a> {
         }
         Ok(pack)
     }
+}
+
+/// What the viewer compares. What lies in memory at the end only `memtoll diff` does, where it is asked for.
+pub(crate) fn shown_quantities() -> impl Iterator<Item = Quantity> {
+    Quantity::ALL.into_iter().filter(|quantity| !quantity.metric().is_of_pages())
 }
 
 fn file(recording: &Recording) -> String {

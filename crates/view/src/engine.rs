@@ -31,7 +31,7 @@ impl<'a> Engine<'a> {
             (Page::Advice, _) => open.advice(open.settings.sources),
             (Page::Shown, View::Table { group: GroupBy::Site, limit }) => {
                 let selected = selections.of(open, query)?;
-                let sites = open.sites(&selected.rows, limit.unwrap_or(usize::MAX));
+                let sites = open.sites(&selected.sums, &selected.rows, limit.unwrap_or(usize::MAX));
                 match query.patterns {
                     true => Ok(open.patterns(selected, &sites)),
                     false => Ok(open.profile(selected, None, &sites)),
@@ -40,6 +40,7 @@ impl<'a> Engine<'a> {
             (Page::Shown, View::Table { limit, .. }) => open.groups(query, limit.unwrap_or(usize::MAX)),
             (Page::Shown, View::Lanes { .. }) => open.lanes(query),
             (Page::Shown, View::Activity { .. }) => open.activity(query),
+            (Page::Shown, View::Resident { .. }) => open.resident_set(query),
             (Page::Level(level), View::Tree(tree)) => open.level(selections.of(open, query)?, query, tree, level),
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),

@@ -19,7 +19,7 @@ impl Recordings<'_> {
         let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
         let sums = answer.basis.sums.ok_or(NoAnswer::Lacks("sums"))?;
         let rows = table.rest;
-        let sites = self.sites(&rows, most);
+        let sites = self.sites(&sums, &rows, most);
         let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();
         let mut pack = Pack::new(&GroupsPack { labels, site_others: sites.others, damage: sums.damage });
         metrics::write(&mut pack, "groups", &sites.values);

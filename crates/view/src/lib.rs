@@ -26,6 +26,7 @@ pub mod page;
 mod patterns;
 mod profile;
 mod recordings;
+mod resident_set;
 mod selections;
 pub mod serve;
 pub mod settings;

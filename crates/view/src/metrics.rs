@@ -1,8 +1,9 @@
 //! The metrics that the viewer shows ([`Place::Viewer`]), with what only a screen needs to know of them.
 
+use crate::changes::shown_quantities;
 use crate::pack::Pack;
 use memtoll_analysis::diff::Quantity;
-use memtoll_analysis::metric::{About, Metric, Place, Seen, Together, all_in, number_in};
+use memtoll_analysis::metric::{About, Metric, Place, Seen, Sees, Together, all_in, number_in};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::Unit;
@@ -53,11 +54,17 @@ const fn how_many_inexact() -> usize {
 
 /// Numbers of a row that add up: one of each metric, then the variances of those that may be off by chance. Of a mean, it is the
 /// sum that is divided by the value of another metric. What is counted is exact up to 2^53.
-/// Behind them stand how many blocks there are of which frees are known, and of which they are hidden.
+/// Behind them stands for each of [`HIDEABLE`] how many blocks there are of which it is known, and of which it is not.
 pub type Values = [f64; WIDTH];
 
+/// What of a row may be known of some blocks only.
+const HIDEABLE: [Seen; 3] = [Seen::Frees, Seen::Pages, Seen::Units];
+
+/// Where the numbers of blocks stand.
+const BLOCKS: usize = COUNT + INEXACT.len();
+
 /// Numbers of a row.
-const WIDTH: usize = COUNT + INEXACT.len() + 2;
+const WIDTH: usize = BLOCKS + 2 * HIDEABLE.len();
 
 /// Those of nothing.
 pub const NOTHING: Values = [0.0; WIDTH];
@@ -67,18 +74,28 @@ pub fn values(of: &Priced, tariff: &Tariff) -> Values {
     let mut values = NOTHING;
     let sums = SHOWN.iter().map(|metric| metric.sum(of) as f64);
     let variances = INEXACT.iter().map(|index| tariff.variance(SHOWN[*index], of));
-    let blocks = of.allocations().wrapping_add(of.live_before);
-    let hidden = of.unknown_fates.min(blocks);
-    let fates = [blocks - hidden, hidden].map(|blocks| blocks as f64);
-    values.iter_mut().zip(sums.chain(variances).chain(fates)).for_each(|(value, number)| *value = number);
+    let (blocks, sees) = (of.blocks(), tariff.sees());
+    let hidden = HIDEABLE.map(|seen| match seen {
+        Seen::Frees => of.unknown_fates,
+        Seen::Pages if sees.pages => of.without_pages,
+        Seen::Units if sees.pages && sees.units => of.without_units,
+        _ => blocks,
+    });
+    let blocks = hidden.into_iter().flat_map(|hidden| [blocks - hidden.min(blocks), hidden.min(blocks)]);
+    let all = sums.chain(variances).chain(blocks.map(|blocks| blocks as f64));
+    values.iter_mut().zip(all).for_each(|(value, number)| *value = number);
     values
 }
 
-/// The number of a metric in a row, by its column; NaN: it needs frees that are hidden.
+/// The number of a metric in a row, by its column; NaN: it is known of none of the row's blocks.
 fn number(row: &Values, column: usize) -> f64 {
-    let [known, hidden] = [row[WIDTH - 2], row[WIDTH - 1]];
-    let needs_frees = column < COUNT && SHOWN[column].about().seen == Seen::Frees;
-    if needs_frees && hidden > 0.0 && known == 0.0 { f64::NAN } else { row[column] }
+    let seen = SHOWN.get(column).map(|metric| metric.about().seen);
+    let place = HIDEABLE.iter().position(|hideable| Some(*hideable) == seen);
+    let is_hidden = place.is_some_and(|place| {
+        let at = BLOCKS + 2 * place;
+        row[at] == 0.0 && row[at + 1] > 0.0
+    });
+    if is_hidden { f64::NAN } else { row[column] }
 }
 
 /// The numbers of all together, by metric; nothing where frees are hidden.
@@ -153,18 +170,19 @@ fn lists(about: &About) -> Vec<&'static str> {
     lists.into_iter().filter(|(place, _)| about.is_in(*place)).map(|(_, name)| name).collect()
 }
 
-/// The table, for the front end.
-pub fn describe(tariff: &Tariff) -> Value {
+/// The table, for the front end. `has_looks`: whether it is known what lay in memory when a process ended, for who asks for it.
+pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
+    let sees = Sees { pages: has_looks, units: has_looks, ..tariff.sees() };
     let one = |&metric: &Metric| {
         let about = metric.about();
-        let compared = Quantity::ALL.into_iter().find(|quantity| quantity.metric() == metric);
+        let compared = shown_quantities().find(|quantity| quantity.metric() == metric);
         json!({
             "name": about.name,
             "title": about.title,
             "unit": match about.unit { Unit::Time => "ns", Unit::Bytes => "bytes", Unit::Count | Unit::Share => "count" },
             "help": about.help,
             "origin": about.origin(),
-            "known": metric.is_known(tariff.sees()),
+            "known": metric.is_known(sees),
             "join": match join(metric) { Join::Sum => "sum", Join::Last => "last", Join::Highest => "highest" },
             "color": color(metric),
             "lists": lists(about),

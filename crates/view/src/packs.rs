@@ -63,7 +63,7 @@ macro_rules! packs {
 packs! {
     AboutPack { "timeline": TimelineColumns, };
     ActivityPack { "activity": ActivityColumns, "marks": MarkColumns, "regions": RegionColumns, }
-        or { "activity": FaultColumns, } [];
+        or { "activity": FaultColumns, "activity": ResidentColumns, } [];
     AdvicePack {};
     BlocksPack { "blocks": BlockColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     ChangedTreesPack { "tree": ChangedTreeColumns, "before.frames": FrameColumns, "after.frames": FrameColumns, };
@@ -77,6 +77,7 @@ packs! {
     NothingPack {};
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
     ProfilePack { "sites": SiteColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
+    ResidentPack { "areas": PageAreaColumns, "cells": PageCellColumns, "owners": PageOwnerColumns, "frames": FrameColumns, };
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
@@ -102,6 +103,7 @@ mod tests {
     use super::*;
     use crate::ask::{Ask, Changes, Page};
     use crate::{Compared, Engine, Recordings};
+    use memtoll_analysis::metric::{Metric, Place};
     use memtoll_model::Recording;
     use memtoll_query::View;
     use memtoll_query::query::When;
@@ -126,6 +128,14 @@ mod tests {
                         import type { Finding, Metric } from \"./answer\";\n\
                         import type { Layout } from \"./type_layout\";\n"
             .to_owned();
+        let of_pages = Metric::shown_in(Place::Viewer).filter(|metric| metric.is_of_pages());
+        let of_pages: Vec<String> = of_pages.map(|metric| format!("\"{}\"", metric.about().name)).collect();
+        let _ = write!(
+            text,
+            "\n/** Metrics that come from what lies in memory at the end: a query has to ask for that. */\n\
+             export const OF_PAGES = [{}];\n",
+            of_pages.join(", ")
+        );
         for (name, fields) in interfaces() {
             let _ = write!(text, "\nexport interface {name} {{\n{fields}");
             if let Some(of) = PACKS.iter().find(|of| of.name == name) {

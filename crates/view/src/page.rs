@@ -4,7 +4,6 @@
 mod time_parts;
 
 use crate::ask::Changes;
-use crate::bounded_tree::Tree;
 use crate::bundle::Bundle;
 use crate::home_folders::Private;
 use crate::metrics::{self, Values};
@@ -136,15 +135,14 @@ fn page_with(
     })?;
     let mut page = String::new();
     for detail in DETAILS {
-        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes, &open.tariff), whole.sites(&open, detail));
+        let (mut tree, sites) = (whole.tree(&open, detail), whole.sites(&open, detail));
         let parts = parts.packs(&mut tree, &sites);
         let patterns = open.patterns(&whole.selected, &sites);
         let texts = if options.sources { open.texts(&whole.selected.rows, &sites) } else { BTreeMap::new() };
         let sources = Pack::new(&SourcesPack { sources: texts });
         let shown_before = match (&before, &whole_before) {
             (Some(open), Some(whole)) => {
-                let tree = Tree::of(&whole.tree, detail.nodes, &open.tariff);
-                open.profile(&whole.selected, Some(&tree), &whole.sites(open, detail))
+                open.profile(&whole.selected, Some(&whole.tree(open, detail)), &whole.sites(open, detail))
             }
             _ => Pack::new(&NothingPack {}),
         };

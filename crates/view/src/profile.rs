@@ -71,7 +71,7 @@ impl Recordings<'_> {
 
     /// All sums together: the number of each metric, and the interval of those that have one.
     fn totals(&self, sums: &Sums) -> Totals {
-        let (total, tariff) = (&sums.total, &self.tariff);
+        let (total, tariff) = (&sums.total, &self.tariff.of_sums(sums));
         Totals {
             values: metrics::totals(total, tariff),
             intervals: metrics::intervals(total, tariff),
@@ -120,8 +120,9 @@ impl Recordings<'_> {
     }
 
     /// The numbers of the call sites that are shown one by one, and of the others together, if there are any.
-    pub(crate) fn sites<'r>(&self, rows: impl IntoIterator<Item = &'r Row>, most: usize) -> Sites {
-        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics, &self.tariff)).collect();
+    pub(crate) fn sites<'r>(&self, sums: &Sums, rows: impl IntoIterator<Item = &'r Row>, most: usize) -> Sites {
+        let tariff = self.tariff.of_sums(sums);
+        let all: Vec<Values> = rows.into_iter().map(|row| metrics::values(&row.metrics, &tariff)).collect();
         let shown = largest(&all, most);
         let is_shown: FxHashSet<usize> = shown.iter().copied().collect();
         let mut others = NOTHING;

@@ -40,6 +40,7 @@ fn selection(query: &Query) -> Query {
     Query {
         view: View::Table { group: GroupBy::Site, limit: Some(0) },
         findings: true,
+        pages: query.is_of_pages(),
         metric: None,
         patterns: false,
         details: false,

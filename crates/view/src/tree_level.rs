@@ -93,7 +93,8 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&LevelPack { labels, texts });
         pack.columns("tree", &of);
         pack.columns("frames", &frames);
-        let rows: Vec<Values> = nodes.iter().map(|node| metrics::values(&node.metrics, &self.tariff)).collect();
+        let tariff = self.tariff.of_sums(&selected.sums);
+        let rows: Vec<Values> = nodes.iter().map(|node| metrics::values(&node.metrics, &tariff)).collect();
         metrics::write_some(&mut pack, "tree", &rows, |index| columns.contains(&index));
         Ok(pack)
     }

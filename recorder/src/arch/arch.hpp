@@ -9,6 +9,7 @@
 //                             DWARF's numbers of the registers that take part in unwinding. Where calls leave the return
 //                             address in a register, kReturnAddress is another one: the program counter
 //   HookFrame                 where a hook's frame lies: `address`, on its stack, and what else caller_frame() needs
+//   kSavedBelowFrame          bytes below a frame's address in which a function saves the registers that calls preserve
 //   CallerFrame, caller_frame()
 //                             the caller's view of a hook at the instant it was called: return_slot (where the hook has
 //                             saved its return address), return_address (the word there), frame_pointer, stack_pointer()
@@ -20,6 +21,8 @@
 //                             return addresses are signed: code_address() takes care of that
 //   signal_return()           where the return from signal handlers has no call frame information: instructions that say what
 //                             it would say, and none for other code. Whether an address is code's is asked, as it may be none
+//   kSignalFrameWords, is_signal_frame()
+//                             whether words of a stack look like the kernel's frame of a signal handler
 //   has_shadow_stack()        whether the processor keeps return addresses of this thread itself, too, and compares them
 //   Registers, capture_registers()
 //                             the registers that calls preserve, at the point of use

@@ -31,4 +31,6 @@ MEMTOLL_HOOK void memtoll_recorder_mark(int type, const char* name) {
     scope.no_call();
     const wire::MarkBlob blob{static_cast<uint32_t>(type), 0};
     append_blob(scope.log(), wire::kMark, &blob, sizeof blob, name, strlen(name));
+    // The supervisor looks at the pages, the sooner the better.
+    if (type != wire::MarkBlob::kBegin) wake_supervisor();
 }

@@ -74,6 +74,8 @@ MEMTOLL_EVENT_HOOK_OF_SIX(void*, mmap64, (void* hint, size_t length, int protect
 }
 
 MEMTOLL_EVENT_HOOK(int, munmap, (void* address, size_t length), (address, length)) {
+    if (length >= kMuchMemory) [[unlikely]]
+        before_giving_back(MEMTOLL_FRAME());
     return event(
         k_munmap, [&] { return next.munmap(address, length); },
         [&](int error) {
@@ -120,6 +122,9 @@ MEMTOLL_EVENT_HOOK(int, madvise, (void* address, size_t length, int advice), (ad
     constexpr int kPopulateRead = 22, kPopulateWrite = 23; // Linux 5.14
     const bool fills = advice == kPopulateRead || advice == kPopulateWrite;
     const uint64_t before = fills ? faults_of_this_thread() : 0;
+    const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
+    if (gives_back && length >= kMuchMemory) [[unlikely]]
+        before_giving_back(MEMTOLL_FRAME());
     const int result = event(
         k_madvise, [&] { return next.madvise(address, length, advice); },
         [&](int error) {

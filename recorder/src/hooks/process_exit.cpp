@@ -16,12 +16,16 @@ using namespace memtoll;
 
 namespace {
 
-void say_last_words(HookScope& scope) {
+// `frame` is that of the calling function, which has saved the registers that calls preserve in it (__builtin_unwind_init): what
+// lies below is the recorder's.
+void say_last_words(HookScope& scope, arch::HookFrame frame) {
     append_usage(scope.log(), wire::UsageBlob::kThread);
     append_usage(scope.log(), wire::UsageBlob::kProcess);
     publish_statistics(scope.state());
     // A look at the pages takes some tenths of a millisecond: too much for a process that did next to nothing.
-    if (has_used_much()) await_look();
+    const uint32_t pages = has_used_much() ? uint32_t{wire::kPages} : 0u;
+    const uint32_t lost_blocks = session.arena->searches_leaks ? uint32_t{wire::kLostBlocks} : 0u;
+    if (pages | lost_blocks) await_look(pages | lost_blocks, frame.address - arch::kSavedBelowFrame);
 }
 
 // For kernels that do not tell the supervisor how a process ended.
@@ -33,18 +37,20 @@ void record_status(HookScope& scope, int status) {
 
 // Registered first, so it runs last.
 void record_exit(int status, void*) {
+    __builtin_unwind_init();
     HookScope scope(MEMTOLL_FRAME());
     if (!scope) return;
     scope.no_call();
     record_status(scope, status);
-    say_last_words(scope);
+    say_last_words(scope, MEMTOLL_FRAME());
 }
 
 void record_exit_without_status(void*) {
+    __builtin_unwind_init();
     HookScope scope(MEMTOLL_FRAME());
     if (!scope) return;
     scope.no_call();
-    say_last_words(scope);
+    say_last_words(scope, MEMTOLL_FRAME());
 }
 
 // Whether the calling process is the one that is recorded: not a child on its parent's memory, between vfork and exec, and not
@@ -56,12 +62,13 @@ bool is_recorded_process() {
 
 // By a function that runs no handlers of exit(). `status` is null where a signal ends the process.
 [[gnu::noinline]] void record_sudden_end(arch::HookFrame frame, const int* status) {
+    __builtin_unwind_init();
     if (!is_recorded_process()) return;
     HookScope scope(frame);
     if (!scope) return;
     scope.no_call();
     if (status) record_status(scope, *status);
-    say_last_words(scope);
+    say_last_words(scope, MEMTOLL_FRAME());
 }
 
 } // namespace

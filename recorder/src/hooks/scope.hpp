@@ -10,6 +10,7 @@
 #include "../program_break.hpp"
 #include "../build_switches.hpp"
 #include "../threads/gate.hpp"
+#include "giving_back.hpp"
 #include "next.hpp"
 
 #include <utility>
@@ -209,6 +210,8 @@ template <class Real>
 
 // A release of `block`.
 template <class Real> [[gnu::always_inline]] inline void release(HookKind kind, void* block, Real real) {
+    if (has_large_mapping(block)) [[unlikely]]
+        before_giving_back(MEMTOLL_FRAME());
     event(kind,
           [&] {
               real();

@@ -3,6 +3,7 @@
 #include "../clock.hpp"
 #include "../recording.hpp"
 #include "gate_table.hpp"
+#include "recording_start.hpp"
 #include "state_pool.hpp"
 #include "thread_life.hpp"
 
@@ -35,6 +36,8 @@ ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
         // This thread is the only one here. Its own state, if it had one, is wiped.
         thread_state = &no_state;
         if (!restart_in_child()) return nullptr;
+    } else if (!recording_start::is_reached(frame)) {
+        return nullptr;
     }
     return recording() ? attach(frame, is_ending()) : nullptr;
 }
@@ -117,7 +120,8 @@ MEMTOLL_ALIGNS_STACK ThreadState* enter_slow(arch::HookFrame frame, void (*prepa
     if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const ThreadState::Mode mode = state->how();
     if (mode == ThreadState::kNone || mode == ThreadState::kReady) return enter_untimed(frame, prepare);
-    const uint64_t start = now(), waited = state->log.waited;
+    const BeginOfRare start = mode == ThreadState::kTime ? BeginOfRare{} : BeginOfRare::now();
+    const uint64_t waited = state->log.waited;
     const bool regular = state->change_mode(ThreadState::kTime, ThreadState::kReady);
     ThreadState* entered = enter_untimed(frame, prepare);
     if (entered != state) return entered;

@@ -109,7 +109,7 @@ void forget_threads() {
 bool is_ending() { return thread_is_ending; }
 
 ThreadState* attach(arch::HookFrame frame, bool borrowed) {
-    const uint64_t start = now();
+    const BeginOfRare start = BeginOfRare::now();
     const Session::Changing changing(session);
     if (session.state.load(std::memory_order_seq_cst) != Session::kRecording) return nullptr; // the next supervisor comes
     ThreadState* state = borrowed ? nullptr : begin_again();

@@ -1,10 +1,12 @@
 // A process that memtoll attaches to. Its threads allocate all the time, from before memtoll comes until after it has left.
 // What `exact` does is between two lines that the program prints, so its calls are known exactly.
 //
-//   attached THREADS [errno|kill|patched|spins|locks]
+//   attached THREADS [errno|kill|patched|spins|locks|signals|forks]
 //
 // "errno", "kill": it forbids itself a system call with a seccomp filter, mincore, which then fails, or memfd_create, which then ends it.
 // "patched": another tool has changed the begin of a function. "spins", "locks": no thread ever leaves the C library.
+// "signals": a handler that interrupts malloc again and again allocates itself. "forks": a thread forks one child after the other, which
+// allocate.
 //
 // Each line that it reads is a command: "exact" (every thread makes its calls once), "threads" (four more
 // threads come and go), "fork" and "look" (children, and what they find), "quit".
@@ -14,6 +16,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -23,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,7 +99,37 @@ static int look(void) {
     return found;
 }
 
+// From the thread's cache, which has a block of this size that nothing else takes: that works inside malloc, too.
+SITE void in_handler(int signal) {
+    char* block = malloc(1000);
+    block[0] = (char)signal;
+    keep(block);
+    free(block);
+}
+
+static void* fork_one_after_the_other(void* argument) {
+    while (!atomic_load(&is_over)) {
+        int status;
+        const pid_t pid = fork();
+        if (pid == 0) {
+            for (int i = 0; i < 10; ++i) free(malloc(100 + i));
+            _exit(0);
+        }
+        if (waitpid(pid, &status, 0) != pid || status != 0) atomic_fetch_add(&broken, 1);
+    }
+    return argument;
+}
+
+static int has_signals;
+
 static void* work(void* argument) {
+    if (has_signals) {
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGPROF);
+        in_handler(0);
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    }
     unsigned seed = (unsigned)(uintptr_t)argument;
     int seen = 0;
     while (!atomic_load(&is_over)) {
@@ -123,6 +157,22 @@ static void forbid(int call, unsigned otherwise) {
 static void be(const char* how) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static pthread_spinlock_t spinning;
+    if (strcmp(how, "signals") == 0) {
+        // Not for the main thread.
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGPROF);
+        pthread_sigmask(SIG_BLOCK, &signals, NULL);
+        struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_RESTART};
+        sigaction(SIGPROF, &action, NULL);
+        const struct itimerval each = {{0, 500}, {0, 500}};
+        setitimer(ITIMER_PROF, &each, NULL);
+        has_signals = 1;
+    }
+    if (strcmp(how, "forks") == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, fork_one_after_the_other, NULL);
+    }
     if (strcmp(how, "errno") == 0) forbid(SYS_mincore, SECCOMP_RET_ERRNO | EPERM);
     if (strcmp(how, "kill") == 0) forbid(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
     if (strcmp(how, "patched") == 0) {

@@ -1,6 +1,8 @@
 // A process that has blocks when memtoll comes, and knows each of them.
 //
-//   had_blocks THREADS BLOCKS
+//   had_blocks THREADS BLOCKS [odd]
+//
+// "odd": the C library's caches of the threads lie in chunks that are larger than it has asked for.
 //
 // Each thread makes BLOCKS of many sizes, frees every third, so that caches, bins and gaps have some, and then goes on allocating and
 // freeing. Each line that it reads is a command:
@@ -114,7 +116,20 @@ static void* work(void* argument) {
     return NULL;
 }
 
+// The only free chunks in which a cache has room are too small for another chunk beside it.
+static void make_odd_chunks(void) {
+    enum { CHUNKS = 40, USABLE = 0x298 };
+    void* chunks[CHUNKS];
+    mallopt(M_ARENA_MAX, 1);
+    for (int i = 0; i < CHUNKS; ++i) {
+        chunks[i] = malloc(USABLE);
+        keep(malloc(24)); // so that neighbours stay apart
+    }
+    for (int i = 0; i < CHUNKS; ++i) free(chunks[i]);
+}
+
 int main(int count, char** arguments) {
+    if (count > 3) make_odd_chunks();
     threads = count > 1 ? atoi(arguments[1]) : 1;
     per_thread = count > 2 ? atoi(arguments[2]) : 1000;
     pthread_t handles[256];

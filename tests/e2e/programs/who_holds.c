@@ -54,6 +54,19 @@ static void globals(void) {
     keep = survivor(16);
 }
 
+// Blocks of two lines side by side on each page, one in kOneIn of each line stays; those of one are as large as four of the other.
+__attribute__((noinline)) static void* small_survivor(void) { return memset(malloc(56), 1, 56); }
+__attribute__((noinline)) static void* large_survivor(void) { return memset(malloc(248), 1, 248); }
+
+static void two_lines(void) {
+    void** all = malloc(kBlocks * sizeof(void*));
+    for (int i = 0; i < kBlocks; i++) all[i] = i % kOneIn == 0 ? small_survivor() : i % kOneIn == 1 ? large_survivor() : passer(56);
+    printf("first %lu\n", (unsigned long)(uintptr_t)all[0]);
+    for (int i = 0; i < kBlocks; i++)
+        if (i % kOneIn > 1) free(all[i]);
+    keep = all;
+}
+
 static pthread_barrier_t barrier;
 
 static void* in_arena(void* unused) {
@@ -81,6 +94,7 @@ int main(int argc, char** argv) {
     if (!strcmp(layout, "survivors")) survivors(atoi(argv[2]));
     if (!strcmp(layout, "top")) top();
     if (!strcmp(layout, "capacity")) capacity();
+    if (!strcmp(layout, "two-lines")) two_lines();
     if (!strcmp(layout, "mapping")) own_mapping();
     if (!strcmp(layout, "globals")) globals();
     if (!strcmp(layout, "arenas")) arenas();

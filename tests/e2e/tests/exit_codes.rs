@@ -89,6 +89,7 @@ const CASES: &[(&str, u8, &str, &str)] = &[
     ("record", 125, "-o none/x.memtoll true", PLAIN),
     ("record", 127, "none/program", PLAIN),
     ("attach", 125, "999999999 -o none.memtoll", PLAIN),
+    ("snapshot", 1, "999999999", PLAIN),
     ("report", 1, "WHOLE", FULL),
     ("report", 3, "WHOLE --filter nothing-has-this-name", PLAIN),
     ("report", 4, "CUT", PLAIN),

@@ -2,6 +2,7 @@
 
 use memtoll_e2e::{Recording, Target, printed, program, program_with, read_report};
 use serde_json::Value;
+use std::process::Command;
 
 const PAGE: u64 = 4096;
 const MIB: u64 = 1 << 20;
@@ -148,4 +149,238 @@ fn a_short_process_says_why_there_is_nothing() {
     assert!(!refused.status.success());
     let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB";
     assert!(refused.stderr.contains(why), "{refused:?}");
+}
+
+/// Small and large blocks side by side, one group in each 4,288 bytes: what their lines hold of it, by their chunks.
+struct TwoLines {
+    /// Free bytes on pages that only one of them keeps, or both.
+    small: u64,
+    large: u64,
+    both: u64,
+}
+
+const GROUPS: u64 = 400_000 / 64;
+const SMALL: u64 = 64;
+const LARGE: u64 = 256;
+const GROUP: u64 = SMALL + LARGE + 62 * 64;
+
+impl TwoLines {
+    fn new(first: u64) -> TwoLines {
+        /// Bytes of a free chunk that stay: where others are.
+        const FREE_HEADER: u64 = 48;
+        let mut pages: std::collections::BTreeMap<u64, (u64, u64)> = std::collections::BTreeMap::new();
+        for number in 0..GROUPS {
+            let small = first - HEADER + number * GROUP;
+            let large = small + SMALL;
+            let end = large + LARGE;
+            for (from, to, is_large) in [(small, large, false), (large, end, true)] {
+                for page in from / PAGE..=(to - 1) / PAGE {
+                    let bytes = to.min((page + 1) * PAGE) - from.max(page * PAGE);
+                    let on_it = pages.entry(page).or_default();
+                    *(if is_large { &mut on_it.1 } else { &mut on_it.0 }) += bytes;
+                }
+            }
+            // A page that begins with the rest of a free chunk's begin.
+            let next = end.next_multiple_of(PAGE);
+            if end + FREE_HEADER > next && number + 1 < GROUPS && next + PAGE <= end + GROUP - SMALL - LARGE {
+                pages.entry(next / PAGE).or_default();
+            }
+        }
+        let mut of = TwoLines { small: 0, large: 0, both: 0 };
+        for (small, large) in pages.values() {
+            let free = PAGE - small - large;
+            match (small, large) {
+                (0, _) => of.large += free,
+                (_, 0) => of.small += free,
+                _ => of.both += free,
+            }
+        }
+        of
+    }
+}
+
+/// The rows of a report by a metric of pages, and its totals.
+fn rows(recording: &Recording, options: &[&str]) -> (Vec<Value>, Value) {
+    let arguments: Vec<&str> = options.iter().chain(&["--format", "json"]).copied().collect();
+    let mut answer: Value = serde_json::from_str(&recording.text(&arguments)).expect("JSON");
+    let rows = answer["sites"].as_array().expect("sites").clone();
+    (rows, answer["totals"].take())
+}
+
+const OF_PAGES: [(&str, &str); 4] = [
+    ("resident_bytes", "live"),
+    ("never_touched_bytes", "never_touched"),
+    ("slack_bytes", "slack"),
+    ("pinned_bytes", "pinned"),
+];
+
+#[test]
+fn call_sites_have_what_the_balance_has() {
+    for layout in [&["survivors", "100"][..], &["two-lines"], &["capacity"], &["top"]] {
+        let recording = Target::new(program("who_holds.c")).args(layout).record_alone();
+        let resident = balance(&recording, &[]);
+        for group in ["site", "function", "line", "path", "module", "thread", "process", "size"] {
+            let (rows, totals) = rows(&recording, &["--group", group, "--metric", "resident"]);
+            for (key, part) in OF_PAGES {
+                let sum: u64 = rows.iter().map(|row| number(row, key)).sum();
+                assert_eq!(sum, number(&resident, part), "{layout:?} by {group}: {key}");
+                assert_eq!(number(&totals, key), sum, "{layout:?} by {group}: {key}");
+            }
+            for row in &rows {
+                let both = number(row, "resident_bytes") + number(row, "never_touched_bytes");
+                assert_eq!(both, number(row, "live_bytes"), "{layout:?} by {group}: {row}");
+            }
+        }
+        // Shares of lines are those of the balance.
+        let (lines, _) = rows(&recording, &["--group", "line", "--metric", "pinned"]);
+        for pin in resident["pins"].as_array().expect("pins") {
+            let line = lines.iter().find(|row| row["function"] == pin["function"] && row["line"] == pin["line"]);
+            assert_eq!(number(line.expect("a line"), "pinned_bytes"), number(pin, "share"), "{pin}");
+        }
+    }
+}
+
+#[test]
+fn lines_share_the_free_memory_of_their_pages() {
+    let recording = Target::new(program("who_holds.c")).arg("two-lines").record_alone();
+    let known = TwoLines::new(printed(&recording.outcome.stdout, "first"));
+    let (functions, _) = rows(&recording, &["--group", "function", "--metric", "pinned"]);
+    for (name, alone, size) in [("small_survivor", known.small, 56), ("large_survivor", known.large, 248)] {
+        let row = functions.iter().find(|row| row["function"] == name).expect("a function");
+        let (pinned, expected) = (number(row, "pinned_bytes"), alone + known.both / 2);
+        assert!(pinned.abs_diff(expected) <= 4 * PAGE, "{pinned}, not {expected}: {row}");
+        assert_eq!(number(row, "resident_bytes"), GROUPS * size, "{row}");
+        assert_eq!(number(row, "slack_bytes"), GROUPS * 8, "{row}");
+        assert_eq!(number(row, "never_touched_bytes"), 0, "{row}");
+    }
+    let tree = recording.text(&["--tree", "--metric", "pinned"]);
+    assert!(tree.contains("pinned: ") && tree.contains("two_lines"), "{tree}");
+    let table = recording.text(&["--metric", "pinned", "--group", "function"]);
+    let heads = ["pinned", "share", "resident", "never touched", "slack", "live at end", "live blocks"];
+    assert!(heads.iter().all(|head| table.contains(head)), "{table}");
+    let csv = recording.text(&["--metric", "pinned", "--group", "function", "--format", "csv"]);
+    let mut lines = csv.lines();
+    let column = lines.next().unwrap().split(',').position(|head| head == "pinned_bytes").expect("a column");
+    let of_csv: u64 = lines.map(|line| line.split(',').nth(column).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(of_csv, functions.iter().map(|row| number(row, "pinned_bytes")).sum::<u64>());
+}
+
+#[test]
+fn what_is_not_looked_at_is_not_known() {
+    // Too short for a look.
+    let recording = Target::new(program("temporary.c")).record();
+    let (rows, totals) = rows(&recording, &["--group", "site", "--metric", "resident"]);
+    for (key, _) in OF_PAGES {
+        assert!(totals[key].is_null() && rows.iter().all(|row| row[key].is_null()), "{key}: {totals}");
+    }
+    let text = recording.text(&["--metric", "resident"]);
+    assert!(text.contains("Resident is not known: memtoll did not see the pages"), "{text}");
+    // Nobody asks, or it is about another time.
+    let recording = Target::new(program("who_holds.c")).args(["survivors", "100"]).record_alone();
+    for options in [&["--group", "site"][..], &["--group", "site", "--metric", "pinned", "--to", "1ms"]] {
+        let (_, totals) = self::rows(&recording, options);
+        assert!(totals["pinned_bytes"].is_null() && totals["resident_bytes"].is_null(), "{options:?}: {totals}");
+    }
+}
+
+#[test]
+fn budgets_and_differences_know_what_is_pinned() {
+    let recorded = |size: &str| Target::new(program("who_holds.c")).args(["survivors", size]).record_alone();
+    let (before, after) = (recorded("100"), recorded("33"));
+    let pinned = |recording: &Recording| number(&balance(recording, &[]), "pinned");
+    let (was, is) = (pinned(&before), pinned(&after));
+    assert!(was.abs_diff(is) > was / 10, "{was} {is}");
+    let folder = tempfile::tempdir().unwrap();
+    let budget = folder.path().join("budget.toml");
+    for (limit, is_kept) in [(was, true), (was / 2, false)] {
+        for scope in ["run", "function.survivor"] {
+            std::fs::write(&budget, format!("[{scope}]\npinned = {limit}\n")).unwrap();
+            let output = Command::new(memtoll_e2e::memtoll())
+                .arg("check")
+                .arg(&before.file)
+                .arg("--budget")
+                .arg(&budget)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.success(), is_kept, "{scope} {limit}: {output:?}");
+        }
+    }
+    let compare = |options: &[&str]| {
+        let mut command = Command::new(memtoll_e2e::memtoll());
+        command.arg("diff").args([&before.file, &after.file]).args(options).args(["--format", "json"]);
+        serde_json::from_slice::<Value>(&command.output().unwrap().stdout).expect("JSON")
+    };
+    let found = compare(&["--resident"]);
+    for (of, key) in [("totals", "pinned_bytes"), ("whole", "pinned_bytes")] {
+        let (found, of) = (&found[of][key], [was as f64, is as f64]);
+        assert_eq!([found["before"].as_f64(), found["after"].as_f64()], of.map(Some), "{found}");
+    }
+    let change = found["changes"].as_array().unwrap().iter().find(|row| row["frame"]["function"] == "survivor");
+    assert!(change.is_some_and(|row| row["pinned_bytes"]["before"].as_f64() > Some(0.0)), "{found}");
+    assert!(compare(&[])["whole"].get("pinned_bytes").is_none());
+}
+
+#[test]
+fn the_resident_set_is_known_over_time() {
+    let recording = Target::new(program("who_holds.c")).args(["survivors", "100"]).record_alone();
+    let resident = balance(&recording, &[]);
+    let curve: Vec<(u64, u64)> = resident["curve"]
+        .as_array()
+        .expect("a curve")
+        .iter()
+        .map(|point| (number(point, "at_ns"), number(point, "bytes")))
+        .collect();
+    assert!(curve.len() > 2 && curve.is_sorted_by_key(|(at, _)| *at), "{curve:?}");
+    let seconds: Value = serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON");
+    let end = (seconds["seconds"].as_f64().expect("seconds") * 1e9) as u64;
+    // It is from this recording's beginning to its end, and the program has all of its blocks at some look.
+    assert!(curve.iter().all(|(at, _)| *at <= end), "{end}: {curve:?}");
+    let most = curve.iter().map(|(_, bytes)| *bytes).max().expect("points");
+    let without_recorder = number(&resident, "rss") - number(&resident, "recorder");
+    assert!(most.abs_diff(without_recorder) <= without_recorder / 10, "{most}, at the end {without_recorder}");
+}
+
+#[test]
+fn a_chart_draws_the_balance() {
+    let recording = Target::new(program("who_holds.c")).args(["survivors", "100"]).record_alone();
+    let folder = tempfile::tempdir().unwrap();
+    let chart = folder.path().join("pages.svg");
+    recording.text(&["--resident", "--chart", chart.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(&chart).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    for text in [
+        "free memory on pages that live blocks keep", "mostly pinned: ", "survivor who_holds.c:",
+        "resident set over time",
+    ] {
+        assert!(svg.contains(text), "{text}: {}", &svg[..svg.len().min(4_000)]);
+    }
+    // Cells say how many bytes of each part they have: those of pinned memory are the balance's, as far as texts are exact.
+    let pinned: u64 = svg.matches("mostly pinned").count() as u64;
+    assert!(pinned > 100, "{pinned} strips");
+    for wrong in ["pages.png", "no-such-folder/pages.svg"] {
+        let path = folder.path().join(wrong);
+        let refused = read_report(&recording.file, &["--resident", "--chart", path.to_str().unwrap()]);
+        assert!(!refused.status.success() && !path.exists(), "{refused:?}");
+    }
+    assert!(!read_report(&recording.file, &["--chart", chart.to_str().unwrap()]).status.success());
+}
+
+#[test]
+fn a_forked_child_has_what_its_parent_had() {
+    const BYTES: u64 = 24_000;
+    let recording = Target::new(program("forked_pages.c")).record_alone();
+    let child = printed(&recording.outcome.stdout, "child").to_string();
+    let resident = balance(&recording, &["--process", &child]);
+    // Half of the parent's blocks, and the child's own ones, which lie where the others did.
+    let live = number(&resident, "live");
+    assert!(live.abs_diff((500 + 100) * BYTES) <= 16 * PAGE, "{resident}");
+    let text = recording.text(&["--resident", "--process", &child]);
+    assert!(text.contains("live blocks: 60") && number(&resident, "mappings") == 4 * MIB, "{text}");
+    // 400 chunks are free, between those that are not.
+    let free = number(&resident, "pinned") + number(&resident, "free_pages");
+    assert!(free.abs_diff(400 * (BYTES + 2 * HEADER)) <= 64 * PAGE, "{resident}");
+    let pins = resident["pins"].as_array().expect("pins");
+    let of =
+        |name: &str| pins.iter().filter(|pin| pin["function"] == name).map(|pin| number(pin, "blocks")).sum::<u64>();
+    assert!(of("parents") > 400, "the parent's lines: {resident}");
 }

@@ -23,6 +23,8 @@ export interface Activity {
     /** How many there were in each interval; null: not known. */
     allocations: Column | null;
     faults: Column | null;
+    /** The highest resident set in each interval, without the recorder; NaN: not looked at yet; null: not known. */
+    resident: Column | null;
     marks: { name: string; at: number }[];
     regions: Region[];
     /** How long each region is, ns, also of those that find no row. */
@@ -66,6 +68,7 @@ export function activityOf(pack: Pack<ActivityPack>): Activity {
         live,
         allocations,
         faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
+        resident: pack.has("activity.resident") ? pack.column("activity.resident") : null,
         marks: marks.map((name, index) => ({ name, at: at[index]! })),
         regions,
         lengths: Array.from(begin, (from, index) => end[index]! - from),

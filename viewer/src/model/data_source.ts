@@ -6,8 +6,8 @@ import type { Metric, Profile, Timeline } from "./answer";
 import type { Comparison } from "./comparison";
 import type { Changed } from "./changed_tree";
 import type { Pack } from "./pack";
-import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack } from "./packs";
-import type { Borders } from "./query";
+import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack } from "./packs";
+import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
 import type { Base, Selection } from "./state";
 import type { TreeItem } from "./tree";
@@ -63,6 +63,8 @@ export interface Source {
     memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>>;
     /** The blocks of a range of addresses. */
     blocks(selection: Selection, range: { from: number; to: number }, signal: AbortSignal): Promise<Pack<BlocksPack>>;
+    /** Who holds the resident set of the process that had most at a look, with a map of the pages. */
+    residentSet(selection: Selection, look: Look, signal: AbortSignal): Promise<Pack<ResidentPack>>;
     /** What is live at the end of the selection, by generations: older than it or not, or one for each mark. */
     generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>>;
     /** Types of the selected blocks, and how the members of one lie in memory; empty: of none. */

@@ -71,6 +71,33 @@ const OTHERS: Record<string, Definition> = {
         page: "viewer.md",
         heading: "Generations",
     },
+    "resident-set": {
+        title: "who holds the resident set",
+        text: [
+            "memtoll looks at the pages of a process when it ends, and whenever it has more than before. It knows where every live block lies, so it can say of each page what holds it. All parts together are the pages that the kernel says are there.",
+            "Of a selected span of time, it is still the whole process at that look.",
+        ],
+        page: "resident.md",
+        heading: "Who holds the memory",
+    },
+    pins: {
+        title: "share and alone",
+        text: [
+            "The free memory of a page is divided among the lines that have blocks on it: that is their share. Shares add up to what is pinned.",
+            "Alone is what comes back if only this line's blocks go. Two lines that always have blocks side by side have large shares and nothing alone.",
+        ],
+        page: "resident.md",
+        heading: "Who holds the memory",
+    },
+    "resident-curve": {
+        title: "resident set over time",
+        text: [
+            "What the kernel keeps in memory for the program, without the recorder. memtoll looks every few milliseconds; between two looks, the last one holds.",
+            "What it has more than live bytes are headers, free memory, code, stacks and the like: the view Resident says which.",
+        ],
+        page: "resident.md",
+        heading: "Who holds the memory",
+    },
     "memory-map": {
         title: "map of memory",
         text: [

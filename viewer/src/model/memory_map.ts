@@ -123,17 +123,17 @@ export function cellAt(layout: Layout, x: number, y: number): number | null {
 }
 
 /** First address of a cell. */
-export function addressOf(map: MemoryMap, number: number): number {
+export function addressOf(map: Pick<MemoryMap, "areas" | "cell">, number: number): number {
     const area = areaOf(map, number);
     return area ? area.from + (number - area.first) * map.cell : 0;
 }
 
-export function areaOf(map: MemoryMap, number: number): MemoryArea | undefined {
+export function areaOf(map: Pick<MemoryMap, "areas">, number: number): MemoryArea | undefined {
     return map.areas.findLast((area) => area.first <= number);
 }
 
 /** Where the cells that are not empty begin that are not before this one. */
-export function placeOfCell(map: MemoryMap, number: number): number {
+export function placeOfCell(map: Pick<MemoryMap, "number">, number: number): number {
     let [low, high] = [0, map.number.length];
     while (low < high) {
         const middle = (low + high) >> 1;

@@ -5,6 +5,9 @@ import type { Advised } from "./advice";
 import type { Finding, Metric } from "./answer";
 import type { Layout } from "./type_layout";
 
+/** Metrics that come from what lies in memory at the end: a query has to ask for that. */
+export const OF_PAGES = ["resident", "never-touched", "slack", "pinned"];
+
 export interface About {
     file: string;
     command: string;
@@ -30,7 +33,7 @@ export interface AboutPack {
 
 export interface ActivityPack {
     head: { start_ns: number; interval_ns: number; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; };
-    column: "activity.live" | "activity.allocations" | "marks.at" | "regions.begin" | "regions.end" | "activity.faults";
+    column: "activity.live" | "activity.allocations" | "marks.at" | "regions.begin" | "regions.end" | "activity.faults" | "activity.resident";
     family: never;
 }
 
@@ -101,6 +104,11 @@ export interface GroupsPack {
     family: "groups";
 }
 
+export interface HeldBelowOfResident {
+    function: string;
+    alone: number;
+}
+
 export interface Intervals {
     end_ns: number;
     interval_ns: number;
@@ -145,6 +153,12 @@ export interface LiveProcess {
     live: number;
 }
 
+export interface LookOfResident {
+    at_ns: number;
+    name: string;
+    rss: number;
+}
+
 export interface MapPack {
     head: { at_ns: number; pid: number | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
     column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
@@ -163,10 +177,25 @@ export interface NothingPack {
     family: never;
 }
 
+export interface PartOfResident {
+    name: string;
+    title: string;
+    bytes: number | null;
+}
+
 export interface PatternsPack {
     head: { damage: string[]; cell_unit: number; };
     column: "rows.grown_steps" | "rows.grown_blocks" | "rows.elsewhere" | "rows.acquiring" | "sizes.site" | "sizes.low" | "sizes.high" | "sizes.count" | "lifetimes.site" | "lifetimes.low" | "lifetimes.high" | "lifetimes.count" | "cells.site" | "cells.size" | "cells.lifetime" | "cells.count";
     family: never;
+}
+
+export interface PinOfResident {
+    frame: number;
+    share: number;
+    alone: number;
+    blocks: number;
+    bytes: number;
+    median_age_ns: number;
 }
 
 export interface ProcessOfRun {
@@ -179,6 +208,30 @@ export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
+}
+
+export interface ResidentPack {
+    head: { resident: ResidentSet | null; why: string; cell: number; areas_left_out: number; files: string[]; texts: string[]; };
+    column: "areas.from" | "areas.cells" | "areas.resident" | "cells.number" | "cells.live" | "cells.slack" | "cells.pinned" | "cells.free_pages" | "cells.mappings" | "cells.stacks" | "cells.globals" | "cells.files" | "cells.recorder" | "cells.other" | "cells.owner" | "owners.frame" | "owners.file" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+    family: never;
+}
+
+export interface ResidentSet {
+    pid: number;
+    program: string;
+    allocator: string;
+    at_ns: number;
+    looks: LookOfResident[];
+    rss: number;
+    kernel: number;
+    swapped: number;
+    never_touched: number;
+    live_blocks: number;
+    parts: PartOfResident[];
+    pins: PinOfResident[];
+    held_below: HeldBelowOfResident | null;
+    helps: string;
+    others: number;
 }
 
 export interface Slice {

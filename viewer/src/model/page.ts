@@ -109,6 +109,10 @@ export class Page implements Source {
         return Promise.reject(new Error("This page does not hold where blocks lie. Open the recording with memtoll view."));
     }
 
+    residentSet(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold which pages were in memory. Open the recording with memtoll view."));
+    }
+
     blocks(): Promise<never> {
         return this.memory();
     }

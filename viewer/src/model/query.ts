@@ -1,7 +1,7 @@
 // What a server is asked: a query, as `memtoll_query::Query` has it, and which page of its answer is wanted
 // (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
 
-import type { Base, Selection } from "./state";
+import type { Base, Selection, Wanted } from "./state";
 
 export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } };
 
@@ -9,7 +9,11 @@ export type View =
     | { table: { group: string; limit: number } }
     | { tree: { direction: "callees" | "callers"; function: string | null; by: string | null; min_percent: number } }
     | { lanes: { intervals: number } }
-    | { activity: { intervals: number } };
+    | { activity: { intervals: number } }
+    | { resident: { at: Look; cells: number } };
+
+/** Which look at a process's pages: the last one, that with most, or the one nearest to a time, ns. */
+export type Look = "last" | "peak" | { near: number };
 
 export interface Query {
     when?: When;
@@ -19,6 +23,7 @@ export interface Query {
     unfold?: boolean;
     wrappers?: boolean;
     paid?: boolean;
+    pages?: boolean;
     metric?: string;
     view?: View;
     findings?: boolean;
@@ -50,7 +55,7 @@ export function whenOf({ from, to }: Base): When {
 }
 
 /** What selects the same in a query. */
-export function queryOf(selection: Selection): Query {
-    const { filter, unfold, wrappers, paid, process, thread } = selection;
-    return { when: whenOf(selection), processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid };
+export function queryOf(selection: Selection & Partial<Wanted>): Query {
+    const { filter, unfold, wrappers, paid, process, thread, pages } = selection;
+    return { when: whenOf(selection), processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid, ...(pages && { pages }) };
 }

@@ -7,8 +7,8 @@ import { branchesOf, type Step } from "./loaded_tree";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, SourcePack } from "./packs";
-import { queryOf, whenOf, type Borders, type Query, type Question, type View } from "./query";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
+import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection } from "./state";
@@ -22,6 +22,9 @@ const LANE_INTERVALS = 500;
 
 /** Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them. */
 const ACTIVITY_INTERVALS = 4096;
+
+/** Cells of a map of pages at the most. */
+const PAGE_CELLS = 1 << 15;
 
 const table = (group: string): View => ({ table: { group, limit: MOST_ROWS } });
 
@@ -138,6 +141,11 @@ export class Server implements Source {
 
     blocks(selection: Selection, { from, to }: { from: number; to: number }, signal: AbortSignal): Promise<Pack<BlocksPack>> {
         return this.answer({ query: queryOf(selection), page: { memory: { range: [from, to] } } }, signal);
+    }
+
+    residentSet({ process, filter, unfold, wrappers }: Selection, look: Look, signal: AbortSignal): Promise<Pack<ResidentPack>> {
+        // A look is at a whole process, at its own instant.
+        return this.shown({ ...START, process, filter, unfold, wrappers }, { view: { resident: { at: look, cells: PAGE_CELLS } } }, signal);
     }
 
     generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>> {

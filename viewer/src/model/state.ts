@@ -1,6 +1,8 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
+import { OF_PAGES } from "./packs";
+
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -14,6 +16,12 @@ export interface Selection {
     paid: boolean;
     process: string;
     thread: string;
+}
+
+/** A selection with what is to be known of it. */
+export interface Wanted extends Selection {
+    /** What lies in memory at the end. */
+    pages: boolean;
 }
 
 export interface State extends Selection {
@@ -41,6 +49,8 @@ export interface State extends Selection {
     line: number;
     /** Layout: the type; empty: the list of all. */
     type: string;
+    /** Resident: which look at the pages, `peak` or a time in ns; empty: the last one. */
+    look: string;
     /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
     map: string;
     /** The addresses whose blocks are shown, as `0xFROM-0xTO`; empty: none. */
@@ -75,13 +85,14 @@ export const START: State = {
     file: "",
     line: 0,
     type: "",
+    look: "",
     map: "",
     range: "",
     cell: "",
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -110,9 +121,9 @@ export function fromHash(hash: string): State {
     return state;
 }
 
-export function selectionOf(state: State): Selection {
-    const { from, to, filter, unfold, wrappers, paid, process, thread } = state;
-    return { from, to, filter, unfold, wrappers, paid, process, thread };
+export function selectionOf(state: State): Wanted {
+    const { from, to, filter, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
 }
 
 export interface Base {

@@ -13,7 +13,7 @@ import "./exports.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source"];
+const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source"];
 
 after(end);
 
@@ -158,8 +158,9 @@ test("a drag over the time line selects, and Back is undo", async () => {
 test("everything is reachable by key", async () => {
     const server = await start(recordings.git);
     const { page, problems, close } = await open(server.url, { permissions: ["clipboard-read", "clipboard-write"] });
-    for (const [index, view] of VIEWS.entries()) {
-        await page.keyboard.press(String(index + 1));
+    const numbered = VIEWS.filter((view) => view !== "resident").map((view, index) => [String(index + 1), view]);
+    for (const [key, view] of [["w", "resident"], ...numbered]) {
+        await page.keyboard.press(key);
         await page.waitForFunction((view) => (new URLSearchParams(location.hash.slice(1)).get("view") ?? "overview") === view, view);
     }
     await page.keyboard.press("?");
@@ -434,7 +435,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
     await page.mouse.move(area.x + area.width / 2, area.y + 60);
     await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
-    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · \d+ allocations · .*in [\d.]+ n?s.*frame, [\d.]+ [µm]s$/.test(document.querySelector(".reading").textContent));
+    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · (.* in memory · )?\d+ allocations · .*in [\d.]+ n?s.*frame, [\d.]+ [µm]s$/.test(document.querySelector(".reading").textContent));
     // The region that holds all that is seen has its name on it: dark letters at its left end, above the curves.
     const letters = await page.evaluate(() => {
         const canvas = document.querySelector(".plot canvas");
@@ -654,6 +655,80 @@ test("the map of memory has all live bytes, and tells what lies where", async ()
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("the view of the resident set has the balance, who pins, and a map of the pages", async () => {
+    const server = await start(recordings.survivors);
+    const { resident } = report(recordings.survivors, "--resident");
+    const { page, problems, close } = await open(`${server.url}#view=resident`);
+    const map = page.getByRole("application");
+    await map.waitFor();
+    // The parts are those of the report, and add up.
+    const parts = await page.locator(".held .parts b").evaluateAll((all) => all.map((one) => Number(one.title.replace(/[^\d]/g, ""))));
+    assert.equal(parts.reduce((a, b) => a + b, 0), resident.rss);
+    assert.ok(["live", "slack", "pinned", "free_pages", "recorder"].every((name) => resident[name] === 0 || parts.includes(resident[name])), `${parts}`);
+    const pin = page.getByRole("table", { name: "lines that pin free memory" }).locator(".body .row").first();
+    assert.match(await pin.innerText(), /survivor/);
+    const shares = await pin.locator(".number").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/[^\d]/g, ""))));
+    assert.equal(shares[0], resident.pins[0].share);
+    assert.equal(shares[2], resident.pins[0].blocks);
+    assert.deepEqual(await breaches(page), []);
+    // Cells by mouse: what holds them is told; a click leads to the lines of the function.
+    const area = await map.boundingBox();
+    const told = page.locator(".told");
+    let said = "";
+    for (let y = 4; y < 400 && !/pinned.*survivor/.test(said); y += 6) {
+        await page.mouse.move(area.x + 300, area.y + y);
+        said = await told.innerText();
+        if (/pinned.*survivor/.test(said)) await page.mouse.click(area.x + 300, area.y + y);
+    }
+    assert.match(said, /0x[0-9a-f]+, in .* KiB pinned, .* live.*; most by survivor \(survivors\.c:4\)/);
+    await page.waitForFunction(() => location.hash.includes("filter=survivor") && location.hash.includes("view=lines"));
+    await page.getByRole("table").first().locator(".body .row", { hasText: "survivor" }).first().waitFor();
+    // By keys, and at the peak.
+    await show(page, "view=resident");
+    await map.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => /^0x/.test(document.querySelector(".told").innerText));
+    await page.getByRole("button", { name: "at the peak" }).click();
+    await page.waitForFunction(() => location.hash.includes("look=peak"));
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("what lies in memory is a metric of lines and of the flame graph, and the resident set a curve", async () => {
+    const server = await start(recordings.survivors);
+    const { totals, sites } = report(recordings.survivors, "--metric", "pinned", "--group", "site");
+    assert.ok(totals.pinned_bytes > 0);
+    for (const url of [`${server.url}`, pathToFileURL(html("survivors")).href]) {
+        const { page, problems, close } = await open(url);
+        await show(page, "view=lines&metric=pinned");
+        const site = sites.find((site) => site.function === "survivor");
+        let row;
+        for (let tries = 0; tries < 50 && row?.pinned !== String(site.pinned_bytes); tries++) {
+            row = await numbersOf(page, "survivor");
+            await page.waitForTimeout(100);
+        }
+        assert.equal(row.pinned, String(site.pinned_bytes));
+        await show(page, "view=flame&metric=pinned");
+        const flame = page.getByRole("application");
+        await flame.waitFor();
+        await page.locator(".caption", { hasText: "resident set" }).waitFor();
+        const plot = await page.locator(".u-over").boundingBox();
+        await page.mouse.move(plot.x + plot.width * 0.9, plot.y + 20);
+        await page.waitForFunction(() => / in memory/.test(document.querySelector(".reading").innerText));
+        assert.deepEqual(problems, []);
+        await close();
+    }
+    server.stop();
+    // Too short for a look: it is not offered as if it were 0.
+    const short = await start(recordings["hostile-file"]);
+    const { page, problems, close } = await open(`${short.url}#view=resident`);
+    await page.locator("main .empty", { hasText: "does not tell who holds the resident set" }).waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    short.stop();
 });
 
 test("lanes follow the zoom of the time line", async () => {

@@ -1,26 +1,12 @@
 import { expect, test } from "vitest";
 import { chanceOf, type Metric, type Profile } from "../../src/model/answer";
 import { asCsv, asMarkdown, asText } from "../../src/model/table_text";
-import { Pack, type Declared } from "../../src/model/pack";
+import { packed } from "./packed";
 import type { PatternsPack, SlicePack } from "../../src/model/packs";
 import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
 import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
 import { histogram, quantile } from "../../src/model/patterns";
-
-interface Anything extends Declared {
-    head: Record<string, unknown>;
-}
-
-function packed<D extends Declared = Anything>(head: object, columns: [string, "u8" | "f64", number[]][]): Pack<D> {
-    const text = new TextEncoder().encode(JSON.stringify({ ...head, columns: columns.map(([name, type, values]) => [name, type, values.length]) }));
-    const data = columns.flatMap(([, type, values]) => (type === "u8" ? values : [...new Uint8Array(Float64Array.from(values).buffer)]));
-    const bytes = new Uint8Array(4 + text.length + data.length);
-    new DataView(bytes.buffer).setUint32(0, text.length, true);
-    bytes.set(text, 4);
-    bytes.set(data, 4 + text.length);
-    return Pack.read<D>(bytes.buffer);
-}
 
 test("columns are read wherever they begin", () => {
     const pack = packed({ name: "</script>" }, [["a", "u8", [1, 2, 3]], ["b", "f64", [-1.5, 2 ** 40]]]);

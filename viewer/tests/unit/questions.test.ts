@@ -42,6 +42,8 @@ test("each question is one that the server understands", async () => {
         server.layout(some, "", signal),
         server.layout(some, "app::Row", signal),
         server.file(some, "/src/app.cpp", signal),
+        server.residentSet(some, "peak", signal),
+        server.residentSet(some, { near: 5_000_000 }, signal),
     ];
     await Promise.allSettled(questions);
     const text = `${JSON.stringify(asked, null, 2)}\n`;

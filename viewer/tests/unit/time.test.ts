@@ -33,7 +33,7 @@ test("a time has the digits that tell it from its neighbor", () => {
     expect(timeAt(0, 1)).toBe("0 s");
 });
 
-const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, live: new Float64Array(count), allocations: null, faults: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 });
+const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, live: new Float64Array(count), allocations: null, faults: null, resident: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 });
 
 test("the narrowest intervals that cover what is seen are shown", () => {
     const [whole, part, narrow] = [activity(0, 1000, 100), activity(20_000, 100, 200), activity(25_000, 10, 200)];

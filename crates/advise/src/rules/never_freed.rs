@@ -6,7 +6,7 @@ use crate::pattern::PARTS;
 use crate::range::Range;
 use crate::savings::Saves;
 use crate::site::Site;
-use memtoll_analysis::detectors::keeps_much;
+use memtoll_analysis::detectors::{keeps_much, loses_much};
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_text::format;
 use memtoll_trace::ids::Bytes;
@@ -28,21 +28,41 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // What a process that ends soon keeps is freed with it.
     let span = pattern.keeper_life / 2;
     let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
-    if kept < FEWEST || !keeps_much(metrics.live_bytes, Bytes::ZERO) || !is_piling_up || !is_mixed {
+    let forgets = kept >= FEWEST && keeps_much(metrics.live_bytes, Bytes::ZERO) && is_piling_up && is_mixed;
+    let (lost, lost_bytes) = (metrics.leaked_blocks(), metrics.leaked_bytes());
+    let loses = loses_much(lost, lost_bytes);
+    if !forgets && !loses || !loses && metrics.suppressed_blocks > 0 {
         return None;
     }
     let mut draft = Draft::of(index);
+    let others = match metrics.freed() {
+        0 => String::new(),
+        _ => {
+            let longest = format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9);
+            format!("; the others live {longest} at most")
+        }
+    };
     draft.evidence.say(format!(
-        "{} of {} are never freed, {} together; the others live {} at most",
+        "{} of {} are never freed, {} together{others}",
         format::count(kept),
         format::counted(blocks, "block"),
         format::bytes(metrics.live_bytes),
-        format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9)
     ));
-    draft.evidence.say(format!(
-        "they pile up as it runs: {} in eight parts of the run",
-        pattern.kept_by_part.map(format::count).join(", ")
-    ));
+    if loses {
+        draft.evidence.say(format!(
+            "{} of them, {}, are lost: nothing points to them when the program ends, or only other lost blocks",
+            format::count(lost),
+            format::bytes(lost_bytes)
+        ));
+        draft.evidence.number("lost_blocks", lost as f64);
+        draft.evidence.number("lost_bytes", lost_bytes.0 as f64);
+    }
+    if is_piling_up {
+        draft.evidence.say(format!(
+            "they pile up as it runs: {} in eight parts of the run",
+            pattern.kept_by_part.map(format::count).join(", ")
+        ));
+    }
     draft.evidence.number("never_freed", kept as f64);
     draft.evidence.number("blocks", blocks as f64);
     draft.evidence.number("live_bytes", metrics.live_bytes.0 as f64);
@@ -54,17 +74,21 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
             "// look for std::mem::forget, Box::leak, into_raw, and cycles of Rc".to_owned()
         }
     };
-    let live = metrics.live_bytes.0 as f64;
+    // What something points to may be in use.
+    let forgotten = if forgets { metrics.live_bytes } else { lost_bytes };
+    let live = forgotten.0 as f64;
     // With headers, and sizes rounded up.
     let in_heap = pattern.heap_bytes as f64 / pattern.bytes.max(1) as f64;
-    let at_peak = metrics.peak_bytes.min(metrics.live_bytes).0 as f64;
+    let at_peak = metrics.peak_bytes.min(forgotten).0 as f64;
     draft.saves = Saves {
         peak_bytes: Range::new(0.0, at_peak * 0.9, at_peak),
         resident_peak_bytes: Range::new(0.0, live * 0.5, live * in_heap),
         ..Saves::default()
     };
-    draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
-    draft.at_most = Confidence::Low;
+    if lost < kept && forgets {
+        draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
+    }
+    draft.at_most = if loses { Confidence::Medium } else { Confidence::Low };
     Some(draft)
 }
 
@@ -87,6 +111,25 @@ mod tests {
         let found = drafts(RuleId::NeverFreed, leak(800, [100; PARTS]));
         assert_eq!(found.len(), 1);
         assert!(found[0].saves.resident_peak_bytes.high > 0.0);
+    }
+
+    #[test]
+    fn what_nothing_points_to_is_a_leak_however_it_came() {
+        let state = leak(10_000, [10_000, 0, 0, 0, 0, 0, 0, 0]);
+        let lost = memtoll_trace::metrics::Metrics {
+            lost_blocks: 10,
+            lost_bytes: Bytes(4000),
+            indirectly_lost_blocks: 70,
+            indirectly_lost_bytes: Bytes(28_000),
+            ..state.counts
+        };
+        let found = drafts(RuleId::NeverFreed, Made { counts: lost, ..state });
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].saves.resident_peak_bytes.likely, 16_000.0, "half of what is lost: the rest may be in use");
+        assert!(found[0].assumptions.is_empty());
+        let few = leak(10_000, [10_000, 0, 0, 0, 0, 0, 0, 0]);
+        let lost = memtoll_trace::metrics::Metrics { lost_blocks: 10, lost_bytes: Bytes(4000), ..few.counts };
+        assert!(drafts(RuleId::NeverFreed, Made { counts: lost, ..few }).is_empty(), "a few that a start loses");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Noise {
     totals: Values,
     /// How many call sites matter. One in twenty of them would look changed by chance; all together should not.
     candidates: usize,
+    /// How many quantities are known of all recordings.
+    quantities: usize,
     has_intervals: bool,
 }
 
@@ -45,7 +47,8 @@ impl Noise {
     /// For call sites with these values.
     pub fn new<'v>(sides: &Sides, all: impl Iterator<Item = &'v Values>) -> Noise {
         let has_intervals = sides.iter().all(|runs| runs.len() > 1);
-        let mut noise = Noise { totals: Values::totals(sides), candidates: 1, has_intervals };
+        let quantities = Quantity::ALL.iter().filter(|quantity| quantity.is_known(sides)).count().max(1);
+        let mut noise = Noise { totals: Values::totals(sides), candidates: 1, quantities, has_intervals };
         let matters = |values: &&Values| Quantity::ALL.iter().any(|quantity| noise.matters(*quantity, values));
         noise.candidates = all.filter(matters).count().max(1);
         noise
@@ -84,7 +87,7 @@ impl Noise {
 
     fn is_significant(&self, quantity: Quantity, values: &Values) -> bool {
         // Bonferroni: the chance of one false alarm among all is that of one.
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / (self.candidates * Quantity::ALL.len()) as f64;
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / (self.candidates * self.quantities) as f64;
         let samples = values.of(quantity);
         let difference = samples.difference().abs();
         difference >= LEAST_SHARE * self.whole(quantity)

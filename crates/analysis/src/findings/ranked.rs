@@ -58,6 +58,8 @@ fn weight(what: &What, share: Option<&Share>, facts: &Facts) -> f64 {
         What::Churn(churn) => churn.of_processor.unwrap_or(value * MEMORY),
         What::HoldsPeak(memory) => of_peak(memory.bytes).min(1.0) * MEMORY,
         What::NeverFreed(memory) => of_peak(memory.bytes).min(1.0) * KEPT,
+        // However small, it is certain.
+        What::Lost(lost) => of_peak(lost.bytes).clamp(MEMORY, 1.0) * KEPT,
         // Small at the end of this run, and not of the next one.
         What::Grows(_) => MEMORY,
         What::Resident(_) => value * KEPT,

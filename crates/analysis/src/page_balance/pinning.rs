@@ -5,10 +5,12 @@
 //! up); alone, a line has the units that no other line pins. A node of the stack tree has alone what only blocks below it pin: the
 //! units whose blocks have no common caller closer to them than it.
 
+use super::Part;
 use super::arenas::heap;
 use super::cached_chunks::CachedChunks;
 use super::callers::{Callers, HeldBelow};
 use super::chunks::{self, FREE_HEADER};
+use super::page_map::{Owner, PageMap};
 use super::program_memory::ProgramMemory;
 use super::units::Unit;
 use crate::memory_map::Block;
@@ -40,13 +42,26 @@ pub struct Pin {
     pub sizes: u64,
 }
 
+/// What a block holds, bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct OfBlock {
+    /// Its own that are in memory, and those that are swapped out.
+    pub resident: u64,
+    pub swapped: u64,
+    /// In memory beside it, for its header and its rounding.
+    pub slack: u64,
+    /// Its part of the free memory in its units: lines have equal parts, and so have blocks of a line.
+    pub pinned: u64,
+}
+
 /// What blocks hold.
 pub(super) struct Held {
     pub live: u64,
     pub slack: u64,
     pub pinned: u64,
     pub free: u64,
-    pub swapped_live: u64,
+    /// By block, in their order.
+    pub blocks: Vec<OfBlock>,
     pub pins: Vec<Pin>,
     pub below: Option<HeldBelow>,
     /// Free pages, by address, without those on which a chunk lies that a thread keeps; these are `free_cached` bytes.
@@ -61,6 +76,18 @@ pub(super) struct Held {
     pub spans: Vec<Range<u64>>,
     /// The line of each node that has blocks.
     pub frame_of: FxHashMap<StackId, Option<FrameId>>,
+    pub map: Option<PageMap>,
+}
+
+/// What is on a page.
+struct Taken {
+    live: u64,
+    slack: u64,
+    free: u64,
+    /// The blocks on it.
+    blocks: Range<usize>,
+    /// The one with most bytes, and how many these are.
+    largest: Option<(usize, u64)>,
 }
 
 /// A unit with blocks: which of `blocks` lie in it, its bytes in memory, and those of them that are free.
@@ -100,10 +127,8 @@ pub(super) struct Pinning<'a> {
     page: u64,
     /// The first block that may reach what comes next.
     next: usize,
-    live: u64,
-    slack: u64,
+    held: Vec<OfBlock>,
     free: u64,
-    swapped_live: u64,
     /// By address. Where blocks say which units there are, these are all of them.
     pinned: Vec<Pinned>,
     around: Vec<Range<u64>>,
@@ -113,10 +138,12 @@ pub(super) struct Pinning<'a> {
     free_cached: u64,
     in_arenas: u64,
     free_in_arenas: u64,
+    /// Where all of it is drawn, if it is.
+    pub map: Option<PageMap>,
 }
 
 impl<'a> Pinning<'a> {
-    pub fn new(memory: &'a ProgramMemory, unit: Unit, page: u64) -> Pinning<'a> {
+    pub fn new(memory: &'a ProgramMemory, unit: Unit, page: u64, map: Option<PageMap>) -> Pinning<'a> {
         let blocks = &memory.blocks[..];
         let mut spans: Vec<Range<u64>> = blocks.iter().map(|block| unit.span(block)).collect();
         // No chunk reaches into the next one.
@@ -147,10 +174,8 @@ impl<'a> Pinning<'a> {
             unit,
             page,
             next: 0,
-            live: 0,
-            slack: 0,
+            held: vec![OfBlock::default(); blocks.len()],
             free: 0,
-            swapped_live: 0,
             pinned,
             around,
             next_around: 0,
@@ -159,56 +184,74 @@ impl<'a> Pinning<'a> {
             free_cached: 0,
             in_arenas: 0,
             free_in_arenas: 0,
+            map,
         }
-    }
-
-    /// Live bytes in a range, which is behind those before; and all that chunks take of it, and which chunks these are.
-    fn overlap(&mut self, range: &Range<u64>) -> (u64, u64, Range<usize>) {
-        while self.spans.get(self.next).is_some_and(|span| span.end <= range.start) {
-            self.next += 1;
-        }
-        let (mut live, mut taken) = (0, 0);
-        let mut index = self.next;
-        let within = |of: Range<u64>| of.end.min(range.end).saturating_sub(of.start.max(range.start));
-        while let Some(span) = self.spans.get(index).filter(|span| span.start < range.end) {
-            let block = &self.blocks[index];
-            taken += within(span.clone());
-            live += within(block.address..block.address.saturating_add(block.size));
-            index += 1;
-        }
-        (live, taken.max(live), self.next..index)
     }
 
     /// Pages of the allocator's, by address.
     pub fn allocators(&mut self, range: Range<u64>, swapped: bool) {
         match self.unit {
-            Unit::Page => {
-                let mut start = range.start;
-                while start < range.end {
-                    let page = start..range.end.min((start + 1).next_multiple_of(self.page));
-                    self.page(&page, swapped);
-                    start = page.end;
-                }
-            }
+            Unit::Page => self.each_page(range, |pinning, page| pinning.page(&page, swapped)),
             Unit::Slab => self.slabs(range, swapped),
-            Unit::Unknown(_) => self.free += self.taken(&range, swapped).0,
+            Unit::Unknown(_) => self.each_page(range, |pinning, page| {
+                let taken = pinning.taken(&page, swapped);
+                pinning.free += taken.free;
+                pinning.draw(&page, &taken, Part::FreePages, swapped);
+            }),
         }
     }
 
-    /// What is free in a range that is in memory; blocks in it. The rest is counted.
-    fn taken(&mut self, range: &Range<u64>, swapped: bool) -> (u64, Range<usize>) {
-        let (live, taken, on_it) = self.overlap(range);
-        if swapped {
-            self.swapped_live += live;
-            return (0, on_it);
+    /// Cuts a range at the borders of pages.
+    fn each_page(&mut self, range: Range<u64>, mut with: impl FnMut(&mut Self, Range<u64>)) {
+        let mut start = range.start;
+        while start < range.end {
+            let page = start..range.end.min((start + 1).next_multiple_of(self.page));
+            start = page.end;
+            with(self, page);
         }
-        self.live += live;
-        self.slack += taken - live;
-        ((range.end - range.start) - taken, on_it)
+    }
+
+    /// What is on a page, which is behind those before. What its blocks hold is counted.
+    fn taken(&mut self, page: &Range<u64>, swapped: bool) -> Taken {
+        while self.spans.get(self.next).is_some_and(|span| span.end <= page.start) {
+            self.next += 1;
+        }
+        let within = |of: &Range<u64>| of.end.min(page.end).saturating_sub(of.start.max(page.start));
+        let (mut live, mut slack, mut index) = (0, 0, self.next);
+        let mut largest: Option<(usize, u64)> = None;
+        while let Some(span) = self.spans.get(index).filter(|span| span.start < page.end) {
+            // Without what the next block reaches over, in a file that is damaged.
+            let block = &self.blocks[index];
+            let own = block.address.max(span.start)..block.address.saturating_add(block.size).min(span.end);
+            let (own, all) = (within(&own), within(span));
+            let held = &mut self.held[index];
+            if swapped {
+                held.swapped += own;
+            } else {
+                held.resident += own;
+                held.slack += all - own;
+            }
+            (live, slack) = (live + own, slack + all - own);
+            if largest.is_none_or(|(_, bytes)| all > bytes) {
+                largest = Some((index, all));
+            }
+            index += 1;
+        }
+        let free = if swapped { 0 } else { (page.end - page.start) - live - slack };
+        Taken { live, slack, free, blocks: self.next..index, largest }
+    }
+
+    /// Draws a page of which what is free is this part.
+    fn draw(&mut self, page: &Range<u64>, taken: &Taken, free: Part, swapped: bool) {
+        let Some(map) = self.map.as_mut().filter(|_| !swapped) else { return };
+        let parts = [(Part::Live, taken.live), (Part::Slack, taken.slack), (free, taken.free)];
+        let owner = taken.largest.map(|(index, _)| Owner::Stack(self.blocks[index].node));
+        map.page(page.start, &parts, owner.as_ref(), taken.largest.map_or(0, |(_, bytes)| bytes));
     }
 
     fn page(&mut self, page: &Range<u64>, swapped: bool) {
-        let (free, mut on_it) = self.taken(page, swapped);
+        let taken = self.taken(page, swapped);
+        let (free, mut on_it) = (taken.free, taken.blocks.clone());
         // The begin of a free chunk stays where it is.
         if on_it.is_empty()
             && let Some(before) = on_it.start.checked_sub(1)
@@ -217,6 +260,7 @@ impl<'a> Pinning<'a> {
         {
             on_it = before..before + 1;
         }
+        self.draw(page, &taken, if on_it.is_empty() { Part::FreePages } else { Part::Pinned }, swapped);
         if swapped {
             return;
         }
@@ -265,23 +309,27 @@ impl<'a> Pinning<'a> {
             let unit = self.around.get(self.next_around).cloned().unwrap_or(range.end..range.end);
             let is_inside = unit.start <= start;
             let end = if is_inside { unit.end.min(range.end) } else { unit.start.min(range.end) };
-            let piece = start..end;
-            let (free, _) = self.taken(&piece, swapped);
-            match self.pinned.get_mut(self.next_around).filter(|_| is_inside) {
-                _ if swapped => {}
-                Some(pinned) => {
-                    pinned.free += free;
-                    pinned.resident += piece.end - piece.start;
+            let number = self.next_around;
+            let is_pinned = is_inside && self.pinned.get(number).is_some();
+            self.each_page(start..end, |pinning, page| {
+                let taken = pinning.taken(&page, swapped);
+                pinning.draw(&page, &taken, if is_pinned { Part::Pinned } else { Part::FreePages }, swapped);
+                match pinning.pinned.get_mut(number).filter(|_| is_pinned && !swapped) {
+                    Some(pinned) => {
+                        pinned.free += taken.free;
+                        pinned.resident += page.end - page.start;
+                    }
+                    None if swapped => {}
+                    None => pinning.free_range(&page),
                 }
-                None => self.free_range(&piece),
-            }
+            });
             start = end;
         }
     }
 
     /// At a time, units.
     pub fn finish(self, stacks: &mut Stacks, at: u64) -> Held {
-        let Pinning { blocks, spans, live, slack, free, swapped_live, pinned: units, .. } = self;
+        let Pinning { blocks, spans, mut held, free, pinned: units, map, .. } = self;
         let (free_ranges, free_cached) = (self.free_ranges, self.free_cached);
         let mut callers = Callers::new(stacks, blocks);
         let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
@@ -297,24 +345,29 @@ impl<'a> Pinning<'a> {
                 })
             })
         };
-        let line_of_block: Vec<usize> = blocks.iter().map(|block| line_of(block.node)).collect();
-        let mut shares = vec![0.0; frames.len()];
+        let line_of_blocks: Vec<usize> = blocks.iter().map(|block| line_of(block.node)).collect();
+        let mut shares = vec![0; frames.len()];
         let mut alone = vec![Alone::default(); frames.len()];
         let mut counted: Vec<Vec<u32>> = vec![Vec::new(); frames.len()];
         let mut last = None;
-        for pinned in units.iter().filter(|unit| unit.resident > 0) {
+        for (number, pinned) in units.iter().enumerate().filter(|(_, unit)| unit.resident > 0) {
             let on_it = || pinned.blocks.clone().filter_map(|index| blocks.get(index as usize));
-            let mut lines = line_of_block[pinned.blocks.start as usize..pinned.blocks.end as usize].to_vec();
-            for (line, index) in lines.iter().zip(pinned.blocks.clone()) {
+            let line_of_block = &line_of_blocks[pinned.blocks.start as usize..pinned.blocks.end as usize];
+            for (line, index) in line_of_block.iter().zip(pinned.blocks.clone()) {
                 if pinned.free > 0 && last < Some(index) {
                     counted[*line].push(index);
                     last = Some(index);
                 }
             }
+            let mut lines = line_of_block.to_vec();
             lines.sort_unstable();
             lines.dedup();
-            for line in &lines {
-                shares[*line] += pinned.free as f64 / lines.len() as f64;
+            for (line, share) in lines.iter().zip(equal_parts(pinned.free, lines.len(), number)) {
+                shares[*line] += share;
+                let own = || line_of_block.iter().zip(pinned.blocks.clone()).filter(|(of, _)| *of == line);
+                for ((_, index), part) in own().zip(equal_parts(share, own().count(), number)) {
+                    held[index as usize].pinned += part;
+                }
             }
             if let [line] = lines[..] {
                 alone[line].add(pinned);
@@ -342,7 +395,7 @@ impl<'a> Pinning<'a> {
             let Alone { resident, pinned, free, cached } = alone[line];
             pins.push(Pin {
                 frame: *frame,
-                share: shares[line].round() as u64,
+                share: shares[line],
                 alone: resident,
                 alone_pinned: pinned,
                 alone_free: free,
@@ -357,14 +410,17 @@ impl<'a> Pinning<'a> {
         pins.retain(|pin| pin.share > 0);
         pins.sort_by_key(|pin| (std::cmp::Reverse(pin.share), pin.frame));
         let frame_of = line_of_node.into_iter().map(|(node, line)| (node, frames[line])).collect();
+        let (live, slack) =
+            held.iter().fold((0, 0), |(live, slack), block| (live + block.resident, slack + block.slack));
         Held {
             live,
             slack,
             pinned,
             free,
-            swapped_live,
+            blocks: held,
             pins,
             below: callers.innermost(pinned),
+            map,
             free_ranges,
             free_cached,
             cached: units.iter().filter(|unit| unit.is_cached).map(|unit| unit.resident).sum(),
@@ -373,5 +429,25 @@ impl<'a> Pinning<'a> {
             spans,
             frame_of,
         }
+    }
+}
+
+/// Cuts bytes into equal parts. Those that are left over go to one part after the other, beginning with another one for each `turn`:
+/// so nobody gets them all, and all together have just these bytes.
+fn equal_parts(bytes: u64, parts: usize, turn: usize) -> impl Iterator<Item = u64> {
+    let (each, over) = (bytes / parts.max(1) as u64, bytes as usize % parts.max(1));
+    (0..parts).map(move |part| each + u64::from((part + turn) % parts < over))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_parts_add_up() {
+        assert_eq!(equal_parts(11, 4, 0).collect::<Vec<u64>>(), [3, 3, 3, 2]);
+        assert_eq!(equal_parts(11, 4, 1).collect::<Vec<u64>>(), [3, 3, 2, 3]);
+        assert_eq!(equal_parts(2, 3, 5).sum::<u64>(), 2);
+        assert_eq!(equal_parts(7, 0, 1).count(), 0);
     }
 }

@@ -6,7 +6,7 @@ use super::last_use::LastUse;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::{Block as Which, Event};
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{Address, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,21 +32,35 @@ pub struct ProgramMemory {
     pub last_use: LastUse,
 }
 
+/// The parent of a forked child, which began before it, and when the fork was.
+pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
+    let about = &recording.images[index].about;
+    let number = about.forked_from.filter(|parent| *parent < about.image)?;
+    let parent = recording.images.iter().position(|image| image.about.image == number)?;
+    Some((parent, Units(about.forked_at?)))
+}
+
 impl ProgramMemory {
-    /// What an image has at a time. `main`: the addresses of glibc's main heap.
+    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap.
     pub fn at(recording: &Recording, index: usize, at: Units, main: Range<u64>) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live: FxHashMap<u64, Block> = FxHashMap::default();
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
         let mut caches = CachedChunks::default();
-        let mut memory = ProgramMemory {
-            blocks: Vec::new(),
-            mappings: BTreeMap::new(),
-            places: BTreeSet::new(),
-            cached: Vec::new(),
-            arenas: Arenas::new(main),
-            last_use: LastUse::default(),
+        let mut memory = match parent(recording, index) {
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main)?,
+            None => ProgramMemory {
+                blocks: Vec::new(),
+                mappings: BTreeMap::new(),
+                places: BTreeSet::new(),
+                cached: Vec::new(),
+                arenas: Arenas::new(main),
+                last_use: LastUse::default(),
+            },
         };
+        // The child's events know no numbers of these.
+        let inherited = std::mem::take(&mut memory.blocks).into_iter();
+        let mut inherited: FxHashMap<Address, Block> = inherited.map(|block| (Address(block.address), block)).collect();
         recording.for_each_events_between(index, Units::ZERO, at, |events| {
             for event in events.iter().take_while(|event| event.time <= at) {
                 let node = image.node(event.node);
@@ -61,9 +75,14 @@ impl ProgramMemory {
                         memory.arenas.acquired(&block);
                         memory.last_use.acquired(block.size);
                         live.insert(number.0, block);
+                        inherited.remove(&address);
                     }
-                    (Effect::Release, Which::Number(number)) => {
-                        if let Some(block) = live.remove(&number.0) {
+                    (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
+                        let block = match which {
+                            Which::Number(number) => live.remove(&number.0),
+                            _ => inherited.remove(&event.address),
+                        };
+                        if let Some(block) = block {
                             caches.released(&block, event.thread);
                             memory.arenas.released(&block);
                             memory.last_use.released(block.size, event.time.0);
@@ -85,7 +104,7 @@ impl ProgramMemory {
             .map(|thread| thread.number)
             .collect();
         memory.cached = caches.of_running(|thread| !ended.contains(&thread));
-        memory.blocks = live.into_values().collect();
+        memory.blocks = live.into_values().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
         Ok(memory)
     }

@@ -69,10 +69,14 @@ fn suite(arguments: &Arguments) -> Result<Suite, Failure> {
             Ended::Failed(how) => Some(how),
             Ended::Well => None,
         };
-        let measured = match arguments.names.open(&file) {
-            Ok(recording) => vec![Measured::new(recording, test.name.clone())],
+        let recording = arguments.names.open(&file).map_err(|error| error.to_string());
+        let measured = recording.and_then(|recording| {
+            Measured::of_budget(recording, test.name.clone(), &budget).map_err(|error| error.to_string())
+        });
+        let measured = match measured {
+            Ok(measured) => vec![measured],
             Err(error) => {
-                let why = failed.unwrap_or_else(|| error.to_string());
+                let why = failed.unwrap_or(error);
                 tested.push(Tested::new(test.name, &[], Some(why), &Budget::default()));
                 continue;
             }

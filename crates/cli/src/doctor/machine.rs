@@ -68,7 +68,7 @@ fn page_faults(machine: &Machine) -> Option<Outcome> {
                 Refused::Memory { needed, .. } => what("too little memory may be locked")
                     .helped_by(format!("ulimit -l {}", (*needed as u64).div_ceil(1024))),
                 Refused::Missing { .. } => what("this kernel has no perf events"),
-                Refused::Other { .. } => what(&refused.to_string()),
+                Refused::Threads { .. } | Refused::Other { .. } => what(&refused.to_string()),
             }
         }
     })

@@ -5,7 +5,7 @@ use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tree::{By, Direction};
 use memtoll_model::Recording;
 use memtoll_query::query::{Query, TreeQuery, View};
-use memtoll_report::lanes;
+use memtoll_report::{lanes, page_chart};
 
 /// Intervals of lanes for scripts.
 const INTERVALS: usize = 500;
@@ -15,7 +15,7 @@ impl Arguments {
     pub(super) fn query(&self, recording: &Recording, width: Option<usize>) -> Result<Query, &'static str> {
         let asked = self.view(recording, width)?;
         if self.selection.is_at_look() && !matches!(asked, View::Resident { .. }) {
-            return Err("--at peak and --at end go with --resident: expected a time such as 1.25s");
+            return Err("--at with anything but a time goes with --resident: expected a time such as 1.25s");
         }
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),
@@ -61,7 +61,10 @@ impl Arguments {
             None if shape.regions => View::Regions,
             None if shape.recorder => View::Recorder,
             None if shape.grown => View::Grown,
-            None if shape.resident => View::Resident { at: self.selection.instant() },
+            None if shape.resident => View::Resident {
+                at: self.selection.instant(),
+                cells: if self.chart.is_some() { page_chart::CELLS } else { 0 },
+            },
             None if is_table || matches!(self.format, Format::Export(_)) && self.limit.is_some() => {
                 View::Table { group: self.group.unwrap_or(GroupBy::Site), limit: self.rows() }
             }

@@ -13,19 +13,35 @@ pub enum Seen {
     Calls,
     /// The recorder, where it sees each free: what an allocator inside the program frees, it does not see. Exact.
     Frees,
+    /// The supervisor, where it searched the memory of the program at its end. Conservative: any word may be a pointer.
+    Search,
     /// The recorder's time stamps around each call, and the kernel's samples of where threads are.
     Stamps,
     /// The kernel, where it shows page faults.
     Faults,
     /// The kernel, where it shows when threads lose the CPU.
     Switches,
+    /// memtoll's look at the pages of a process when it ends.
+    Pages,
+    /// The same, where memtoll knows in which units the allocator gives memory back.
+    Units,
 }
 
 impl Seen {
+    /// Whether it may be known of some blocks and not of others.
+    pub const fn is_of_blocks(self) -> bool {
+        matches!(self, Seen::Frees | Seen::Search | Seen::Pages | Seen::Units)
+    }
+
     /// Why it was not seen, where it was not: a part of a sentence.
     pub const fn why_not(self) -> &'static str {
         match self {
             Seen::Frees => "an allocator inside the program hides frees",
+            Seen::Pages => "memtoll did not see the pages of the process when it ended",
+            Seen::Units => {
+                "memtoll did not see the pages of the process when it ended, or does not know in which units its allocator gives memory back"
+            }
+            Seen::Search => "the program's memory was not searched at its end",
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
         }
     }
@@ -104,11 +120,23 @@ impl About {
             Seen::Frees => {
                 "The recorder sees each allocation and free; where an allocator inside the program hides frees, it is not known."
             }
+            Seen::Search => {
+                "memtoll searches the program's memory at its end; where it could not, or where the selection leaves out times, \
+                 threads or sizes, it is not known."
+            }
             Seen::Stamps => {
                 "It comes from time stamps around each call and from the kernel's samples of where threads are."
             }
             Seen::Faults => "It needs a kernel that shows page faults.",
             Seen::Switches => "It needs a kernel that shows when threads lose the CPU.",
+            Seen::Pages => {
+                "It comes from memtoll's look at the pages of a process when it ends, where there is one (see resident.md). Finding \
+                 it reads all events, so it is not known unless an option asks for it: `--metric`, a limit of a budget, `--resident` of `memtoll diff`."
+            }
+            Seen::Units => {
+                "It comes from memtoll's look at the pages of a process when it ends, as `resident` does, and needs an allocator \
+                 of which memtoll knows in which units it gives memory back: glibc or jemalloc."
+            }
         };
         let price = match self.price {
             Price::None => "",
@@ -211,6 +239,11 @@ impl Place {
         1 << self as u16
     }
 
+    /// Whether what lies in memory at the end is known there, if it is asked for.
+    const fn asks_for_pages(self) -> bool {
+        matches!(self, Place::Viewer | Place::Compared | Place::TotalIfAny)
+    }
+
     /// Whether values there are added up.
     const fn needs_sums(self) -> bool {
         matches!(self, Place::Export | Place::Fleet | Place::Compared)
@@ -249,6 +282,8 @@ const _: () = {
         while place < Place::ALL.len() {
             let adds = Place::ALL[place].needs_sums() && about.is_in(Place::ALL[place]);
             assert!(!adds || about.metric.adds_up(), "values are added there");
+            let asks = Place::ALL[place].asks_for_pages() || !about.is_in(Place::ALL[place]);
+            assert!(!about.metric.is_of_pages() || asks, "nobody asks for what lies in memory there");
             place += 1;
         }
         let is_mean = matches!(about.together, Together::Mean(over) if over.about().is_in(Place::Viewer));
@@ -268,6 +303,10 @@ pub struct Sees {
     pub frees: bool,
     /// What a page fault takes. A recording that was cut off has no prices.
     pub fault_prices: bool,
+    /// The pages of one process at least when it ended, in sums that were asked for what lies there.
+    pub pages: bool,
+    /// The units of the allocator of one of these processes.
+    pub units: bool,
 }
 
 /// How a value differs from one run of a program to the next.
@@ -366,7 +405,7 @@ impl Metric {
     pub fn steadiness(self) -> Steadiness {
         match (self.about().unit, self.about().seen) {
             (Unit::Time, _) => Steadiness::Timed,
-            (_, Seen::Faults) => Steadiness::Faults,
+            (_, Seen::Faults | Seen::Pages | Seen::Units) => Steadiness::Faults,
             _ => Steadiness::Counted,
         }
     }
@@ -376,10 +415,17 @@ impl Metric {
         let of_faults = sees.faults && (self.about().price != Price::Each || sees.fault_prices);
         match self.about().seen {
             Seen::Calls | Seen::Stamps => true,
-            Seen::Frees => sees.frees,
+            Seen::Frees | Seen::Search => sees.frees,
             Seen::Faults => of_faults,
             Seen::Switches => sees.switches,
+            Seen::Pages => sees.pages,
+            Seen::Units => sees.pages && sees.units,
         }
+    }
+
+    /// Whether it comes from a look at pages.
+    pub const fn is_of_pages(self) -> bool {
+        matches!(self.about().seen, Seen::Pages | Seen::Units)
     }
 
     /// Its value; nothing if it was not observed.
@@ -389,7 +435,14 @@ impl Metric {
 
     /// Whether it was observed of these.
     pub fn is_known_of(self, of: &Priced, sees: Sees) -> bool {
-        self.is_known(sees) && !(self.about().seen == Seen::Frees && of.hides_frees())
+        let is_hidden = match self.about().seen {
+            Seen::Frees => of.hides_frees(),
+            Seen::Pages => of.lacks_pages(),
+            Seen::Units => of.lacks_units(),
+            Seen::Search => of.hides_frees() || of.is_unsearched(),
+            Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => false,
+        };
+        self.is_known(sees) && !is_hidden
     }
 
     /// Whether it says what things cost, and not how many or how large they are.

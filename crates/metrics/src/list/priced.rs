@@ -34,6 +34,24 @@ pub struct Priced {
     /// Blocks, those from before a span included, of processes in which an allocator hides frees: no count that needs frees
     /// has a part of them.
     pub unknown_fates: u64,
+    /// What a look at the pages found when processes ended, in memory: bytes of live blocks.
+    pub resident_bytes: Bytes,
+    /// Bytes of live blocks that were not in memory, and not swapped out.
+    pub never_touched_bytes: Bytes,
+    /// Bytes beside live blocks.
+    pub slack_bytes: Bytes,
+    /// The site's share of the free memory that live blocks keep.
+    pub pinned_bytes: Bytes,
+    /// Blocks, as in `unknown_fates`, of processes whose pages were not looked at.
+    pub without_pages: u64,
+    /// The same, and those of processes whose allocator gives memory back in unknown units.
+    pub without_units: u64,
+    /// Live blocks of processes whose memory was not searched at their end: no count of lost blocks has a part of them.
+    pub unsearched: u64,
+    /// Lost blocks of all kinds that are suppressed: no other count of lost blocks has a part of them.
+    pub suppressed_blocks: u64,
+    /// Their bytes.
+    pub suppressed_bytes: Bytes,
 }
 
 /// Counts are read as if they were the priced ones' own.
@@ -69,7 +87,7 @@ impl Priced {
     }
 
     /// All that adds up beside the counts.
-    pub const SUMS: [fn(&mut Priced) -> &mut u64; 10] = [
+    pub const SUMS: [fn(&mut Priced) -> &mut u64; 19] = [
         |priced| &mut priced.allocator_ns.0,
         |priced| &mut priced.overdrawn_ns.0,
         |priced| &mut priced.fault_time_ns.0,
@@ -80,6 +98,15 @@ impl Priced {
         |priced| &mut priced.lifetime_ns.0,
         |priced| &mut priced.touched_bytes.0,
         |priced| &mut priced.unknown_fates,
+        |priced| &mut priced.resident_bytes.0,
+        |priced| &mut priced.never_touched_bytes.0,
+        |priced| &mut priced.slack_bytes.0,
+        |priced| &mut priced.pinned_bytes.0,
+        |priced| &mut priced.without_pages,
+        |priced| &mut priced.without_units,
+        |priced| &mut priced.unsearched,
+        |priced| &mut priced.suppressed_blocks,
+        |priced| &mut priced.suppressed_bytes.0,
     ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
@@ -95,23 +122,79 @@ impl Priced {
 
     /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
     pub fn freed(&self) -> u64 {
-        let known = self.allocations().wrapping_add(self.live_before).saturating_sub(self.unknown_fates);
+        let known = self.blocks().saturating_sub(self.unknown_fates);
         known.saturating_sub(self.live_blocks)
+    }
+
+    /// Blocks, those from before a span included.
+    pub fn blocks(&self) -> u64 {
+        self.allocations().wrapping_add(self.live_before)
     }
 
     /// Whether frees are hidden in all processes that got blocks here.
     pub fn hides_frees(&self) -> bool {
-        self.unknown_fates > 0 && self.unknown_fates >= self.allocations().wrapping_add(self.live_before)
+        self.are_all(self.unknown_fates)
+    }
+
+    /// Whether the pages of none of the processes that got blocks here were looked at.
+    pub fn lacks_pages(&self) -> bool {
+        self.are_all(self.without_pages)
+    }
+
+    /// Whether the allocator's units are known of none of the processes that got blocks here and whose pages were looked at.
+    pub fn lacks_units(&self) -> bool {
+        self.are_all(self.without_units)
+    }
+
+    /// Whether these are all blocks, and there are some.
+    fn are_all(&self, blocks: u64) -> bool {
+        blocks > 0 && blocks >= self.blocks()
+    }
+
+    /// Whether all processes that have live blocks here were not searched.
+    pub fn is_unsearched(&self) -> bool {
+        self.unsearched > 0 && self.unsearched >= self.live_blocks
+    }
+
+    /// The process was not searched.
+    pub fn forget_search(&mut self) {
+        self.unsearched = self.live_blocks;
+        self.forget_lost();
+    }
+
+    /// What is lost shall not be told.
+    pub fn suppress_lost(&mut self) {
+        self.suppressed_blocks = self.leaked_blocks().wrapping_add(self.possibly_lost_blocks);
+        self.suppressed_bytes = self.leaked_bytes().saturating_add(self.possibly_lost_bytes);
+        self.forget_lost();
+    }
+
+    fn forget_lost(&mut self) {
+        let counts = &mut self.counts;
+        (counts.lost_blocks, counts.lost_bytes) = (0, Bytes::ZERO);
+        (counts.indirectly_lost_blocks, counts.indirectly_lost_bytes) = (0, Bytes::ZERO);
+        (counts.possibly_lost_blocks, counts.possibly_lost_bytes) = (0, Bytes::ZERO);
+    }
+
+    /// Bytes of lost blocks, and of those that only they point to: what a leak is.
+    pub fn leaked_bytes(&self) -> Bytes {
+        self.lost_bytes.saturating_add(self.indirectly_lost_bytes)
+    }
+
+    /// The same, in blocks.
+    pub fn leaked_blocks(&self) -> u64 {
+        self.lost_blocks.wrapping_add(self.indirectly_lost_blocks)
     }
 
     /// Forgets what needs frees: an allocator hides those of these blocks.
     pub fn forget_fates(&mut self) {
-        self.unknown_fates = self.allocations().wrapping_add(self.live_before);
+        self.unknown_fates = self.blocks();
         self.lifetime_ns = Nanoseconds::ZERO;
         let counts = &mut self.counts;
         (counts.live_bytes, counts.live_blocks) = (Bytes::ZERO, 0);
         (counts.peak_bytes, counts.peak_blocks) = (Bytes::ZERO, 0);
         (counts.temporary, counts.lifetime) = (0, Units::ZERO);
+        self.forget_search();
     }
 
     /// How many of the site's blocks were freed that had been allocated while memtoll watched.
@@ -182,11 +265,11 @@ impl From<Metrics> for Priced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Seen, Sees, TABLE};
+    use crate::{Metric, Seen, Sees, TABLE};
 
     #[test]
     fn of_hidden_frees_nothing_is_known() {
-        let all = Sees { faults: true, switches: true, frees: true, fault_prices: true };
+        let all = Sees { faults: true, switches: true, frees: true, fault_prices: true, pages: true, units: true };
         let counts = Metrics {
             new_blocks: 9,
             live_blocks: 4,
@@ -209,5 +292,26 @@ mod tests {
             assert_eq!(metric.known(&both, all), Some(metric.value(&known)), "{metric:?}");
         }
         assert_eq!(both.allocations(), 18);
+    }
+
+    #[test]
+    fn without_a_look_nothing_is_known_of_pages() {
+        let all = Sees { faults: true, switches: true, frees: true, fault_prices: true, pages: true, units: true };
+        let one = |new_blocks| Priced::from(Metrics { new_blocks, ..Metrics::default() });
+        let mut seen = one(3);
+        (seen.resident_bytes, seen.pinned_bytes) = (Bytes(300), Bytes(4_000));
+        let unseen = Priced { without_pages: 9, without_units: 9, ..one(9) };
+        let unknown_units = Priced { resident_bytes: Bytes(50), without_units: 2, ..one(2) };
+        let known = |of: &Priced| [Metric::Resident, Metric::Pinned].map(|metric| metric.known(of, all));
+        assert_eq!(known(&seen), [Some(300), Some(4_000)]);
+        assert_eq!(known(&unseen), [None, None]);
+        assert_eq!(known(&unknown_units), [Some(50), None]);
+        let mut together = unseen;
+        together.add(&unknown_units);
+        assert_eq!(known(&together), [Some(50), None]);
+        together.add(&seen);
+        assert_eq!(known(&together), [Some(350), Some(4_000)]);
+        let blind = Sees { pages: false, ..all };
+        assert_eq!([Metric::Resident, Metric::Pinned].map(|metric| metric.known(&seen, blind)), [None, None]);
     }
 }

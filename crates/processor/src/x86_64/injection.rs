@@ -85,6 +85,14 @@ pub fn is_signal_frame(words: &[u64]) -> bool {
     words.get(FLAGS_AT).is_some_and(|flags| *flags < 8) && words.get(CS_AT).is_some_and(|cs| cs & 0xffff == CODE_64)
 }
 
+/// What a signal handler has interrupted, by the words from its return address on: the instruction, and the stack pointer. None: it
+/// does not look like one.
+pub fn interrupted(words: &[u64]) -> Option<(u64, u64)> {
+    const RSP_AT: usize = 1 + 5 + 15;
+    const RIP_AT: usize = 1 + 5 + 16;
+    is_signal_frame(words).then(|| (words[RIP_AT], words[RSP_AT]))
+}
+
 impl Registers {
     /// Where the thread is.
     pub fn instruction(&self) -> u64 {
@@ -122,6 +130,13 @@ impl Registers {
         // mmap, mprotect, munmap, brk, mremap, madvise
         const FOR_MEMORY: [u64; 6] = [9, 10, 11, 12, 25, 28];
         FOR_MEMORY.contains(&self.0[ORIG_RAX])
+    }
+
+    /// Whether it is in a system call that starts a process or thread.
+    pub fn is_in_fork(&self) -> bool {
+        // clone, fork, vfork, clone3
+        const FORKS: [u64; 4] = [56, 57, 58, 435];
+        FORKS.contains(&self.0[ORIG_RAX])
     }
 
     /// Whether it executes 64-bit code.

@@ -2,6 +2,7 @@
 
 use super::allocator_exit::Allocator;
 use super::code::Code;
+use super::code_of_memtoll;
 use super::heap::{self, Heap, Layout};
 use super::standstill::Standstill;
 use crate::blocks_before::BlocksBefore;
@@ -9,9 +10,10 @@ use crate::process_memory::ProcessMemory;
 use crate::wire::PlanFunction;
 use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::Usage;
+use std::ops::Range;
 
 const NOT_GLIBC: &str = "its malloc is not glibc's, whose heap alone memtoll can read";
-const BUSY: &str = "a thread was inside malloc each time that memtoll looked";
+const BUSY: &str = "a thread did not leave malloc in time";
 
 /// What reading the heap takes, found before the process has to stand still.
 pub struct HeapReader {
@@ -31,7 +33,12 @@ impl HeapReader {
         HeapReader { ready: ready(pid, code, jumps) }
     }
 
-    /// The process stands still: lets threads leave malloc. False: one does not.
+    /// The code of the allocator whose heap is read.
+    pub fn allocator_code(&self) -> Option<Range<u64>> {
+        self.ready.as_ref().ok().map(|ready| ready.allocator.code())
+    }
+
+    /// The process stands still: lets threads leave malloc. False: one does not, or holds a lock of the heap.
     pub fn settle(&mut self, still: &mut Standstill, memory: &ProcessMemory) -> bool {
         let Ok(Ready { allocator, layout, copy: Some(copy), .. }) = &self.ready else { return true };
         let locks = heap::locks(copy, layout);
@@ -77,7 +84,7 @@ fn ready(pid: u32, code: &Code, jumps: &[PlanFunction]) -> Result<Ready, String>
     if !jumps.iter().any(|jump| Some(jump.at) == malloc) {
         return Err(NOT_GLIBC.to_owned());
     }
-    let allocator = Allocator::of(code).ok_or(NOT_GLIBC)?;
+    let allocator = Allocator::of(code, jumps, code_of_memtoll::ranges(pid)).ok_or(NOT_GLIBC)?;
     let mut copy = heap::Copy::of(pid);
     let layout = heap::layout(code, &mut copy)?;
     // Once for nothing: then the memory for it is there, which takes as long as the reading.

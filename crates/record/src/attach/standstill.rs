@@ -95,7 +95,8 @@ impl Standstill {
         let mut stack = vec![0; LOOKED_AT];
         for thread in &self.threads {
             let Ok(mut registers) = thread.registers() else { continue };
-            if let Some(jump) = inside(registers.instruction()) {
+            // One that is at its first byte comes through the jump.
+            if let Some(jump) = inside(registers.instruction()).filter(|jump| jump.at != registers.instruction()) {
                 // The copy's instructions have the lengths of those that were moved as they are.
                 let behind = registers.instruction() - jump.at;
                 if !is_same_code(memory, jump, behind)? {
@@ -107,7 +108,7 @@ impl Standstill {
             let count = memory.read_some(registers.stack() & !7, &mut stack);
             let mut words =
                 stack[..count].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-            if words.any(|word| inside(word).is_some()) {
+            if words.any(|word| inside(word).is_some_and(|jump| jump.at != word)) {
                 return Ok(false);
             }
         }

@@ -5,6 +5,7 @@
 //! faults since. And only looks at all processes at once say what they had together.
 
 mod final_figures;
+mod look_wishes;
 mod peak_of_all_processes;
 mod polled_process;
 mod recent_changes;
@@ -16,9 +17,12 @@ use crate::identity::Identity;
 use crate::machine_facts::MachineFacts;
 use crate::page_look;
 use crate::proc_files;
+use crate::seen_pages::SeenPages;
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
 pub use final_figures::Word;
+use look_wishes::Wishes;
+pub use look_wishes::{Looked, Wish};
 use memtoll_trace::ids::{ImageNo, Units};
 use memtoll_trace::meta::Resident;
 use memtoll_trace::snapshot::Cause;
@@ -28,7 +32,7 @@ use polled_process::{Others, Watched};
 pub use recent_changes::{Happened, Recent};
 use rustc_hash::FxHashMap;
 use std::ops::Add;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between two looks when the run begins, and later: in between, a part of the time that the run has taken.
@@ -41,6 +45,9 @@ const MOST_OF_TIME: u32 = 200;
 /// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
 
+/// Pages at a new peak are written once in this time, µs.
+const PAUSE_OF_PEAKS_US: u64 = 1_000_000;
+
 struct State {
     watched: FxHashMap<ImageNo, Watched>,
     began: Instant,
@@ -51,6 +58,8 @@ struct State {
     processes: FxHashMap<u32, Resident>,
     /// The program itself, and what all others had when it ended.
     program: Option<(u32, BytesRange)>,
+    /// Pages are to be looked at when a resident set passes these: in order, bytes.
+    sizes: Vec<u64>,
     /// The process that memtoll attaches to, until its first image begins.
     attached_to: Option<u32>,
 }
@@ -118,8 +127,7 @@ fn processor_time() -> Duration {
 pub struct Looks {
     around: Arc<MachineFacts>,
     state: Mutex<State>,
-    over: Mutex<bool>,
-    ends: Condvar,
+    wishes: Wishes,
 }
 
 impl Looks {
@@ -131,9 +139,10 @@ impl Looks {
             sums: HighestSum::default(),
             processes: FxHashMap::default(),
             program: None,
+            sizes: Vec::new(),
             attached_to: None,
         };
-        Looks { around, state: Mutex::new(state), over: Mutex::default(), ends: Condvar::new() }
+        Looks { around, state: Mutex::new(state), wishes: Wishes::default() }
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {
@@ -153,19 +162,105 @@ impl Looks {
     fn go_on(&self) {
         thread_priority::ahead();
         let began = Instant::now();
-        let mut pause = SHORTEST_PAUSE;
-        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            over = self.ends.wait_timeout(over, pause).unwrap_or_else(PoisonError::into_inner).0;
-            if *over {
-                return;
+        let mut due = began + SHORTEST_PAUSE;
+        while let Some(wishes) = self.wishes.wait(due) {
+            wishes.into_iter().for_each(|wish| self.fulfil(wish));
+            if Instant::now() < due {
+                continue;
             }
             let before = processor_time();
             self.locked().look_at_all(self.now());
             let took = processor_time().saturating_sub(before);
             self.look_at_pages();
+            let longest = if self.look_at_sizes() { SHORTEST_PAUSE } else { LONGEST_PAUSE };
             let least = (took * MOST_OF_TIME * 2).max(SHORTEST_PAUSE);
-            pause = (began.elapsed() / PAUSE_OF_AGE).min(LONGEST_PAUSE).max(least);
+            due = Instant::now() + (began.elapsed() / PAUSE_OF_AGE).min(longest).max(least);
+        }
+    }
+
+    /// Looks at the pages of a process of which a thread waits, before it gives memory back. `is_over` lets it go, and says whether it has
+    /// waited until then; if not, the pages were not all seen at one instant.
+    pub fn look_at_peak(&self, image: ImageNo, is_over: impl FnOnce() -> bool) {
+        let found = {
+            let mut state = self.locked();
+            let watched = state.watched.get_mut(&image).filter(|watched| watched.ended.is_none());
+            watched
+                .and_then(|watched| watched.may_look_before_giving_back().then(|| (watched.pid, watched.arena.clone())))
+        };
+        let Some((pid, arena)) = found else {
+            is_over();
+            return;
+        };
+        let before = processor_time();
+        let seen = page_look::take(pid, &arena, Cause::Peak, Units(self.around.clock.units(self.now())));
+        let has_waited = is_over();
+        let took = processor_time().saturating_sub(before);
+        if let Some(watched) = self.locked().watched.get_mut(&image) {
+            watched.saw_pages(if has_waited { seen } else { Err(std::io::ErrorKind::TimedOut.into()) }, took);
+        }
+    }
+
+    /// Looks at the pages of those that have passed a size. Whether any process has not passed all of them.
+    fn look_at_sizes(&self) -> bool {
+        let mut passed = Vec::new();
+        let waits = {
+            let mut state = self.locked();
+            let State { watched, sizes, .. } = &mut *state;
+            for (image, watched) in watched.iter_mut() {
+                passed.extend(watched.take_passed(sizes).iter().map(|size| (*image, *size)));
+            }
+            watched.values().any(|watched| !watched.has_passed_all(sizes))
+        };
+        for (image, size) in passed {
+            self.fulfil(Wish { image, cause: Cause::Size(size), answer: None });
+        }
+        waits
+    }
+
+    /// Pages are to be looked at when a resident set passes one of these sizes, bytes.
+    pub fn set_sizes(&self, sizes: &[u64]) {
+        let mut sizes = sizes.to_vec();
+        sizes.sort_unstable();
+        sizes.dedup();
+        self.locked().sizes = sizes;
+    }
+
+    /// Looks at pages as soon as possible.
+    pub fn wish(&self, wish: Wish) {
+        self.wishes.add(wish);
+    }
+
+    /// Looks at the pages that somebody wishes to be looked at.
+    fn fulfil(&self, wish: Wish) {
+        let Wish { image, cause, answer } = wish;
+        let found = {
+            let mut state = self.locked();
+            state.watched.get_mut(&image).filter(|watched| watched.ended.is_none()).and_then(|watched| {
+                if matches!(cause, Cause::Mark { .. }) && !watched.may_look_at_mark() {
+                    watched.marks_passed_over += 1;
+                    return None;
+                }
+                Some((watched.pid, watched.arena.clone(), watched.seen_pages.clone()))
+            })
+        };
+        let Some((pid, arena, seen_pages)) = found else { return };
+        let before = processor_time();
+        let seen = page_look::take(pid, &arena, cause, Units(self.around.clock.units(self.now())));
+        let took = processor_time().saturating_sub(before);
+        if let Some(watched) = self.locked().watched.get_mut(&image) {
+            watched.looked_at_pages(took);
+        }
+        let told = match seen {
+            Ok(seen) => {
+                let looked = Looked { time: seen.time.0, bytes: seen.resident_bytes() };
+                seen_pages.give(seen);
+                arena.ring();
+                Ok(looked)
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        if let Some(answer) = answer {
+            let _ = answer.try_send(told);
         }
     }
 
@@ -184,12 +279,21 @@ impl Looks {
                 watched.saw_pages(seen, took);
             }
         }
+        let (now, pause) = (self.now(), PAUSE_OF_PEAKS_US * self.around.ticks_per_microsecond);
+        self.locked().watched.values_mut().for_each(|watched| watched.give_peak(now, pause));
     }
 
     /// An image begins; its process waits meanwhile.
-    pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>, identity: Arc<Identity>) {
+    pub fn begins(
+        &self,
+        image: ImageNo,
+        pid: u32,
+        arena: Arc<Arena>,
+        identity: Arc<Identity>,
+        seen_pages: Arc<SeenPages>,
+    ) {
         let began = self.now();
-        let mut watched = Watched::new(pid, identity, arena, began);
+        let mut watched = Watched::new(pid, identity, arena, seen_pages, began);
         let mut state = self.locked();
         watched.was_running = state.attached_to.take_if(|attached| *attached == pid).is_some();
         // One that was in this process before is over.
@@ -242,13 +346,13 @@ impl Looks {
         watched.look(now); // if it goes on
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
-        let (curve, pages_at_peak) = (watched.curve.take(), watched.pages_at_peak.take());
+        let (curve, pages_at_peak) = (watched.curve.take(|at| self.around.clock.units(at)), watched.take_peak());
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
         let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
             Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },
             None => known,
         };
-        let known = Known { curve, pages_at_peak, ..known };
+        let known = Known { curve, pages_at_peak, marks_passed_over: watched.marks_passed_over, ..known };
         if let Some(resident) = &known.resident {
             let from = if watched.in_round { seen_last.unwrap_or(watched.began) } else { watched.began };
             let most = resident.program.saturating_add(resident.error);
@@ -268,8 +372,7 @@ impl Looks {
 
     /// All is over: what all processes had together.
     pub fn finish(&self) -> Option<Resident> {
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ends.notify_all();
+        self.wishes.end();
         let mut state = self.locked();
         let (sums, processes) = (std::mem::take(&mut state.sums), std::mem::take(&mut state.processes));
         let program = state.program;

@@ -4,9 +4,9 @@ use super::Recent;
 use super::resident_curve::ResidentCurve;
 use crate::arena::Arena;
 use crate::bytes_range::BytesRange;
-use crate::clock::UNIT_TICKS_LOG2;
 use crate::identity::Identity;
 use crate::proc_files::{self, Memory};
+use crate::seen_pages::SeenPages;
 use memtoll_trace::meta::{Resident, Usage};
 use memtoll_trace::snapshot::Snapshot;
 use std::io;
@@ -27,6 +27,8 @@ pub struct Known {
     pub curve: Vec<(u64, u64)>,
     /// The pages where it was largest.
     pub pages_at_peak: Option<Snapshot>,
+    /// Marks at which the pages were not looked at.
+    pub marks_passed_over: u64,
 }
 
 /// What one look saw.
@@ -70,6 +72,17 @@ pub(super) struct Watched {
     pub(super) others: Option<Others>,
     pub(super) curve: ResidentCurve,
     pub(super) pages_at_peak: Option<Snapshot>,
+    /// When such pages were handed over to be written, ticks, and whether these were.
+    peak_given: u64,
+    is_peak_given: bool,
+    /// Where looks go that were wished for.
+    pub(super) seen_pages: Arc<SeenPages>,
+    /// Marks that were not looked at: it would have taken too long.
+    pub(super) marks_passed_over: u64,
+    /// The resident set for which the process asked last for a look before it gave memory back, or more, bytes.
+    asked_above: u64,
+    /// How many of the sizes it has passed for which its pages are looked at.
+    sizes_passed: usize,
     /// Processor time that looks at pages took.
     page_looks: Duration,
 }
@@ -85,7 +98,13 @@ pub(super) struct Others {
 }
 
 impl Watched {
-    pub(super) fn new(pid: u32, identity: Arc<Identity>, arena: Arc<Arena>, began: u64) -> Watched {
+    pub(super) fn new(
+        pid: u32,
+        identity: Arc<Identity>,
+        arena: Arc<Arena>,
+        seen_pages: Arc<SeenPages>,
+        began: u64,
+    ) -> Watched {
         Watched {
             pid,
             identity,
@@ -103,6 +122,12 @@ impl Watched {
             others: None,
             curve: ResidentCurve::default(),
             pages_at_peak: None,
+            peak_given: began,
+            is_peak_given: false,
+            seen_pages,
+            marks_passed_over: 0,
+            asked_above: 0,
+            sizes_passed: 0,
             page_looks: Duration::ZERO,
         }
     }
@@ -110,23 +135,95 @@ impl Watched {
     /// Whether a look at its pages is due: it has more than at the last one by a part, and such looks have taken next to nothing
     /// of its time.
     pub(super) fn is_at_its_peak(&self) -> bool {
-        const LEAST: u64 = 16 << 20;
-        const STEP: u64 = 16;
-        const PART_OF_TIME: u32 = 100;
-        const NS_PER_MIB: u64 = 3_000;
         let (Some(last), None) = (&self.last, self.ended) else { return false };
         let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        let now = last.memory.now;
-        let took = Duration::from_nanos(last.usage.map_or(0, |usage| usage.cpu_ns()));
-        let takes = Duration::from_nanos((now >> 20) * NS_PER_MIB);
-        now >= (before + before / STEP).max(LEAST) && (self.page_looks + takes) * PART_OF_TIME <= took
+        last.memory.now >= next_peak(before) && self.may_look_at_pages(last.memory.now, last.usage, Duration::ZERO)
+    }
+
+    /// Tells the recorder from which resident set on it waits for a look before it gives memory back.
+    fn set_look_above(&self) {
+        let resident = self.last.map_or(0, |last| last.memory.now);
+        let is_affordable = self.may_look_at_pages(resident, self.last.and_then(|last| last.usage), Duration::ZERO);
+        let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        let above = next_peak(before.max(self.asked_above));
+        self.arena.set_look_above(if is_affordable { u32::try_from(above >> 10).unwrap_or(0) } else { 0 });
+    }
+
+    /// Whether the pages are to be looked at before it gives memory back. It compares the largest resident set so far with what it was
+    /// told; that may have been earlier, or before it executed its program.
+    pub(super) fn may_look_before_giving_back(&mut self) -> bool {
+        let before = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
+        let above = next_peak(before.max(self.asked_above));
+        let resident = proc_files::resident_set(self.pid).unwrap_or_default();
+        let is_highest = resident >= next_peak(before);
+        // It asks again when it has more than now, by a part.
+        self.asked_above = above.max(resident);
+        let may = is_highest && self.may_look_at_pages(resident, proc_files::counted(self.pid), Duration::ZERO);
+        self.set_look_above();
+        may
+    }
+
+    /// Whether looks at its pages stay below a hundredth of its processor time with one more, of so many bytes. `free`: what they
+    /// may take in any case.
+    fn may_look_at_pages(&self, resident: u64, usage: Option<Usage>, free: Duration) -> bool {
+        const PART_OF_TIME: u32 = 100;
+        const NS_PER_MIB: u64 = 3_000;
+        let used = Duration::from_nanos(usage.map_or(0, |usage| usage.cpu_ns()));
+        let takes = Duration::from_nanos((resident >> 20) * NS_PER_MIB);
+        self.page_looks + takes <= used / PART_OF_TIME + free
+    }
+
+    /// The same for a look that the program's author has asked for, by a mark.
+    pub(super) fn may_look_at_mark(&self) -> bool {
+        /// A mark in the first moments counts, too.
+        const FREE: Duration = Duration::from_millis(2);
+        let resident = proc_files::resident_set(self.pid).unwrap_or_default();
+        self.may_look_at_pages(resident, proc_files::counted(self.pid), FREE)
+    }
+
+    /// Hands over the pages at the peak so far to be written, if they are others than before: so they can be seen while the process runs,
+    /// and memtoll may be killed with it. Only after a `pause` in ticks.
+    pub(super) fn give_peak(&mut self, now: u64, pause: u64) {
+        if let (Some(pages), false) = (&self.pages_at_peak, self.is_peak_given)
+            && now.saturating_sub(self.peak_given) >= pause
+        {
+            self.seen_pages.give(pages.clone());
+            (self.peak_given, self.is_peak_given) = (now, true);
+        }
+    }
+
+    /// The pages at the peak, if they are not handed over.
+    pub(super) fn take_peak(&mut self) -> Option<Snapshot> {
+        self.pages_at_peak.take().filter(|_| !self.is_peak_given)
+    }
+
+    /// Those of the sizes, which are in order, that it has passed since this was asked last.
+    pub(super) fn take_passed<'s>(&mut self, sizes: &'s [u64]) -> &'s [u64] {
+        let (Some(last), None) = (&self.last, self.ended) else { return &[] };
+        let from = self.sizes_passed;
+        self.sizes_passed = sizes.partition_point(|size| *size <= last.memory.now).max(from);
+        &sizes[from..self.sizes_passed]
+    }
+
+    /// Whether it has passed all of them, or is over.
+    pub(super) fn has_passed_all(&self, sizes: &[u64]) -> bool {
+        self.ended.is_some() || self.sizes_passed >= sizes.len()
+    }
+
+    /// Looks at its pages took so much more processor time.
+    pub(super) fn looked_at_pages(&mut self, took: Duration) {
+        self.page_looks += took;
     }
 
     /// The pages, if the kernel told; what the look took.
     pub(super) fn saw_pages(&mut self, seen: io::Result<Snapshot>, took: Duration) {
-        self.page_looks += took;
+        self.looked_at_pages(took);
         let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        self.pages_at_peak = seen.ok().filter(|seen| seen.resident_bytes() > largest).or(self.pages_at_peak.take());
+        if let Some(seen) = seen.ok().filter(|seen| seen.resident_bytes() > largest) {
+            self.pages_at_peak = Some(seen);
+            self.is_peak_given = false;
+        }
+        self.set_look_above();
     }
 
     /// Looks. Returns the most that the program may have had since the look before; `None`: it is gone, or executes
@@ -147,7 +244,8 @@ impl Watched {
         let own = self.arena.own_memory();
         let before = self.last.replace(Look { at, memory, usage: proc_files::counted(self.pid), own });
         let last = self.last?;
-        self.curve.add(at >> UNIT_TICKS_LOG2, last.program().middle());
+        self.set_look_above();
+        self.curve.add(at, last.program().middle());
         let has_grown = before.is_none_or(|before| memory.largest > before.memory.largest);
         if self.was_running && (before.is_none() || !has_grown) {
             let program = last.program();
@@ -202,6 +300,13 @@ impl Watched {
         let usage = self.counted.or(last.usage.map(until_then));
         Known { usage, resident: Some(resident), title: self.title.clone(), ..Known::default() }
     }
+}
+
+/// The resident set that is looked at again after one of so many bytes.
+fn next_peak(before: u64) -> u64 {
+    const LEAST: u64 = 16 << 20;
+    const STEP: u64 = 16;
+    (before + before / STEP).max(LEAST)
 }
 
 /// Bytes of the pages that came between two counts of page faults, if each was one page.

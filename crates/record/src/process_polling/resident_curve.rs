@@ -13,7 +13,7 @@ pub struct ResidentCurve {
 }
 
 impl ResidentCurve {
-    /// At a time, units; bytes.
+    /// At a time, ticks; bytes.
     pub fn add(&mut self, at: u64, bytes: u64) {
         self.since += 1;
         match self.points.last_mut() {
@@ -34,9 +34,9 @@ impl ResidentCurve {
         self.points.push((at, bytes));
     }
 
-    /// All of it.
-    pub fn take(&mut self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut self.points)
+    /// All of it, with times as `units` has them.
+    pub fn take(&mut self, units: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.points).into_iter().map(|(at, bytes)| (units(at), bytes)).collect()
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
         let mut curve = ResidentCurve::default();
         let bytes = |at: u64| if at == 4_711 { 1_000_000 } else { at };
         (0..10_000).for_each(|at| curve.add(at, bytes(at)));
-        let points = curve.take();
+        let points = curve.take(|at| at);
         assert!((MOST / 2..=MOST).contains(&points.len()), "{}", points.len());
         assert!(points.contains(&(4_711, 1_000_000)));
         assert!(points.is_sorted_by_key(|point| point.0) && points.iter().all(|point| point.1 == bytes(point.0)));

@@ -17,8 +17,8 @@ impl Sink {
     pub fn had_blocks(&mut self, arena: &Arena, before: BlocksBefore) {
         let BlocksBefore { at, blocks, unknown, usage } = before;
         self.usage_before = usage;
+        self.counts_from = at;
         let time = self.time.next(at);
-        self.marks_count_from = time;
         let mut attached = Attached { time: time.0, unknown, ..Attached::default() };
         if let Some((node, thread)) = (!blocks.is_empty())
             .then(|| Some((arena.add_node(ROOT_COMPLETE, BEFORE_ATTACH_ADDRESS)?, arena.add_thread()?)))
@@ -40,7 +40,7 @@ impl Sink {
                     detail: 0,
                     op: Op::BEFORE,
                 };
-                self.ledger.acquire(&mut event);
+                self.ledger.acquire(&mut event, time);
                 if event.size >= join::LARGE {
                     self.join.large_block(block.address, event.size);
                 }

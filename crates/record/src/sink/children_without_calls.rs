@@ -13,7 +13,7 @@ use memtoll_tally::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
-use memtoll_trace::meta::{Exit, Image, ImageEnd, RecorderStats, Thread};
+use memtoll_trace::meta::{Exit, Image, ImageEnd, LeakSearch, RecorderStats, Thread};
 use memtoll_trace::nodes;
 
 /// Its only thread that says anything.
@@ -46,7 +46,8 @@ impl Sink {
         let (name, command, executable) = (name.clone(), command.clone(), executable.clone());
         let forked_from = Some(self.facts.image);
         let rank = self.facts.rank;
-        let about = Image { image, pid, parent, forked_from, name, command, executable, began, rank };
+        let forked_at = Some(at);
+        let about = Image { image, pid, parent, forked_from, forked_at, name, command, executable, began, rank };
         output.json(BlockKind::Image, image, &about);
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
@@ -68,7 +69,16 @@ impl Sink {
         output.json(
             BlockKind::ImageEnd,
             image,
-            &ImageEnd { exit, ended, title: None, resident_curve: Vec::new(), recorder, kernel },
+            &ImageEnd {
+                exit,
+                ended,
+                title: None,
+                resident_curve: Vec::new(),
+                leak_search: LeakSearch::default(),
+                leak_suppressions: None,
+                recorder,
+                kernel,
+            },
         );
         addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
     }

@@ -1,6 +1,7 @@
 //! Facts about a process image, as its records tell them: its threads, files and marks, what it used, how it ends. They are
 //! kept until they are written; nothing here knows where to.
 
+use super::marks_looked_at::MarksLookedAt;
 use super::threads::ThreadList;
 use crate::join::CodePlace;
 use crate::proc_files::MapLine;
@@ -9,7 +10,7 @@ use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlo
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
 use memtoll_trace::meta::{GiveOrTake, Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
 use memtoll_trace::path::last_part;
-use memtoll_trace::snapshot::Snapshot;
+use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::symbols::path_of;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -17,6 +18,8 @@ use std::path::Path;
 pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
+    pub began: Units,
+    pub is_forked: bool,
     pub name: String,
     pub executable: String,
     pub rank: Option<Rank>,
@@ -29,6 +32,7 @@ pub struct Facts {
     modules_written: usize,
     pub threads: ThreadList,
     marks: Vec<Mark>,
+    marks_looked_at: MarksLookedAt,
     /// The status passed to exit(), if it was called.
     pub exit_code: Option<i32>,
     /// What the process reported when it seemed to end, or to execute another program.
@@ -53,6 +57,8 @@ impl Facts {
         Facts {
             image: about.image,
             pid: about.pid,
+            began: Units(about.began),
+            is_forked: about.forked_from.is_some(),
             name: about.name.clone(),
             executable: about.executable.clone(),
             rank: about.rank,
@@ -63,6 +69,7 @@ impl Facts {
             modules_written: 0,
             threads: ThreadList::default(),
             marks: Vec::new(),
+            marks_looked_at: MarksLookedAt::default(),
             exit_code: None,
             word: None,
             pages_at_end: None,
@@ -147,9 +154,15 @@ impl Facts {
 
     /// The program says what it does.
     ///
-    /// `work` says of a thread's region what the thread has done so far.
-    pub fn mark(&mut self, payload: &[u8], thread: Option<ThreadNo>, at: Units, work: impl FnOnce() -> Work) {
-        let Some((blob, name)) = MarkBlob::split(payload) else { return };
+    /// `work` says of a thread's region what the thread has done so far. Returns why the pages are to be looked at, if they are.
+    pub fn mark(
+        &mut self,
+        payload: &[u8],
+        thread: Option<ThreadNo>,
+        at: Units,
+        work: impl FnOnce() -> Work,
+    ) -> Option<Cause> {
+        let (blob, name) = MarkBlob::split(payload)?;
         let kind = match blob.type_ {
             mark::INSTANT => MarkKind::Instant,
             mark::BEGIN => MarkKind::Begin,
@@ -157,7 +170,10 @@ impl Facts {
         };
         let name = String::from_utf8_lossy(name).into_owned();
         let work = (kind != MarkKind::Instant).then(work);
+        let is_reason = self.marks_looked_at.wants(&name, kind);
+        let cause = is_reason.then(|| Cause::Mark { name: name.clone(), time: at });
         self.marks.push(Mark { time: at.0, thread, kind, name, work });
+        cause
     }
 
     /// A program is about to be executed.
@@ -258,6 +274,7 @@ mod tests {
             pid: 71,
             parent: 1,
             forked_from: None,
+            forked_at: None,
             name: "ls".to_owned(),
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),

@@ -3,7 +3,9 @@
 use super::Sink;
 use crate::arena::Arena;
 use crate::proc_files;
+use crate::process_polling::Wish;
 use crate::wire::kind;
+use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ThreadNo, Ticks};
 use memtoll_trace::snapshot::Snapshot;
 
@@ -35,6 +37,12 @@ impl Sink {
         self.facts.pages_at_end = Some(snapshot);
     }
 
+    /// Somebody has looked at the pages.
+    pub fn saw_pages(&self, snapshot: Snapshot) {
+        let snapshot = Snapshot { threads: self.facts.threads.handles(self.facts.pid), ..snapshot };
+        self.run.output.block(BlockKind::Snapshot, self.facts.image, &snapshot.encode());
+    }
+
     /// The process took memtoll for dead.
     pub fn given_up(&mut self) {
         self.facts.given_up = true;
@@ -59,10 +67,12 @@ impl Sink {
             }
             kind::LATE_FILE => self.facts.late_file(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
-            kind::MARK if at < self.marks_count_from => {}
             kind::MARK => {
                 self.run.marks_of_header.comes(payload);
-                self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())
+                let work = || thread.map(|thread| self.work.of(thread)).unwrap_or_default();
+                if let Some(cause) = self.facts.mark(payload, thread, at, work) {
+                    self.run.looks.wish(Wish { image: self.facts.image, cause, answer: None });
+                }
             }
             kind::EXEC => self.facts.exec(payload, at),
             kind::USAGE => self.facts.usage(payload, thread, ticks),

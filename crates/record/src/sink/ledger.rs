@@ -6,6 +6,7 @@
 #[cfg(doc)]
 use super::early_releases;
 use super::early_releases::{Early, EarlyReleases};
+use super::late_acquisitions::LateAcquisitions;
 use super::live_blocks::LiveBlocks;
 use super::live_blocks::NumberedBlock;
 use super::pools::Pools;
@@ -13,6 +14,16 @@ use super::reused_addresses::Overtaken;
 use memtoll_tally::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
+
+/// What has become of the block that is acquired.
+pub enum Acquired {
+    /// It has its address.
+    New,
+    /// The same, and this one has lost it: its release was not seen.
+    InPlaceOf(NumberedBlock),
+    /// Another thread's has it already, whose release was seen no more than this one's.
+    Overtaken,
+}
 
 /// A release that is done.
 pub struct Released {
@@ -42,6 +53,7 @@ pub struct Ledger {
     pub tally: Tally<Everything>,
     pub live: LiveBlocks<NumberedBlock>,
     pub overtaken: Overtaken,
+    late: LateAcquisitions,
     pub early: EarlyReleases,
     pub pools: Pools,
     next: BlockNo,
@@ -61,6 +73,7 @@ impl Ledger {
             tally,
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),
+            late: LateAcquisitions::default(),
             early: EarlyReleases::default(),
             pools: Pools::new(),
             next: BlockNo(0),
@@ -85,20 +98,41 @@ impl Ledger {
         self.tally.node_of(&kept.block)
     }
 
-    /// An acquisition: its block gets a number. Returns the block that was at its address, if its release was not seen.
+    /// An acquisition that was told at a time: its block gets a number.
     #[inline(always)]
-    pub fn acquire(&mut self, event: &mut Event) -> Option<NumberedBlock> {
+    pub fn acquire(&mut self, event: &mut Event, told: Units) -> Acquired {
         if event.address.is_null() {
             event.block = Block::Null;
             self.tally.acquire(event);
-            return None;
+            return Acquired::New;
         }
         let number = self.number();
         event.block = Block::Number(number);
-        let block = self.tally.acquire(event)?;
-        let earlier = self.live.insert(event.address.0, NumberedBlock { number, block })?;
-        self.overtaken.push(event.address.0, earlier);
-        Some(earlier)
+        let Some(block) = self.tally.acquire(event) else { return Acquired::New };
+        let kept = NumberedBlock { number, block };
+        if told < event.time && self.is_overtaken_at_once(event.address.0, kept, told) {
+            return Acquired::Overtaken;
+        }
+        match self.live.insert(event.address.0, kept) {
+            None => Acquired::New,
+            Some(earlier) => {
+                self.overtaken.push(event.address.0, earlier, self.late.acquired(&earlier));
+                Acquired::InPlaceOf(earlier)
+            }
+        }
+    }
+
+    /// A block comes late: whether another thread's that was acquired later has its address already.
+    #[cold]
+    fn is_overtaken_at_once(&mut self, address: u64, kept: NumberedBlock, told: Units) -> bool {
+        self.late.push(kept.number, told);
+        let is_later =
+            |now: NumberedBlock| now.block.thread() != kept.block.thread() && self.late.acquired(&now) > told;
+        let is_overtaken = self.live.get(address).is_some_and(is_later);
+        if is_overtaken {
+            self.overtaken.push(address, kept, told);
+        }
+        is_overtaken
     }
 
     /// A release that was told at a time. `None` if its block may still come: then it is to be held.
@@ -127,8 +161,10 @@ impl Ledger {
     /// a release is never older than a block of its own thread; that one's time is too late where it came late.
     #[cold]
     fn is_older_than_block(&self, event: &Event, told: Units) -> bool {
-        let is_older = |now: LiveBlock| now.thread() != event.thread && now.time().0 > told.0 + self.moment.0;
-        self.live.get(event.address.0).is_some_and(|now| is_older(now.block))
+        let is_older = |now: NumberedBlock| {
+            now.block.thread() != event.thread && self.late.acquired(&now).0 > told.0 + self.moment.0
+        };
+        self.live.get(event.address.0).is_some_and(is_older)
     }
 
     /// A release of a block that is known, of a null pointer, or of an unknown block.
@@ -183,12 +219,13 @@ impl Ledger {
         let is_late = told < event.time;
         let is_about_it = match self.live.get(event.address.0) {
             None => is_late,
-            Some(NumberedBlock { block: now, .. }) => {
-                (is_late && now.time() > told)
-                    || (now.thread() != event.thread && told.0.abs_diff(now.time().0) <= self.moment.0)
+            Some(now) => {
+                let acquired = self.late.acquired(&now);
+                (is_late && acquired > told)
+                    || (now.block.thread() != event.thread && told.0.abs_diff(acquired.0) <= self.moment.0)
             }
         };
-        if is_about_it { self.overtaken.take(event.address.0, told.0) } else { None }
+        if is_about_it { self.overtaken.take(event.address.0, told) } else { None }
     }
 }
 
@@ -218,8 +255,9 @@ mod tests {
 
     fn acquire(ledger: &mut Ledger, time: u64, thread: u32, address: u64, size: u64) -> (Block, Option<BlockNo>) {
         let mut event = event(Op::MALLOC, time, thread, address, size);
-        let earlier = ledger.acquire(&mut event);
-        (event.block, earlier.map(|kept| kept.number))
+        let acquired = ledger.acquire(&mut event, Units(time));
+        let earlier = if let Acquired::InPlaceOf(kept) = acquired { Some(kept.number) } else { None };
+        (event.block, earlier)
     }
 
     /// The block that is released, and its size; `None` if the release is to wait.

@@ -190,6 +190,13 @@ impl<T: Copy> LiveBlocks<T> {
         Some(unsafe { self.blocks[slot].assume_init_mut() })
     }
 
+    /// All blocks with their addresses, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, T)> + '_ {
+        let used = (0..self.addresses.len()).filter(|slot| self.addresses[*slot] != 0);
+        // SAFETY: it has an address.
+        used.map(|slot| (self.addresses[slot], unsafe { self.blocks[slot].assume_init() }))
+    }
+
     /// The nearest block that begins at `address` or up to `distance` bytes below it, and where it begins.
     pub fn below(&self, address: u64, distance: u64) -> Option<(u64, T)> {
         let steps = distance >> GRANULE_LOG2;
@@ -262,6 +269,8 @@ mod tests {
                     assert_eq!(blocks.remove(address), model.remove(&address));
                 }
             }
+            let all: HashMap<u64, u64> = blocks.iter().collect();
+            assert_eq!(all, model);
             for (address, block) in model {
                 assert_eq!(blocks.remove(address), Some(block));
             }

@@ -11,10 +11,17 @@ use std::collections::VecDeque;
 /// Blocks that are kept at a time. There are fewer threads in the middle of a release; blocks whose release is missing come on top.
 const MOST: usize = 4096;
 
+/// A block that has lost its address.
+struct Lost {
+    address: u64,
+    kept: NumberedBlock,
+    acquired: Units,
+}
+
 /// The blocks, the last one at the end.
 #[derive(Default)]
 pub struct Overtaken {
-    blocks: VecDeque<(u64, NumberedBlock)>,
+    blocks: VecDeque<Lost>,
     /// Blocks that were here for so long that their releases will not come.
     given_up: u64,
 }
@@ -27,12 +34,12 @@ impl Overtaken {
 
     /// The block `kept` was at `address`, where there is another one now.
     #[cold]
-    pub fn push(&mut self, address: u64, kept: NumberedBlock) {
+    pub fn push(&mut self, address: u64, kept: NumberedBlock, acquired: Units) {
         if self.blocks.len() == MOST {
             self.blocks.pop_front();
             self.given_up += 1;
         }
-        self.blocks.push_back((address, kept));
+        self.blocks.push_back(Lost { address, kept, acquired });
     }
 
     /// Blocks whose releases have not come: they happened, or their addresses could not have been handed out again.
@@ -40,12 +47,13 @@ impl Overtaken {
         self.given_up + self.blocks.len() as u64
     }
 
-    /// The block that was at `address` at `time`, in units: it is released.
+    /// The block that was at `address` at `time`: it is released. Of several, the one that was acquired last.
     #[cold]
-    pub fn take(&mut self, address: u64, time: u64) -> Option<NumberedBlock> {
-        let is_it = |(at, kept): &(u64, NumberedBlock)| *at == address && kept.block.time() <= Units(time);
-        let index = self.blocks.iter().rposition(is_it)?;
-        self.blocks.remove(index).map(|(_, kept)| kept)
+    pub fn take(&mut self, address: u64, time: Units) -> Option<NumberedBlock> {
+        let all = self.blocks.iter().enumerate();
+        let mine = all.filter(|(_, lost)| lost.address == address && lost.acquired <= time);
+        let (index, _) = mine.max_by_key(|(_, lost)| lost.acquired)?;
+        self.blocks.remove(index).map(|lost| lost.kept)
     }
 }
 
@@ -74,6 +82,50 @@ mod tests {
         testing.call(Op::MALLOC, 100, 1, 0x5000, 64);
         let sink = testing.call(release, 200, 1, 0x5000, 0);
         assert_eq!((sink.ledger.tally.live_bytes(), sink.ledger.unknown_frees), (8, 0));
+    }
+
+    /// Two threads that had no processor for long have had the same address, one after the other.
+    #[test]
+    fn a_late_block_is_not_taken_for_another_late_one() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        testing.call(Op::MALLOC, 100, 1, 0x5000, 8);
+        testing.call(Op::MALLOC, 1_000_000, 3, 0x6000, 1);
+        // The first thread has released its block at 120.
+        testing.call(Op::MALLOC, 150, 2, 0x5000, 64);
+        let sink = testing.call(release, 200, 2, 0x5000, 0);
+        assert_eq!(sink.ledger.tally.live_bytes(), 9, "its own one");
+        let sink = testing.call(release, 120, 1, 0x5000, 0);
+        let ledger = &sink.ledger;
+        assert_eq!((ledger.tally.live_bytes(), ledger.unknown_frees, ledger.overtaken.unfreed()), (1, 0, 0));
+    }
+
+    /// The thread that had the address first comes last.
+    #[test]
+    fn a_block_that_comes_later_than_the_next_one_at_its_address_does_not_take_its_place() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        testing.call(Op::MALLOC, 1_000_000, 2, 0x5000, 64);
+        let sink = testing.call(Op::MALLOC, 100, 1, 0x5000, 8);
+        assert_eq!(sink.ledger.live.get(0x5000).map(|kept| kept.block.size().0), Some(64));
+        let sink = testing.call(release, 200, 1, 0x5000, 0);
+        assert_eq!(sink.ledger.tally.live_bytes(), 64);
+        let sink = testing.call(release, 1_000_100, 2, 0x5000, 0);
+        let ledger = &sink.ledger;
+        assert_eq!((ledger.tally.live_bytes(), ledger.unknown_frees, ledger.overtaken.unfreed()), (0, 0, 0));
+    }
+
+    #[test]
+    fn of_two_late_blocks_each_is_found_by_its_release() {
+        let mut testing = TestSink::new();
+        let release = testing.release;
+        testing.call(Op::MALLOC, 1_000_000, 3, 0x6000, 1);
+        testing.call(Op::MALLOC, 300, 2, 0x5000, 64);
+        testing.call(Op::MALLOC, 100, 1, 0x5000, 8);
+        assert_eq!(testing.call(release, 400, 2, 0x5000, 0).ledger.tally.live_bytes(), 9);
+        let sink = testing.call(release, 200, 1, 0x5000, 0);
+        let ledger = &sink.ledger;
+        assert_eq!((ledger.tally.live_bytes(), ledger.unknown_frees, ledger.overtaken.unfreed()), (1, 0, 0));
     }
 
     #[test]

@@ -25,10 +25,11 @@ impl TestSink {
     pub fn new() -> TestSink {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
-        let run = Arc::new(Run::new(output, Clock::start(), 64, memtoll_symbols::DebugFolders::default()));
+        let run = Arc::new(Run::new(output, Clock::start(), 64, false, memtoll_symbols::DebugFolders::default()));
         let settings = Settings {
             image: ImageNo::FIRST,
             stack_depth: 64,
+            searches_leaks: false,
             clock: run.around.clock.wire(),
             ticks_per_microsecond: 1_000,
             now: 0,
@@ -42,6 +43,7 @@ impl TestSink {
             pid: 0,
             parent: 0,
             forked_from: None,
+            forked_at: None,
             name: "test".to_owned(),
             command: Vec::new(),
             executable: String::new(),

@@ -42,6 +42,12 @@ impl ThreadList {
         all
     }
 
+    /// What the C library called threads that have ended, and no other one since, as far as calls tell.
+    pub fn ended_handles(&self) -> Vec<u64> {
+        let has_ended = |number: &ThreadNo| self.by_number.get(number).is_some_and(|at| self.all[*at].ended.is_some());
+        self.by_handle.iter().filter(|(_, number)| has_ended(number)).map(|(handle, _)| *handle).collect()
+    }
+
     /// Something that is no thread has blocks as a thread has.
     pub fn stands_for(&mut self, number: ThreadNo, name: &str, began: Units) {
         self.by_number.insert(number, self.all.len());
@@ -146,6 +152,7 @@ mod tests {
         threads.handle_is_new(0x700, Units(5));
         threads.handle_is_new(0x800, Units(6));
         assert_eq!(threads.all[0].ended, None, "its own start is told late");
+        assert!(threads.ended_handles().is_empty());
         threads.handle_is_new(0x700, Units(9));
         threads.begins(number(2), 72, 0x700, Units(10));
         threads.handle_is_new(0x700, Units(10));

@@ -25,7 +25,12 @@ impl TimeBase {
     /// The time of the next event. One that came too late gets that of the one before.
     #[inline(always)]
     pub fn next(&mut self, instant: Ticks) -> Units {
-        let time = self.at(instant);
+        self.next_at(self.at(instant))
+    }
+
+    /// The same where that is known in units.
+    #[inline(always)]
+    pub fn next_at(&mut self, time: Units) -> Units {
         if time < self.last {
             self.late += 1;
             return self.last;

@@ -19,7 +19,6 @@ use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use memtoll_trace::path::last_part;
-use memtoll_trace::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -176,6 +175,7 @@ impl Sink {
         if !pools.is_empty() {
             output.json(BlockKind::Pools, image, &pools);
         }
+        let leak_suppressions = self.count_lost();
         // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
         let calls = if self.writer.is_cut_short() { CallTimes::default() } else { self.write_summary(arena) };
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
@@ -184,14 +184,16 @@ impl Sink {
         let word = self.facts.word.map(|word| Word { is_over: word.is_over || executes, ..word });
         let known = run.looks.finished(image, word, &self.recent);
         for snapshot in [known.pages_at_peak, self.facts.pages_at_end.take()].into_iter().flatten() {
-            let snapshot = Snapshot { threads: self.facts.threads.handles(self.facts.pid), ..snapshot };
-            output.block(BlockKind::Snapshot, image, &snapshot.encode());
+            self.saw_pages(snapshot);
         }
+        let marks_passed_over = known.marks_passed_over;
         let end = ImageEnd {
             exit,
             ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
             title: known.title,
             resident_curve: known.curve,
+            leak_search: std::mem::take(&mut self.leak_search),
+            leak_suppressions,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
                 usage: known.usage.map(|usage| usage.since(&self.usage_before)),
@@ -202,6 +204,13 @@ impl Sink {
         output.json(BlockKind::ImageEnd, image, &end);
         self.run.add_timed_faults(&end.kernel.timed_faults);
         self.say_what_is_missing(arena, &end);
+        if marks_passed_over > 0 {
+            let (process, marks) = (self.facts.process(), counted(marks_passed_over, "mark"));
+            let text = format!(
+                "{process}: memtoll did not look at the pages at {marks}: looking may take 1 % of the process's CPU time"
+            );
+            self.run.note(Note { time: end.ended, text, missing: false });
+        }
         self.facts.take_unrecorded(successor).into_iter().for_each(|note| run.note(note));
         self.collect_addresses(arena);
     }

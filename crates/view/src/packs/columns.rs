@@ -23,6 +23,12 @@ columns! {
         faults,
     }
 
+    /// Where memtoll looked at the resident set.
+    ResidentColumns {
+        /// Bytes in memory, the most in each interval; NaN: it had not looked yet.
+        resident,
+    }
+
     /// Marks.
     MarkColumns {
         /// When, ns.
@@ -79,6 +85,42 @@ columns! {
         live,
         /// Live blocks.
         blocks,
+    }
+
+    /// Areas of a map of pages.
+    PageAreaColumns {
+        /// First address.
+        from,
+        /// How many cells.
+        cells,
+        /// Bytes in memory.
+        resident,
+    }
+
+    /// Cells of such a map that are in memory, and bytes of them by what holds them.
+    PageCellColumns {
+        /// Its number, those of all areas one behind the other.
+        number,
+        live,
+        slack,
+        pinned,
+        free_pages,
+        mappings,
+        stacks,
+        globals,
+        files,
+        recorder,
+        other,
+        /// Number of the owner plus one; 0: none.
+        owner,
+    }
+
+    /// Who has memory: a line or a file.
+    PageOwnerColumns {
+        /// Number of the frame plus one; 0: none.
+        frame,
+        /// Number of the file plus one; 0: none.
+        file,
     }
 
     /// Call trees: callers come before what they call.

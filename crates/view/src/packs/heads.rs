@@ -70,6 +70,57 @@ sent! {
         region_count: usize,
     }
 
+    /// Who holds the resident set of a process, and a map of its pages.
+    ResidentPack {
+        /// `None`: it was not looked at.
+        resident: Option<ResidentSet>,
+        /// Why not; empty: it was.
+        why: String,
+        /// Bytes of a cell of the map.
+        cell: u64,
+        areas_left_out: usize,
+        /// Files that have cells.
+        files: Vec<String>,
+        texts: Vec<String>,
+    }
+
+    /// A resident set, bytes.
+    ResidentSet {
+        pid: u32,
+        program: String,
+        allocator: String,
+        at_ns: u64,
+        /// All looks at the process, by time.
+        looks: Vec<LookOfResident>,
+        rss: u64,
+        /// The kernel's own figure.
+        kernel: u64,
+        swapped: u64,
+        never_touched: u64,
+        live_blocks: u64,
+        /// They add up to `rss`.
+        parts: Vec<PartOfResident>,
+        pins: Vec<PinOfResident>,
+        /// The function whose blocks, with those of what it calls, keep nearly all that is pinned, and what would come back.
+        held_below: Option<HeldBelowOfResident>,
+        /// What would make it smaller; empty: not known.
+        helps: String,
+        /// Other processes with a look.
+        others: usize,
+    }
+
+    /// A look at a process's pages, and what it is called: `end`, `peak`, `asked`, a mark or a size.
+    LookOfResident { at_ns: u64, name: String, rss: u64, }
+
+    /// A part of a resident set; `None`: it is in another part.
+    PartOfResident { name: String, title: String, bytes: Option<u64>, }
+
+    /// A line that pins free memory. `frame`: number plus one; 0: none.
+    PinOfResident { frame: u32, share: u64, alone: u64, blocks: u64, bytes: u64, median_age_ns: u64, }
+
+    /// A function, and what comes back without its blocks.
+    HeldBelowOfResident { function: String, alone: u64, }
+
     /// What to change, as `memtoll advise --format json` has it.
     AdvicePack { advice: Value as "Advised", }
 

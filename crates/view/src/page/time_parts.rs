@@ -24,7 +24,7 @@ pub(super) struct Whole {
 
 impl Whole {
     pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
-        Whole::of_part(open, &Query::default())
+        Whole::of_part(open, &Query { pages: true, ..Query::default() })
     }
 
     fn of_part(open: &Recordings, query: &Query) -> Result<Whole, NoAnswer> {
@@ -34,7 +34,12 @@ impl Whole {
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
-        open.sites(&self.selected.rows, detail.sites)
+        open.sites(&self.selected.sums, &self.selected.rows, detail.sites)
+    }
+
+    /// Its call tree without the smallest branches.
+    pub fn tree(&self, open: &Recordings, detail: Detail) -> Tree {
+        Tree::of(&self.tree, detail.nodes, &open.tariff.of_sums(&self.selected.sums))
     }
 }
 
@@ -71,7 +76,7 @@ impl Parts {
         detail: Detail,
         mut tell: impl FnMut(usize),
     ) -> Result<Parts, NoAnswer> {
-        let mut tree = Tree::of(&whole.tree, detail.nodes, &open.tariff);
+        let mut tree = whole.tree(open, detail);
         let sites = whole.sites(open, detail);
         let rows = &whole.selected.rows;
         let shown: FxHashMap<SiteKey, usize> =

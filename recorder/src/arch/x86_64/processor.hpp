@@ -91,6 +91,9 @@ struct HookFrame {
 // too: compiler_flags.txt keeps it from the registers whose places in memory must be multiples of 16.
 #define MEMTOLL_ALIGNS_STACK [[gnu::force_align_arg_pointer]]
 
+// Bytes below a frame's address in which a function saves the registers that calls preserve: rbx and r12 to r15.
+inline constexpr uintptr_t kSavedBelowFrame = 5 * sizeof(uintptr_t);
+
 // __builtin_frame_address(0) forces a frame pointer on the function.
 #define MEMTOLL_FRAME() (::memtoll::arch::HookFrame{reinterpret_cast<uintptr_t>(__builtin_frame_address(0))})
 
@@ -111,6 +114,16 @@ constexpr bool is_signing(uint8_t) { return false; }
 
 // The C library's return from signal handlers has call frame information.
 template <class IsCode> Instructions signal_return(uintptr_t, IsCode) { return {}; }
+
+// Words of the kernel's frame of a signal handler, from the return address on, that is_signal_frame() looks at.
+inline constexpr size_t kSignalFrameWords = 25;
+
+// Whether the words from a return address on a stack look like such a frame: flags, and a code segment of 64-bit programs.
+inline bool is_signal_frame(const uintptr_t* words) {
+    constexpr uintptr_t kFlagsEnd = 8, kSegment = 0xffff, kCode64 = 0x33;
+    constexpr size_t kFlagsAt = 1, kCodeSegmentAt = 24;
+    return words[kFlagsAt] < kFlagsEnd && (words[kCodeSegmentAt] & kSegment) == kCode64;
+}
 
 // Values of the registers that calls preserve, plus the instruction after the capture.
 struct Registers {

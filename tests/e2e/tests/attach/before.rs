@@ -1,6 +1,6 @@
 //! Blocks that a process had before memtoll was attached to it: what the program says of them is what the recording says.
 
-use super::{Attached, Running, report};
+use super::{Attached, Running, expect_exact, report};
 use memtoll_e2e::{program, read_report, scratch};
 use std::process::Command;
 
@@ -11,18 +11,18 @@ fn numbers(answer: &str) -> (u64, u64) {
     (words.next().unwrap(), words.next().unwrap())
 }
 
-fn had_blocks(threads: u32, blocks: u32) -> Running {
+fn had_blocks(threads: u32, blocks: u32, more: &[&str]) -> Running {
     let mut command = Command::new(program("had_blocks.c"));
-    command.args([threads.to_string(), blocks.to_string()]);
+    command.args([threads.to_string(), blocks.to_string()]).args(more);
     Running::start(command)
 }
 
 #[test]
 fn blocks_from_before_are_live_from_the_first_second_and_found_by_their_frees() {
-    for (threads, blocks) in [(1, 30_000), (4, 5_000)] {
+    for (threads, blocks, more) in [(1, 30_000, &[][..]), (4, 5_000, &[]), (4, 5_000, &["odd"]), (50, 500, &[])] {
         let folder = scratch();
         let file = folder.path().join("a.memtoll");
-        let mut running = had_blocks(threads, blocks);
+        let mut running = had_blocks(threads, blocks, more);
         let (had, had_bytes) = numbers(&running.ask("count"));
         let attached = Attached::to(running.pid(), &file);
         let freed = numbers(&running.ask("free"));
@@ -33,11 +33,46 @@ fn blocks_from_before_are_live_from_the_first_second_and_found_by_their_frees() 
         let before = &found.sites.iter().find(|site| site.function == "before attach").unwrap().metrics;
         // Beside the blocks that it knows it has those of the threads' rounds, of the C library and of the loader.
         let others = before.live_blocks + freed.0 + grown.0 - had;
-        assert!(others <= u64::from(threads) * 64 + 64, "{threads} threads: {before:?}, {had} {freed:?} {grown:?}");
+        assert!(
+            others <= u64::from(threads) * 64 + 64,
+            "{threads} threads {more:?}: {before:?}, {had} {freed:?} {grown:?}"
+        );
         let bytes = before.live_bytes + freed.1 + grown.1 - had_bytes;
         assert!(bytes <= u64::from(threads) * 64 * 4100 + 80_000, "{bytes} of {others}");
         assert_eq!((before.new_blocks, before.bytes, before.temporary), (0, 0, 0), "they are no allocations");
         let text = read_report(&file, &[]).stdout;
         assert!(text.contains("before attach"), "{text}");
     }
+}
+
+/// Attaches to `attached.c` again and again, with two threads that allocate all the time and something that makes it hard. Each time,
+/// the blocks from before must be known, and calls exact.
+#[track_caller]
+fn expect_known(how: &str) {
+    const ROUNDS: u32 = 8;
+    const THREADS: u64 = 2;
+    let folder = scratch();
+    let mut command = Command::new(program("attached.c"));
+    command.args([&THREADS.to_string(), how]);
+    let mut running = Running::start(command);
+    for round in 0..ROUNDS {
+        let file = folder.path().join(format!("{round}.memtoll"));
+        let attached = Attached::to(running.pid(), &file);
+        assert_eq!(running.ask("exact"), "made");
+        let said = attached.end();
+        let found = report(&file);
+        assert!(found.sites.iter().any(|site| site.function == "before attach"), "round {round}: {said}");
+        expect_exact(&found.function("exact"), THREADS);
+    }
+    running.end_well();
+}
+
+#[test]
+fn a_signal_handler_that_interrupts_malloc_and_allocates_does_not_wait() {
+    expect_known("signals");
+}
+
+#[test]
+fn forks_while_calls_are_held_go_on() {
+    expect_known("forks");
 }

@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::copy::Copy;
 use super::layout::{FAST_BIN_COUNT, FAST_BINS};
-use super::{Block, HEADER};
+use super::{ALIGNMENT, Block, HEADER};
 use rustc_hash::FxHashSet;
 
 /// Bytes below a thread pointer in which the C library's variable for the thread's cache is looked for.
@@ -16,8 +16,14 @@ const LISTS: u64 = 64;
 #[derive(Clone, Copy)]
 struct Shape {
     count_bytes: u64,
-    /// Usable bytes of the block that is the cache itself.
+    /// Usable bytes of the block that is the cache itself, or 16 more where too little was left for another chunk.
     block: u64,
+}
+
+impl Shape {
+    fn fits(self, bytes: u64) -> bool {
+        bytes == self.block || bytes == self.block + ALIGNMENT
+    }
 }
 
 /// glibc 2.30 and later; before.
@@ -61,24 +67,28 @@ fn bytes_of(blocks: &[Block], address: u64) -> Option<u64> {
 }
 
 /// The caches of all threads: the variable has the same place in each thread's memory, and is null or the address of a block
-/// of just this size.
+/// of just this size. None, too, where another place has more of them, and something else besides.
 fn find(copy: &Copy, threads: &[u64], blocks: &[Block]) -> Option<(Shape, Vec<u64>)> {
     for shape in SHAPES {
         let cache = |address: u64| is_cache(copy, shape, address, blocks);
         let mut best: Option<Vec<u64>> = None;
+        let mut most = 0;
         for below in (8..LOOKED_AT).step_by(8) {
             let values = threads.iter().map(|pointer| copy.word(pointer.checked_sub(below)?));
             let Some(values) = values.collect::<Option<Vec<u64>>>() else { break };
             let mut found: Vec<u64> = values.iter().copied().filter(|value| *value != 0).collect();
             found.sort_unstable();
-            let are_different = found.windows(2).all(|two| two[0] != two[1]);
-            let is_better = found.len() > best.as_ref().map_or(0, Vec::len);
-            if is_better && are_different && found.iter().all(|value| cache(*value)) {
-                best = Some(found);
+            if found.windows(2).any(|two| two[0] == two[1]) {
+                continue;
+            }
+            let caches = found.iter().filter(|value| cache(**value)).count();
+            if caches > most {
+                most = caches;
+                best = Some(found).filter(|found| found.len() == caches);
             }
         }
-        if let Some(best) = best {
-            return Some((shape, best));
+        if most > 0 {
+            return best.map(|best| (shape, best));
         }
     }
     None
@@ -87,7 +97,7 @@ fn find(copy: &Copy, threads: &[u64], blocks: &[Block]) -> Option<(Shape, Vec<u6
 /// Whether a block looks like a thread's cache: each list is empty or has a count.
 fn is_cache(copy: &Copy, shape: Shape, address: u64, blocks: &[Block]) -> bool {
     const MOST: u64 = 1 << 12;
-    bytes_of(blocks, address) == Some(shape.block)
+    bytes_of(blocks, address).is_some_and(|bytes| shape.fits(bytes))
         && (0..LISTS).all(|index| {
             let (count, first) = (count_of(copy, shape, address, index), first_of(copy, shape, address, index));
             count.is_some_and(|count| count <= MOST && (count == 0) == (first == Some(0)))

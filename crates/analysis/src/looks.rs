@@ -1,0 +1,58 @@
+//! What looks at the pages of processes found when these ended, for each of their live blocks: where metrics of call sites such as
+//! `resident` and `pinned` come from.
+
+use crate::memory_map::Block;
+use crate::page_balance::{OfBlock, balance};
+use crate::priced::Priced;
+use crate::stacks::Stacks;
+use memtoll_trace::ids::Bytes;
+use memtoll_trace::snapshot::Cause;
+
+/// What was found in a process image.
+pub struct Look {
+    /// All live blocks, by address, and what each holds.
+    pub blocks: Vec<(Block, OfBlock)>,
+    /// Whether it is known in which units the allocator gives memory back: without, no block has slack or pins anything.
+    pub knows_units: bool,
+}
+
+/// What was found, by image.
+pub struct Looks(Vec<Option<Look>>);
+
+impl Looks {
+    /// Reads all events of processes that were looked at when they ended. Free memory is shared by lines, as these stacks have them.
+    pub fn at_end(stacks: &mut Stacks) -> Looks {
+        let images = 0..stacks.recording().images.len();
+        Looks(images.map(|index| Look::of(stacks, index)).collect())
+    }
+
+    /// What was found in an image; `None`: nothing is known.
+    pub fn of(&self, image: usize) -> Option<&Look> {
+        self.0.get(image)?.as_ref()
+    }
+}
+
+impl Look {
+    fn of(stacks: &mut Stacks, index: usize) -> Option<Look> {
+        let recording = stacks.recording();
+        if !recording.images[index].own_allocators.show_frees() {
+            return None;
+        }
+        let snapshots = recording.snapshots(index).ok()?;
+        let at_end = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
+        let found = balance(stacks, index, &at_end, None).ok()?;
+        Some(Look { blocks: found.blocks, knows_units: found.unit.is_known() })
+    }
+
+    /// What a block adds to the sums of its site.
+    pub fn of_block(&self, block: &Block, held: &OfBlock) -> Priced {
+        let of_units = |bytes: u64| Bytes(if self.knows_units { bytes } else { 0 });
+        Priced {
+            resident_bytes: Bytes(held.resident),
+            never_touched_bytes: Bytes(held.never_touched(block)),
+            slack_bytes: of_units(held.slack),
+            pinned_bytes: of_units(held.pinned),
+            ..Priced::default()
+        }
+    }
+}

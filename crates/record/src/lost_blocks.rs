@@ -1,0 +1,383 @@
+//! Which of the blocks that a program leaves at its end nothing points to any more.
+//!
+//! The process waits at its end (`recorder/src/hooks/process_exit.cpp`). All of its memory is read once: words that point to live
+//! blocks are kept, with the block in which they lie; all others are roots. Any word may be a pointer, so a block is lost only if
+//! no word says otherwise.
+//!
+//! Roots are global variables, mappings of the program's own, stacks from their stack pointers up, variables of threads, and
+//! registers: those of the ending thread, and of others the arguments of the system calls that they wait in.
+
+mod block_map;
+mod glibc_heap;
+mod inner_pointers;
+mod reachability;
+mod stacks;
+
+use crate::arena::Arena;
+use crate::proc_files::{self, MapLine};
+use crate::process_memory::ProcessMemory;
+use crate::sink::NumberedBlock;
+use block_map::{BlockMap, Pointer};
+use inner_pointers::Words;
+use memtoll_trace::ids::{BlockNo, Bytes};
+use memtoll_trace::meta::NotSearched;
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::path::last_part;
+use memtoll_trace::snapshot::Snapshot;
+pub use reachability::Reach;
+use reachability::{Graph, classify};
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
+
+/// The search takes no longer than this, and no more than a part of the time that the program ran.
+const LONGEST: Duration = Duration::from_secs(2);
+const SHORTEST_LIMIT: Duration = Duration::from_millis(100);
+const PART_OF_RUN: u32 = 10;
+/// Bytes that are read at a time.
+const WINDOW: u64 = 256 << 10;
+/// Pointers that are kept at most: half a gigabyte.
+const MOST_POINTERS: usize = 64 << 20;
+const WORD: u64 = 8;
+/// Where glibc has the kernel's id of a thread, counted from its handle; 0 once it has ended (struct pthread: `tid`).
+const TID: u64 = 0x2d0;
+/// Programs, and files of programs, that keep pointers in forms of their own.
+const DISGUISE_POINTERS: [(&str, &str); 8] = [
+    ("node", "node"),
+    ("libnode.so", "node"),
+    ("deno", "deno"),
+    ("bun", "bun"),
+    ("chrome", "Chromium"),
+    ("electron", "Electron"),
+    ("libxul.so", "Firefox"),
+    ("libjvm.so", "Java"),
+];
+
+/// A live block.
+#[derive(Clone, Copy)]
+pub struct Block {
+    pub address: u64,
+    pub size: u64,
+    pub number: BlockNo,
+}
+
+/// What the search knows of the process beside its memory.
+pub struct Process {
+    pub pid: u32,
+    /// Live blocks, in any order.
+    pub blocks: Vec<Block>,
+    /// Whether these are all blocks of its heap: it has none from before it was recorded.
+    pub has_all_blocks: bool,
+    /// Handles of threads that have ended.
+    pub ended_threads: Vec<u64>,
+    /// How long it has run.
+    pub ran: Duration,
+}
+
+impl Block {
+    pub fn of(address: u64, kept: &NumberedBlock) -> Block {
+        Block { address, size: kept.block.size().0, number: kept.number }
+    }
+}
+
+impl Reach {
+    /// What a block of some bytes adds to the sums of its call site.
+    pub fn counts(self, bytes: Bytes) -> Metrics {
+        let none = Metrics::default();
+        match self {
+            Reach::Reachable => none,
+            Reach::PossiblyLost => Metrics { possibly_lost_blocks: 1, possibly_lost_bytes: bytes, ..none },
+            Reach::IndirectlyLost => Metrics { indirectly_lost_blocks: 1, indirectly_lost_bytes: bytes, ..none },
+            Reach::Lost => Metrics { lost_blocks: 1, lost_bytes: bytes, ..none },
+        }
+    }
+}
+
+/// A block that is not reachable.
+#[derive(Clone, Copy)]
+pub struct Lost {
+    pub block: Block,
+    pub reach: Reach,
+}
+
+/// What was found.
+pub struct Found {
+    /// The blocks that are not reachable, by address.
+    pub blocks: Vec<Lost>,
+    /// Threads whose registers were not seen.
+    pub other_threads: u32,
+}
+
+/// Searches the memory of a process whose pages `snapshot` tells, while it waits.
+pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Result<Found, NotSearched> {
+    let deadline = Instant::now() + (process.ran / PART_OF_RUN).clamp(SHORTEST_LIMIT, LONGEST);
+    let maps = proc_files::maps(process.pid);
+    let file = |line: &MapLine| last_part(&line.path).to_owned();
+    let disguises = |line: &MapLine| {
+        let file = file(line);
+        DISGUISE_POINTERS.into_iter().find(|(name, _)| file == *name || name.contains(".so") && file.starts_with(name))
+    };
+    if let Some((_, program)) = maps.iter().find_map(disguises) {
+        return Err(NotSearched::Disguised(program.to_owned()));
+    }
+    let memory = ProcessMemory::open(process.pid).map_err(unreadable)?;
+    process.blocks.sort_unstable_by_key(|block| block.address);
+    let blocks = BlockMap::new(process.blocks.iter().map(|block| block.address..block.address + block.size));
+
+    let others = stacks::others(process.pid, arena.header().ending_thread.load(Acquire));
+    let own_stack = arena.header().ending_stack.load(Acquire);
+    let stack_pointers = others.iter().filter_map(|thread| thread.stack_pointer).chain([own_stack]);
+    let mut left_out: Vec<Range<u64>> =
+        snapshot.recorder.iter().map(|(start, bytes)| *start..start.saturating_add(*bytes)).collect();
+    left_out.extend(variables_of_recorder(&maps));
+    left_out.extend(stack_pointers.filter_map(|pointer| stacks::unused(&maps, pointer)));
+    let has_ended = |handle: &u64| memory.word(handle + TID).is_ok_and(|word| word as u32 == 0);
+    let ended = process.ended_threads.iter().filter(|handle| has_ended(handle));
+    left_out.extend(ended.filter_map(|handle| stacks::left_over(&maps, *handle)));
+    if process.has_all_blocks && glibc_heap::answers(&maps) {
+        let starts = process.blocks.iter().map(|block| block.address);
+        left_out.extend(glibc_heap::areas(&maps, &memory, starts));
+    }
+    let mut reading = Reading { memory: &memory, maps: &maps, blocks: &blocks, graph: Graph::default(), deadline };
+    let registers = others.iter().flat_map(|thread| &thread.arguments);
+    reading.graph.roots.extend(registers.filter_map(|word| blocks.find(*word)));
+    reading.read_all(snapshot, &merged(left_out))?;
+
+    let words = Constants { memory: &memory, maps: &maps };
+    let is_whole = |pointer: Pointer| {
+        let block = &process.blocks[pointer.block as usize];
+        inner_pointers::is_whole(pointer, block.address, block.size, &words)
+    };
+    let reach = classify(blocks.len(), &reading.graph, is_whole);
+    let all = process.blocks.into_iter().zip(reach).map(|(block, reach)| Lost { block, reach });
+    let lost = all.filter(|lost| lost.reach != Reach::Reachable);
+    Ok(Found { blocks: lost.collect(), other_threads: others.len() as u32 })
+}
+
+impl Found {
+    /// Leaves out what `earlier` did not find: while threads run, a pointer may go from memory that is yet to be read to memory that
+    /// was read already, but hardly twice.
+    pub fn and_also_in(mut self, earlier: &Found) -> Found {
+        self.blocks.retain(|lost| {
+            let at = earlier.blocks.binary_search_by_key(&lost.block.address, |before| before.block.address);
+            at.is_ok_and(|at| earlier.blocks[at].block.number == lost.block.number)
+        });
+        self
+    }
+}
+
+fn unreadable(error: io::Error) -> NotSearched {
+    NotSearched::Unreadable(error.to_string())
+}
+
+/// The variables of the recorder that have no place in its file: they lie behind those that have one.
+fn variables_of_recorder(maps: &[MapLine]) -> impl Iterator<Item = Range<u64>> + '_ {
+    let is_recorder = |line: &MapLine| line.path.starts_with(crate::page_look::RECORDERS_FILES);
+    maps.windows(2).filter_map(move |lines| {
+        let [file, behind] = lines else { return None };
+        let are_variables = is_recorder(file) && behind.path.is_empty() && behind.start == file.end && behind.writable;
+        are_variables.then_some(behind.start..behind.end)
+    })
+}
+
+/// The same addresses in ranges that do not overlap, by address.
+fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The memory of the process, as it is read.
+struct Reading<'p> {
+    memory: &'p ProcessMemory,
+    maps: &'p [MapLine],
+    blocks: &'p BlockMap,
+    graph: Graph,
+    deadline: Instant,
+}
+
+impl Reading<'_> {
+    /// Reads all pages that can have pointers: those that the process has written, and those that it shares with others.
+    fn read_all(&mut self, snapshot: &Snapshot, left_out: &[Range<u64>]) -> Result<(), NotSearched> {
+        let mut buffer = Vec::new();
+        for run in &snapshot.runs {
+            let mut start = run.start;
+            let end = run.start + run.pages * snapshot.page;
+            while start < end {
+                let at = self.maps.partition_point(|line| line.end <= start);
+                let Some(line) = self.maps.get(at).filter(|line| line.start < end) else { break };
+                let piece = start.max(line.start)..end.min(line.end);
+                start = piece.end;
+                let is_device = line.path.starts_with("/dev/") && !line.path.starts_with("/dev/shm/");
+                if (!run.is_files || line.shared && line.writable) && !is_device {
+                    self.read_piece(piece, line, left_out, &mut buffer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads pages of one mapping.
+    fn read_piece(
+        &mut self,
+        piece: Range<u64>,
+        line: &MapLine,
+        left_out: &[Range<u64>],
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), NotSearched> {
+        let mut start = piece.start;
+        while start < piece.end {
+            let window = start..piece.end.min(start + WINDOW);
+            start = window.end;
+            let parts = self.parts(window.clone(), left_out);
+            let (Some(first), Some(last)) = (parts.first(), parts.last()) else { continue };
+            let read = first.addresses.start..last.addresses.end;
+            buffer.resize((read.end - read.start) as usize, 0);
+            // What cannot be read, such as a device's memory, the program cannot keep pointers in.
+            let count = self.memory.read_some(read.start, buffer) as u64;
+            for part in parts {
+                let from = part.addresses.start - read.start;
+                let to = (part.addresses.end - read.start).min(count);
+                if from < to {
+                    self.scan(&buffer[from as usize..to as usize], part.block, line);
+                }
+            }
+            if Instant::now() > self.deadline || self.graph.len() > MOST_POINTERS {
+                return Err(NotSearched::TooMuch);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts of a window that are read: roots, and blocks.
+    fn parts(&self, window: Range<u64>, left_out: &[Range<u64>]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut at = window.start;
+        let mut block = self.blocks.first_behind(at);
+        while at < window.end {
+            let next = if block < self.blocks.len() { self.blocks.block(block) } else { u64::MAX..u64::MAX };
+            let end = next.start.clamp(at, window.end);
+            add_roots(at..end, left_out, &mut parts);
+            at = next.end.clamp(end, window.end);
+            if end < at {
+                parts.push(Part { addresses: whole_words(end..at), block: Some(block) });
+            }
+            block += 1;
+        }
+        parts.retain(|part| part.addresses.start < part.addresses.end);
+        parts
+    }
+
+    fn scan(&mut self, bytes: &[u8], block: Option<usize>, line: &MapLine) {
+        for word in bytes.chunks_exact(WORD as usize) {
+            let word = word.try_into().map_or(0, u64::from_ne_bytes);
+            let Some(pointer) = self.blocks.find(word) else { continue };
+            match block {
+                Some(block) => self.graph.add(block, pointer),
+                None if glibc_heap::is_pointer_to_chunk(word, &self.blocks.block(pointer.block as usize), line) => {}
+                None => self.graph.roots.push(pointer),
+            }
+        }
+    }
+}
+
+/// A part of the memory: of a block, or of none.
+struct Part {
+    addresses: Range<u64>,
+    block: Option<usize>,
+}
+
+/// Pointers lie at multiples of their size.
+fn whole_words(range: Range<u64>) -> Range<u64> {
+    let start = range.start.next_multiple_of(WORD);
+    start..(range.end / WORD * WORD).max(start)
+}
+
+/// What of `range` is not left out.
+fn add_roots(range: Range<u64>, left_out: &[Range<u64>], parts: &mut Vec<Part>) {
+    let mut at = range.start;
+    let first = left_out.partition_point(|out| out.end <= at);
+    for out in &left_out[first..] {
+        if out.start >= range.end {
+            break;
+        }
+        parts.push(Part { addresses: whole_words(at..out.start.max(at)), block: None });
+        at = out.end.min(range.end);
+    }
+    parts.push(Part { addresses: whole_words(at..range.end), block: None });
+}
+
+/// Constants of the process's files, and words of its memory.
+struct Constants<'p> {
+    memory: &'p ProcessMemory,
+    maps: &'p [MapLine],
+}
+
+impl Words for Constants<'_> {
+    fn word(&self, address: u64) -> Option<u64> {
+        self.memory.word(address).ok()
+    }
+
+    fn is_constant(&self, address: u64) -> bool {
+        let at = self.maps.partition_point(|line| line.end <= address);
+        let line = self.maps.get(at).filter(|line| line.start <= address);
+        line.is_some_and(|line| line.path.starts_with('/') && !line.writable && !line.executable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of 0x1000..0x2000 as (start, end, block).
+    fn parts(blocks: &[Range<u64>], left_out: &[Range<u64>]) -> Vec<(u64, u64, Option<usize>)> {
+        let memory = ProcessMemory::open(std::process::id()).unwrap();
+        let blocks = BlockMap::new(blocks.iter().cloned());
+        let reading =
+            Reading { memory: &memory, maps: &[], blocks: &blocks, graph: Graph::default(), deadline: Instant::now() };
+        let parts = reading.parts(0x1000..0x2000, left_out);
+        parts.into_iter().map(|part| (part.addresses.start, part.addresses.end, part.block)).collect()
+    }
+
+    #[test]
+    fn memory_is_divided_into_blocks_and_roots() {
+        // Before, across the beginning, of an odd length, across the end, behind.
+        let blocks = [0x800..0x810, 0xff0..0x1010, 0x1100..0x1113, 0x1ff0..0x3000, 0x4000..0x4010];
+        assert_eq!(
+            parts(&blocks, &[]),
+            [
+                (0x1000, 0x1010, Some(1)),
+                (0x1010, 0x1100, None),
+                (0x1100, 0x1110, Some(2)),
+                (0x1118, 0x1ff0, None),
+                (0x1ff0, 0x2000, Some(3)),
+            ]
+        );
+        let heap = [0x0..0x1080, 0x1108..0x1200, 0x1f00..0x5000];
+        assert_eq!(
+            parts(&blocks, &heap),
+            [
+                (0x1000, 0x1010, Some(1)),
+                (0x1080, 0x1100, None),
+                (0x1100, 0x1110, Some(2)),
+                (0x1200, 0x1f00, None),
+                (0x1ff0, 0x2000, Some(3)),
+            ]
+        );
+        assert!(parts(&[], &heap[..0]).contains(&(0x1000, 0x2000, None)));
+        let all = 0x0..0x9000;
+        assert_eq!(parts(&[], std::slice::from_ref(&all)), []);
+    }
+
+    #[test]
+    fn ranges_that_overlap_become_one() {
+        assert_eq!(merged(vec![5..9, 1..3, 2..4, 9..10]), [1..4, 5..10]);
+    }
+}

@@ -1,0 +1,159 @@
+//! Finds the block that a word points into.
+//!
+//! Asked for every word of the memory that is searched, so nearly all words must be turned away at once: blocks lie in a few
+//! clusters (the heap, its arenas), and each cluster is divided into as many equal parts as it has blocks, with the first block
+//! of each part.
+
+use std::ops::Range;
+
+/// Where a word points: to a block, by its place in the map, and how far behind its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    pub block: u32,
+    /// 0: the pointer that the program got. Distances that do not fit count as the largest one that does.
+    pub offset: u32,
+}
+
+/// Blocks further apart are of different clusters, bytes.
+const GAP: u64 = 1 << 28;
+
+struct Cluster {
+    addresses: Range<u64>,
+    blocks: Range<usize>,
+    /// Binary logarithm of a part's bytes.
+    shift: u32,
+    /// By part: how many of the map's blocks begin before it.
+    parts: Vec<u32>,
+}
+
+/// Blocks, by address.
+pub struct BlockMap {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+    clusters: Vec<Cluster>,
+}
+
+impl BlockMap {
+    /// Of the addresses of blocks, sorted. One of no bytes can be pointed to like one of one byte.
+    pub fn new(blocks: impl Iterator<Item = Range<u64>>) -> BlockMap {
+        let (mut starts, mut ends): (Vec<u64>, Vec<u64>) =
+            blocks.map(|block| (block.start, block.end.max(block.start + 1))).unzip();
+        starts.truncate(u32::MAX as usize);
+        ends.truncate(starts.len());
+        let mut clusters = Vec::new();
+        let mut first = 0;
+        for index in 1..=starts.len() {
+            if index == starts.len() || starts[index] - starts[index - 1] > GAP {
+                clusters.push(Cluster::of(&starts, &ends, first..index));
+                first = index;
+            }
+        }
+        BlockMap { starts, ends, clusters }
+    }
+
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The addresses of a block.
+    pub fn block(&self, index: usize) -> Range<u64> {
+        self.starts[index]..self.ends[index]
+    }
+
+    /// The first block that ends behind `address`.
+    pub fn first_behind(&self, address: u64) -> usize {
+        self.ends.partition_point(|end| *end <= address)
+    }
+
+    /// What a word points to.
+    #[inline]
+    pub fn find(&self, word: u64) -> Option<Pointer> {
+        let cluster = self.clusters.iter().find(|cluster| cluster.addresses.contains(&word))?;
+        let part = ((word - cluster.addresses.start) >> cluster.shift) as usize;
+        let from = cluster.parts[part] as usize;
+        let to = cluster.parts.get(part + 1).map_or(cluster.blocks.end, |next| *next as usize);
+        let behind = from + self.starts[from..to].partition_point(|start| *start <= word);
+        let index = behind.checked_sub(1)?;
+        let is_inside = index >= cluster.blocks.start && word < self.ends[index];
+        let offset = (word - self.starts[index]).min(u32::MAX.into()) as u32;
+        is_inside.then_some(Pointer { block: index as u32, offset })
+    }
+}
+
+impl Cluster {
+    fn of(starts: &[u64], ends: &[u64], blocks: Range<usize>) -> Cluster {
+        let addresses = starts[blocks.start]..ends[blocks.end - 1];
+        let bytes = addresses.end - addresses.start;
+        let shift = (bytes / blocks.len() as u64).max(16).ilog2();
+        let parts = (bytes >> shift) + 1;
+        let mut before = blocks.start;
+        let of_part = |part: u64| {
+            while before < blocks.end && starts[before] < addresses.start + (part << shift) {
+                before += 1;
+            }
+            before as u32
+        };
+        let parts = (0..parts).map(of_part).collect();
+        Cluster { addresses, blocks, shift, parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_its_block_only() {
+        let far = 0x7f00_0000_0000;
+        // A block of no bytes, neighbours, a large one, and one far away.
+        let blocks = [0x1000..0x1000, 0x1020..0x1038, 0x1040..0x1041, 0x2000..0x22000, far..far + 8];
+        let map = BlockMap::new(blocks.iter().cloned());
+        let found = |word| map.find(word).map(|found| (found.block, found.offset));
+        let expected = [
+            (0xfff, None),
+            (0x1000, Some((0, 0))),
+            (0x1001, None),
+            (0x1020, Some((1, 0))),
+            (0x1037, Some((1, 0x17))),
+            (0x1038, None),
+            (0x1040, Some((2, 0))),
+            (0x1041, None),
+            (0x21fff, Some((3, 0x1ffff))),
+            (0x22000, None),
+            (far, Some((4, 0))),
+            (far + 7, Some((4, 7))),
+            (far + 8, None),
+        ];
+        for (word, expected) in expected {
+            assert_eq!(found(word), expected, "{word:#x}");
+        }
+        assert_eq!([0, 0x1001, 0x22000, far + 8].map(|address| map.first_behind(address)), [0, 1, 4, 5]);
+        assert_eq!(BlockMap::new(std::iter::empty()).find(0x1000), None);
+    }
+
+    /// Against a look at all blocks, with parts that have none, one and many.
+    #[test]
+    fn finds_what_a_look_at_all_finds() {
+        let mut random = 1u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % below
+        };
+        let mut at = 0x10000;
+        let blocks: Vec<Range<u64>> = (0..1000)
+            .map(|_| {
+                let large = next(50) == 0;
+                let size = next(if large { 10_000 } else { 40 });
+                let block = at..at + size;
+                at += (size + 1).next_multiple_of(16) + if large { next(100) * 16 } else { 0 };
+                block
+            })
+            .collect();
+        let map = BlockMap::new(blocks.iter().cloned());
+        for _ in 0..20_000 {
+            let word = 0xff00 + next(at - 0xff00 + 0x100);
+            let is_it = |block: &Range<u64>| word >= block.start && word < block.end.max(block.start + 1);
+            assert_eq!(map.find(word).map(|found| found.block as usize), blocks.iter().position(is_it), "{word:#x}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Which of the blocks that are left at the end are lost: what the search for pointers to them says.
+
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::runtime_blocks::RuntimeBlocks;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::{Image, Recording};
+use memtoll_text::amounts::Bytes;
+use memtoll_text::format::{self, UNKNOWN};
+use memtoll_trace::meta::{LeakSearch, NotSearched};
+
+/// A number, and what it is: below what was never freed. Nothing of a part of a recording, or where nothing is left.
+pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
+    let (total, of_runtime) = (&sums.total, &runtime.counts);
+    if sums.is_part() || total.live_blocks <= of_runtime.live_blocks {
+        return Vec::new();
+    }
+    let searches = || sums.counted().map(|(index, _)| (&recording.images[index], search(&recording.images[index])));
+    if total.is_unsearched() {
+        return searches().find_map(|(_, search)| Some(unknown(why_not(search?)?))).into_iter().collect();
+    }
+    let (blocks, bytes) = leaked(sums, runtime);
+    let possibly = total.possibly_lost_blocks.saturating_sub(of_runtime.possibly_lost_blocks);
+    let possible_bytes = total.possibly_lost_bytes.saturating_sub(of_runtime.possibly_lost_bytes);
+    let mut what = match blocks {
+        0 => "of it lost: something points to every block at the end".to_owned(),
+        _ => format!("of it lost, in {}: nothing points to them at the end", format::counted(blocks, "block")),
+    };
+    if blocks > 0 && total.indirectly_lost_blocks > of_runtime.indirectly_lost_blocks {
+        what += " but other lost blocks";
+    }
+    if possibly > 0 {
+        let blocks = format::counted(possibly, "block");
+        what += &format!(
+            "; {} possibly lost, in {blocks}: pointers lead only into the middle",
+            format::bytes(possible_bytes)
+        );
+    }
+    if total.suppressed_blocks > 0 {
+        let blocks = format::counted(total.suppressed_blocks, "block");
+        what += &format!("; {} more in {blocks} suppressed", format::bytes(total.suppressed_bytes));
+    }
+    what += &threads(searches().filter_map(|(_, search)| search));
+    if total.unsearched > 0 {
+        let bytes = format::counted(total.unsearched, "block");
+        what += &format!("; {bytes} of processes that were not searched may be lost, too");
+    }
+    vec![(format::bytes(bytes), what)]
+}
+
+fn search(image: &Image) -> Option<&LeakSearch> {
+    image.end.as_ref().map(|end| &end.leak_search)
+}
+
+fn why_not(search: &LeakSearch) -> Option<&NotSearched> {
+    match search {
+        LeakSearch::Not(why) => Some(why).filter(|why| **why != NotSearched::TurnedOff),
+        LeakSearch::NoEnd | LeakSearch::Done { .. } => None,
+    }
+}
+
+fn unknown(why: &NotSearched) -> (String, String) {
+    (UNKNOWN.to_owned(), format!("of it lost: memtoll did not search the program's memory at its end, as {why}"))
+}
+
+/// What may be wrong where other threads had not ended.
+fn threads<'s>(searches: impl Iterator<Item = &'s LeakSearch>) -> String {
+    let running = searches.map(|search| match search {
+        LeakSearch::Done { other_threads } => u64::from(*other_threads),
+        LeakSearch::NoEnd | LeakSearch::Not(_) => 0,
+    });
+    match running.sum() {
+        0 => String::new(),
+        1 => "; of 1 thread that had not ended, memtoll did not see the registers, which may hold a few of them"
+            .to_owned(),
+        more => format!(
+            "; of {} threads that had not ended, memtoll did not see the registers, which may hold a few of them",
+            format::count(more)
+        ),
+    }
+}
+
+/// Bytes of lost blocks, beside a line that says how much is left; nothing if there are none.
+pub(crate) fn beside(sums: &Sums, runtime: &RuntimeBlocks) -> Option<Bytes> {
+    let (blocks, bytes) = leaked(sums, runtime);
+    (!sums.is_part() && blocks > 0).then_some(bytes)
+}
+
+/// Blocks and bytes that are lost, by themselves or because of others, without those of the runtime.
+fn leaked(sums: &Sums, runtime: &RuntimeBlocks) -> (u64, Bytes) {
+    let of_runtime = Priced::from(runtime.counts);
+    let blocks = sums.total.leaked_blocks().saturating_sub(of_runtime.leaked_blocks());
+    (blocks, sums.total.leaked_bytes().saturating_sub(of_runtime.leaked_bytes()))
+}

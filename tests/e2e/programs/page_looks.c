@@ -1,0 +1,91 @@
+// Memory of its own that grows and shrinks in steps, with a mark at each of them. Argument: what happens then.
+#include "memtoll.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kMiB = 1 << 20 };
+
+// Touched memory of so many MiB.
+static char* fresh(size_t mib) {
+    char* all = mmap(NULL, mib * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(all, mib * kMiB, MADV_NOHUGEPAGE);
+    return memset(all, 1, mib * kMiB);
+}
+
+// Does nothing to its memory, so that there is time to look at it.
+static void stay(void) {
+    const clock_t until = clock() + CLOCKS_PER_SEC / 5;
+    while (clock() < until) {
+    }
+    usleep(300000);
+}
+
+static void marks(void) {
+    char* all = fresh(32);
+    memtoll_mark("loaded");
+    stay();
+    munmap(all, 32 * kMiB);
+    memtoll_region_begin("fill");
+    all = fresh(12);
+    memtoll_region_end("fill");
+    stay();
+    munmap(all, 12 * kMiB);
+}
+
+// More marks than anybody looks at.
+static void many(void) {
+    for (int i = 0; i < 100; i++) memtoll_mark("round");
+    stay();
+}
+
+// Grows until it is killed.
+static void killed(void) {
+    for (int i = 0; i < 12; i++) {
+        fresh(8);
+        stay();
+    }
+    kill(getpid(), SIGKILL);
+}
+
+static void* volatile kept;
+
+// Has 8 MiB more for a moment.
+static void brief(int is_block) {
+    fresh(40);
+    // So much CPU time that a hundredth of it is enough for several looks.
+    for (int i = 0; i < 5; i++) stay();
+    if (is_block) {
+        kept = malloc(8 * kMiB);
+        memset(kept, 1, 8 * kMiB);
+        free(kept);
+    } else {
+        munmap(fresh(8), 8 * kMiB);
+    }
+    stay();
+}
+
+// Waits for a line before each step.
+static void asked(void) {
+    char line[16];
+    char* all = fresh(24);
+    printf("%d\n", getpid());
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin)) return;
+    munmap(all, 24 * kMiB);
+}
+
+int main(int argc, char** argv) {
+    const char* what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "marks")) marks();
+    if (!strcmp(what, "many")) many();
+    if (!strcmp(what, "killed")) killed();
+    if (!strcmp(what, "brief")) brief(0);
+    if (!strcmp(what, "brief_block")) brief(1);
+    if (!strcmp(what, "asked")) asked();
+    return 0;
+}

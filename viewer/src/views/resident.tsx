@@ -1,0 +1,263 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
+import { bytes, count, exact, percent, time } from "../model/format";
+import { addressOf, areaOf, cellAt, hex, layoutOf, placeOfCell, rowOf, type Layout } from "../model/memory_map";
+import { placeOf } from "../model/names";
+import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { selectionOf } from "../model/state";
+import { Define, Empty, Name } from "../widgets";
+import { Table } from "../table";
+
+/** Room for addresses left of the map, pixels. */
+const LABEL = 150;
+
+function ownerName({ frame, file }: Owner): string {
+    if (!frame) return file || "(no stack)";
+    const place = placeOf(frame);
+    return frame.function.startsWith(`${place}+`) ? frame.function : `${frame.function} (${place})`;
+}
+
+/** Who holds the resident set of a process when memtoll looked: at its end, or where it had most. */
+export function ResidentView() {
+    const { source, state, go, setCopy } = useShown();
+    const selection = selectionOf(state);
+    const look = lookOf(state.look);
+    const loaded = useLoaded(source.asks ? JSON.stringify([selection, look]) : null, async (signal) => heldOf(await source.residentSet(selection, look, signal)));
+    const held = loaded.value;
+    useEffect(() => {
+        if (!held || typeof held === "string") return;
+        setCopy(() => ({ heads: ["held by", "bytes", "share"], rows: held.set.parts.map((part) => [part.title, part.bytes === null ? "not known" : exact(part.bytes, "bytes"), part.bytes === null ? "" : percent(part.bytes, held.set.rss)]) }));
+        return () => setCopy(null);
+    }, [held]);
+    if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
+    const others = held && typeof held !== "string" ? held.set.looks : [];
+    const looks = (
+        <>
+            <div class="switch" role="group" aria-label="look">
+                <button aria-pressed={look === "last"} onClick={() => go({ look: "" }, true)}>last</button>
+                <button aria-pressed={look === "peak"} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
+            </div>
+            {others.length > 2 && (
+                <label class="choice">
+                    look
+                    <select value={String(typeof held !== "string" && held?.set.at_ns)} onChange={(event) => go({ look: event.currentTarget.value })}>
+                        {others.map(({ at_ns, name, rss }) => (
+                            <option key={at_ns} value={String(at_ns)}>{time(at_ns)}: {name}, {bytes(rss)}</option>
+                        ))}
+                    </select>
+                </label>
+            )}
+        </>
+    );
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    if (!held) return <Empty>Reading all events …</Empty>;
+    if (typeof held === "string")
+        return (
+            <>
+                <div class="tools">{looks}</div>
+                <Empty>{held}</Empty>
+            </>
+        );
+    const { set, pins, map } = held;
+    return (
+        <>
+            <div class="tools">
+                {looks}
+                <span>
+                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), {set.program} {set.pid}, {set.allocator} <Define name="resident-set" />
+                </span>
+                {loaded.loading && <span class="soft">reading …</span>}
+                {set.others > 0 && <span class="soft">{count(set.others)} other {set.others === 1 ? "process" : "processes"} with less: choose one above</span>}
+            </div>
+            <Balance held={held} />
+            <Pins held={held} />
+            {pins.length === 0 && set.helps === "" && <p class="soft note">Who pins is not known: {set.allocator} gives memory back in units of its own, which memtoll does not know.</p>}
+            <h2 class="over-map">
+                Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${count(map.areasLeftOut)} areas with fewer bytes are not drawn`}</span>
+            </h2>
+            <Canvas map={map} />
+        </>
+    );
+}
+
+function Balance({ held: { set } }: { held: Held }) {
+    const known = set.parts.filter((part) => part.bytes !== null && part.bytes > 0);
+    return (
+        <section class="held" aria-label="who holds it">
+            <div class="stack" role="img" aria-label={known.map((part) => `${part.title}: ${percent(part.bytes!, set.rss)}`).join(", ")}>
+                {known.map((part) => (
+                    <span key={part.name} class={`bar part-${part.name}`} style={{ width: `${(part.bytes! / set.rss) * 100}%` }} title={`${part.title}: ${exact(part.bytes!, "bytes")}`} />
+                ))}
+            </div>
+            <ul class="parts">
+                {set.parts.filter((part) => part.bytes !== 0).map((part) => (
+                    <li key={part.name}>
+                        <span class={`key part-${part.name}`} />
+                        {part.title}
+                        {part.name === "live" && `: ${count(set.live_blocks)}`}
+                        <b title={part.bytes === null ? "" : exact(part.bytes, "bytes")}>{part.bytes === null ? "not known" : bytes(part.bytes)}</b>
+                        {part.bytes !== null && <span class="soft">{percent(part.bytes, set.rss)}</span>}
+                    </li>
+                ))}
+            </ul>
+            <p class="soft">
+                {set.never_touched > 0 && `${bytes(set.never_touched)} more of the live blocks were never touched. `}
+                {set.swapped > 0 && `${bytes(set.swapped)} are swapped out. `}
+                {set.helps}
+            </p>
+        </section>
+    );
+}
+
+function Pins({ held: { set, pins } }: { held: Held }) {
+    const { go } = useShown();
+    if (pins.length === 0) return null;
+    return (
+        <section class="pins">
+            <h2>
+                Who pins <Define name="pins" />
+            </h2>
+            <Table
+                label="lines that pin free memory"
+                template="minmax(260px, 700px) 100px 100px 90px 100px 110px"
+                heads={
+                    <>
+                        <div role="columnheader" class="left">line</div>
+                        <div role="columnheader" title="Its part of the free memory on its pages: shares add up to what is pinned.">share</div>
+                        <div role="columnheader" title="What comes back when only its blocks vanish.">alone</div>
+                        <div role="columnheader">blocks</div>
+                        <div role="columnheader">bytes</div>
+                        <div role="columnheader">median age</div>
+                    </>
+                }
+                rows={pins}
+                keyOf={(pin) => pins.indexOf(pin)}
+                cells={(pin) => (
+                    <>
+                        <div role="cell">
+                            {pin.frame ? (
+                                <>
+                                    <button class="link" title="Show only stacks with this function" onClick={() => go({ view: "lines", filter: literally(pin.frame!.function), metric: "pinned" })}>lines</button> <Name frame={pin.frame} />
+                                </>
+                            ) : (
+                                "(no stack)"
+                            )}
+                        </div>
+                        {([[pin.share, "bytes"], [pin.alone, "bytes"], [pin.blocks, "count"], [pin.bytes, "bytes"], [pin.medianAge, "ns"]] as const).map(([value, unit], index) => (
+                            <div key={index} role="cell" class="number" title={exact(value, unit)}>
+                                <span class="text">{unit === "bytes" ? bytes(value) : unit === "ns" ? time(value) : count(value)}</span>
+                            </div>
+                        ))}
+                    </>
+                )}
+            />
+            {set.held_below && (
+                <p class="soft">
+                    Without the blocks of <bdi>{set.held_below.function}</bdi> and of what it calls, {bytes(set.held_below.alone)} could be given back.
+                </p>
+            )}
+        </section>
+    );
+}
+
+function Canvas({ map }: { map: PageMap }) {
+    const { go, theme } = useShown();
+    const holder = useRef<HTMLDivElement>(null);
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const { width } = useSize(holder);
+    const layout = useMemo(() => layoutOf(map.areas, width - 2, LABEL), [map, width]);
+    const [at, setAt] = useState<number | null>(null);
+    useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, at), [map, layout, theme, at]);
+
+    const hit = (event: MouseEvent) => {
+        const area = canvas.current!.getBoundingClientRect();
+        return cellAt(layout, event.clientX - area.left - LABEL, event.clientY - area.top);
+    };
+    /** The lines of the function that has most of a cell. */
+    const choose = (number: number) => {
+        const frame = ownerOf(map, number)?.frame;
+        if (frame) go({ view: "lines", filter: literally(frame.function), metric: "resident" });
+    };
+    const pressed = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const all = map.areas.reduce((sum, area) => sum + area.cells, 0);
+        const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns };
+        const step = steps[event.key];
+        if (step !== undefined) setAt(at === null ? 0 : Math.min(all - 1, Math.max(0, at + step)));
+        else if (event.key === "Enter" && at !== null) choose(at);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+    };
+    return (
+        <>
+            <p class="told" role="status">{at === null ? "Point at a cell; a click shows the lines of the function that has most of it." : tell(map, at)}</p>
+            <div class="flame memory">
+                <div ref={holder} />
+                <canvas
+                    ref={canvas}
+                    tabIndex={0}
+                    role="application"
+                    aria-label="map of the pages in memory: arrow keys move from cell to cell, Enter shows the lines of the function that has most of it. The list above says how much each part has."
+                    style={{ width: `${width}px`, height: `${layout.height}px` }}
+                    onMouseMove={(event) => setAt(hit(event))}
+                    onMouseLeave={() => setAt(null)}
+                    onClick={(event) => {
+                        const cell = hit(event);
+                        if (cell !== null) choose(cell);
+                    }}
+                    onKeyDown={pressed}
+                />
+            </div>
+        </>
+    );
+}
+
+function ownerOf(map: PageMap, number: number): Owner | null {
+    const place = placeOfCell(map, number);
+    const owner = map.number[place] === number ? map.owner[place]! : 0;
+    return owner ? (map.owners[owner - 1] ?? null) : null;
+}
+
+/** What is in a cell. */
+function tell(map: PageMap, number: number): string {
+    const place = placeOfCell(map, number);
+    const area = areaOf(map, number);
+    const where = `${hex(addressOf(map, number))}${area ? `, in ${bytes(area.cells * map.cell)} of which ${bytes(area.live)} are in memory` : ""}`;
+    if (map.number[place] !== number) return `${where}: not in memory`;
+    const owner = ownerOf(map, number);
+    const parts = partsOf(map, place).map(({ name, bytes: of }) => `${bytes(of)} ${SHORT[name]}`);
+    return `${where}: ${parts.join(", ")}${owner ? `; most by ${ownerName(owner)}` : ""}`;
+}
+
+function draw(ctx: CanvasRenderingContext2D, map: PageMap, layout: Layout, at: number | null): void {
+    const colors = Object.fromEntries(PARTS.map((name) => [name, colorOf(`--part-${name}`)]));
+    const high = rowOf(layout);
+    const [gapX, gapY] = [layout.size > 4 ? 1 : 0, high > 4 ? 1 : 0];
+    ctx.clearRect(0, 0, ctx.canvas.width, ctx.canvas.height);
+    ctx.font = "11px ui-monospace, 'DejaVu Sans Mono', monospace";
+    ctx.textBaseline = "top";
+    for (const { area, top } of layout.placed) {
+        ctx.fillStyle = colorOf("--text");
+        ctx.fillText(hex(area.from), 0, top + 1);
+        ctx.fillStyle = colorOf("--soft");
+        ctx.fillText(`${bytes(area.live)} of ${bytes(area.cells * map.cell)}`, 0, top + 15, LABEL - 8);
+        ctx.fillStyle = colorOf("--off");
+        const rows = Math.floor(area.cells / layout.columns);
+        const rest = area.cells % layout.columns;
+        if (rows > 0) ctx.fillRect(LABEL, top, layout.columns * layout.size, rows * high);
+        if (rest > 0) ctx.fillRect(LABEL, top + rows * high, rest * layout.size, high);
+        const last = area.first + area.cells;
+        for (let place = placeOfCell(map, area.first); place < map.number.length && map.number[place]! < last; place++) {
+            const inside = map.number[place]! - area.first;
+            const [x, y] = [LABEL + (inside % layout.columns) * layout.size, top + Math.floor(inside / layout.columns) * high];
+            ctx.fillStyle = colors[mostOf(map, place)]!;
+            ctx.fillRect(x, y, layout.size - gapX, high - gapY);
+        }
+        if (at === null || at < area.first || at >= last) continue;
+        const inside = at - area.first;
+        ctx.strokeStyle = colorOf("--text");
+        ctx.strokeRect(LABEL + (inside % layout.columns) * layout.size - 0.5, top + Math.floor(inside / layout.columns) * high - 0.5, layout.size, high);
+    }
+}
