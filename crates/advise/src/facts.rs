@@ -12,6 +12,7 @@ use crate::wall_time::Wall;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;
+use memtoll_analysis::page_balance;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -40,6 +41,8 @@ pub struct Facts<'a> {
     pub notes: Vec<String>,
     /// Packages that the program depends on.
     pub packages: Packages<'a>,
+    /// Who holds the pages at the end, of a single process.
+    pub pages: Option<page_balance::Balance>,
     addresses: OnceCell<Addresses<'a>>,
 }
 
@@ -74,6 +77,7 @@ impl<'a> Facts<'a> {
             delayed,
             notes,
             packages: Packages::of(&recording.frames),
+            pages: page_balance::at_end(stacks, sums, u64::MAX),
             addresses: OnceCell::new(),
         }
     }

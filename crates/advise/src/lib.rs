@@ -102,7 +102,8 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
             // Without CPU time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
             let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
-            let memory = saves.peak_bytes.likely.max(saves.resident_peak_bytes.likely);
+            let memory =
+                saves.peak_bytes.likely.max(saves.resident_peak_bytes.likely).max(saves.resident_end_bytes.likely);
             Weighed { rule, id: String::new(), of_time: time / whole, of_memory: memory / peak.0.max(1) as f64, draft }
         })
         .collect();
@@ -195,6 +196,7 @@ fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, p
     }
     let place = draft.place.unwrap_or_else(|| facts.place(site));
     let confidence = match draft.saves.cpu_ns.is_nothing() {
+        true if draft.saves.resident_peak_bytes.is_nothing() => Confidence::of(&draft.saves.resident_end_bytes),
         true => Confidence::of(&draft.saves.resident_peak_bytes),
         false => Confidence::of(&draft.saves.cpu_ns),
     };

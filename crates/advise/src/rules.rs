@@ -13,6 +13,7 @@ mod hoist;
 mod huge_pages;
 mod never_freed;
 mod node_container;
+mod resident;
 mod reuse;
 mod same_callee;
 mod small_vectors;
@@ -101,6 +102,7 @@ rules! {
     HeapThrash heap_thrash "heap-thrash" "A heap that is trimmed and grown again" frees;
     HugePages huge_pages "huge-pages" "Large blocks in small pages" frees;
     NeverFreed never_freed "never-freed" "Blocks that pile up" frees;
+    Resident resident "resident" "Memory that is free and stays resident" frees;
 }
 
 impl RuleId {

@@ -31,6 +31,7 @@ impl Ceiling {
             bytes: sum(&|site| site.metrics().bytes.0 as f64),
             peak_bytes: sum(&|site| site.metrics().peak_bytes.0 as f64),
             resident_peak_bytes: Range::exact(facts.resident()),
+            resident_end_bytes: Range::exact(facts.pages.as_ref().map_or(0.0, |pages| pages.resident as f64)),
         })
     }
 

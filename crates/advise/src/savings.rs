@@ -76,6 +76,8 @@ savings! {
     Peak peak_bytes "live at the peak" Bytes;
     /// The largest resident set, bytes.
     ResidentPeak resident_peak_bytes "resident set" Bytes;
+    /// The resident set at the end, bytes.
+    ResidentEnd resident_end_bytes "resident set at the end" Bytes;
 }
 
 impl Saves {
@@ -88,8 +90,13 @@ impl Saves {
     /// Widens what is predicted of page faults and the resident set to what two builds of one program differ by, and says
     /// nothing of less. `faults`: of the run; `page`: bytes of a page.
     pub fn at_least_as_wide_as_chance(&mut self, faults: f64, resident: f64, page: f64) {
-        let widths = [FAULTS + faults * SHARE, FAULTS * page + resident * SHARE];
-        for (range, width) in [&mut self.faults, &mut self.resident_peak_bytes].into_iter().zip(widths) {
+        let memory = FAULTS * page + resident * SHARE;
+        let all = [
+            (&mut self.faults, FAULTS + faults * SHARE),
+            (&mut self.resident_peak_bytes, memory),
+            (&mut self.resident_end_bytes, memory),
+        ];
+        for (range, width) in all {
             match range.low.abs() <= width && range.high.abs() <= width {
                 true => *range = Range::default(),
                 false => {
@@ -105,7 +112,7 @@ impl Saves {
 
     /// Says nothing of memory where it is less than `little` bytes, saved or lost.
     pub fn without_little_memory(&mut self, little: f64) {
-        for range in [&mut self.peak_bytes, &mut self.resident_peak_bytes] {
+        for range in [&mut self.peak_bytes, &mut self.resident_peak_bytes, &mut self.resident_end_bytes] {
             if range.low > -little && range.high < little {
                 *range = Range::default();
             }

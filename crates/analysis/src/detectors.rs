@@ -5,6 +5,7 @@ mod hardly_touched;
 mod heap_thrash;
 mod never_freed;
 mod null_frees;
+mod stays_resident;
 mod temporary;
 mod waiting;
 
@@ -12,5 +13,6 @@ pub use hardly_touched::{HardlyTouched, hardly_touched, unseen};
 pub use heap_thrash::{HeapThrash, heap_thrash};
 pub use never_freed::{keeps_much, loses_much};
 pub use null_frees::are_many_null_frees;
+pub use stays_resident::stays_resident;
 pub use temporary::{are_rarely_temporary, are_temporary};
 pub use waiting::is_much_waiting;

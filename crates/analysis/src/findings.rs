@@ -15,6 +15,7 @@ mod null_frees;
 mod peak;
 mod ranked;
 mod repeated_faults;
+mod resident;
 mod touching_lines;
 mod unnamed_code;
 mod waiting;
@@ -33,6 +34,7 @@ pub use no_names::NoNames;
 pub use null_frees::NullFrees;
 pub use peak::HoldsPeak;
 pub use repeated_faults::FaultsAgain;
+pub use resident::Resident;
 pub use touching_lines::Toucher;
 pub use waiting::Waiting;
 pub use wrapped::Wrapped;
@@ -73,6 +75,8 @@ pub enum Whole {
     AskedFor,
     /// All releases of null pointers.
     NullFrees,
+    /// The resident set at the end, bytes.
+    ResidentAtEnd,
 }
 
 /// A part of something. The part is never more than the whole.
@@ -133,6 +137,8 @@ pub enum What {
     Lost(Lost),
     /// Blocks of a line pile up: their number grows steadily.
     Grows(Grows),
+    /// Memory is free and stays in the resident set.
+    Resident(Resident),
     /// Null pointers are freed as often as others.
     NullFrees(NullFrees),
     /// Pages of the dearest line faulted more than once.
@@ -230,6 +236,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
         found.extend(never_freed::find(&mut facts));
         found.extend(lost::find(&mut facts));
         found.extend(grows::find(&mut facts));
+        found.extend(resident::find(&mut facts));
     }
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);

@@ -5,19 +5,26 @@
 //! lay. For an allocator whose units of giving memory back are unknown, pinned memory is not told apart.
 
 mod address_space;
+mod arenas;
+mod cached_chunks;
 mod callers;
 mod chunks;
+mod last_use;
 pub mod page_map;
 mod pinning;
 mod program_memory;
+mod rounding;
 mod units;
+mod wastes;
 
 pub use callers::HeldBelow;
 pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
+pub use wastes::{Kind, Waste};
 
 use crate::memory_map::Block;
 use crate::stacks::Stacks;
+use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
@@ -25,7 +32,9 @@ use memtoll_trace::unreadable::Unreadable;
 use page_map::{Owner, PageMap};
 use pinning::Pinning;
 use program_memory::ProgramMemory;
+use rounding::Rounding;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a byte of the resident set is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +100,10 @@ pub struct Balance {
     pub pins: Vec<Pin>,
     /// The function whose blocks, with those of all that it calls, keep nearly all that is pinned.
     pub held_below: Option<HeldBelow>,
+    /// What would make the resident set smaller, what saves most first.
+    pub wastes: Vec<Waste>,
+    /// How long ago half of what is free was live for the last time, units.
+    pub free_for: u64,
     /// Bytes by what they hold, most first: mappings of the program by the node that made them.
     pub mappings: Vec<(StackId, u64)>,
     /// Global variables by the file that they are in.
@@ -125,6 +138,19 @@ pub enum Unknown {
     Unreadable(String),
 }
 
+/// The balance of the only process that was added up, at its end, if the whole of it was, in at most so many events.
+pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Balance> {
+    if sums.is_part() || sums.are_of_several() {
+        return None;
+    }
+    let recording = stacks.recording();
+    let (index, _) = sums.counted().next()?;
+    recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
+    let snapshots = recording.snapshots(index).ok()?;
+    let snapshot = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
+    balance(stacks, index, &snapshot, None).ok()
+}
+
 /// The balance of a snapshot of image number `index`; with a map of so many cells at the most, if there is one.
 pub fn balance(
     stacks: &mut Stacks,
@@ -138,12 +164,12 @@ pub fn balance(
         return Err(Unknown::Forked(image.about.pid));
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
-    let memory = ProgramMemory::at(recording, index, snapshot.time).map_err(unreadable)?;
+    let memory = ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot)).map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
-    let mut pinning =
-        Pinning::new(&memory.blocks, unit.clone(), snapshot.page, cells.map(|most| PageMap::new(snapshot, most)));
+    let map = cells.map(|most| PageMap::new(snapshot, most));
+    let mut pinning = Pinning::new(&memory, unit.clone(), snapshot.page, map);
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -184,6 +210,9 @@ pub fn balance(
         }
     }
     let held = pinning.finish(stacks, snapshot.time.0);
+    let rounding = Rounding::new(&memory.blocks, &unit, &held.frame_of);
+    let resident = snapshot.resident_bytes();
+    let wastes = wastes::wastes(&held, &memory, &rounding, &unit, resident, snapshot.page);
     for (part, bytes) in
         [(Part::Live, held.live), (Part::Slack, held.slack), (Part::Pinned, held.pinned), (Part::FreePages, held.free)]
     {
@@ -197,7 +226,7 @@ pub fn balance(
     Ok(Balance {
         time: snapshot.time.0,
         cause: snapshot.cause.clone(),
-        resident: snapshot.resident_bytes(),
+        resident,
         parts,
         kernel: snapshot.resident,
         live_bytes,
@@ -208,8 +237,17 @@ pub fn balance(
         blocks: memory.blocks.into_iter().zip(held.blocks).collect(),
         pins: held.pins,
         held_below: held.below,
+        wastes,
+        free_for: snapshot.time.0.saturating_sub(memory.last_use.of_more((held.free + held.pinned) / 2)),
         mappings,
         globals,
         map: held.map,
     })
+}
+
+/// Where the heap lies that grows with `brk`, and where it may have lain.
+fn main_heap(snapshot: &Snapshot) -> Range<u64> {
+    let Some(index) = snapshot.mappings.iter().position(|mapping| mapping.path == "[heap]") else { return 0..0 };
+    let behind = snapshot.mappings[index..].iter().find(|mapping| mapping.path != "[heap]");
+    snapshot.mappings[index].start..behind.map_or(u64::MAX, |mapping| mapping.start)
 }

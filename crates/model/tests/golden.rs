@@ -289,6 +289,7 @@ fn of_each_finding_the_last_measurement_is_kept_and_all_else_stays() {
         wall_ns: None,
         faults: None,
         resident_peak_bytes: None,
+        resident_end_bytes: None,
         as_predicted: None,
     };
     for (finding, rounds) in [("growth-1", 3), ("reuse-2", 4), ("growth-1", 5)] {

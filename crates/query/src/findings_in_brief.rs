@@ -1,9 +1,11 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
 use crate::findings::{Finding, disk_faults, growth, maker, memory, place, touched};
+use crate::wastes::saves;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::page_balance::Kind;
 use memtoll_model::Recording;
 use memtoll_text::format::{self, Unit};
 
@@ -65,6 +67,17 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             let blocks = format::counted(grows.blocks, "block");
             (format::bytes(grows.bytes), format!("{blocks} pile up, by {}", growth(grows)))
         }
+        What::Resident(resident) => {
+            let what = match resident.why {
+                Kind::FreePages => "malloc_trim(0) would give it back",
+                Kind::Pinned { .. } => "free memory that its blocks pin",
+                Kind::TopOfHeap { .. } => "free memory below a block on top of the heap",
+                Kind::Arenas { .. } => "free memory in the heaps of threads",
+                Kind::Rounding { .. } => "sizes that the allocator rounds up",
+                Kind::KeptByAllocator => "free pages that jemalloc keeps",
+            };
+            (saves(resident.low, resident.high), what.to_owned())
+        }
         What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
         // Memory costs little; this line has most of it, and perhaps enough for a look.
         What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
@@ -95,6 +108,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::TakenFromSystem => "of the memory taken from the system",
         Whole::AskedFor => "of all bytes asked for",
         Whole::NullFrees => "of such calls",
+        Whole::ResidentAtEnd => "of the resident set at the end",
     };
     let text = match &finding.what {
         What::CheapMemory(cheap) => {
@@ -138,6 +152,7 @@ fn beside(recording: &Recording, what: &What, share: Option<&Share>) -> Option<S
     match what {
         What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
         What::NeverFreed(memory) => Some(format!("{} {}", format::bytes(memory.bytes), recording.kept().words())),
+        What::Resident(_) => Some("free memory that its blocks keep resident".to_owned()),
         What::Lost(lost) => Some(format!("{} lost", format::bytes(lost.bytes))),
         What::Grows(grows) => Some(format!("blocks that pile up, by {}", growth(grows))),
         What::HardlyTouched(_) => Some("hardly touched".to_owned()),

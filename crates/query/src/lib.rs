@@ -79,6 +79,7 @@ pub mod timeline;
 mod totals;
 pub mod tree;
 pub mod unnamed_functions;
+pub mod wastes;
 mod without_tables;
 
 pub use activity::Activity;

@@ -8,6 +8,7 @@ use crate::query::Instant;
 use crate::resident_map::MapOwners;
 use crate::rows::Place;
 use crate::selection::no_mark;
+use crate::wastes::WasteRow;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
@@ -51,6 +52,8 @@ pub struct Resident<'r> {
     /// Whose the cells of its map are, if there is one.
     #[serde(skip)]
     pub owners: Option<MapOwners<'r>>,
+    /// What would make the resident set smaller, what saves most first.
+    pub wastes: Vec<WasteRow<'r>>,
     /// As the analysis has it, for printers.
     #[serde(skip)]
     pub found: Balance,
@@ -193,6 +196,7 @@ impl<'r> Resident<'r> {
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
             curve: resident_curve::of_image(recording, index).iter().map(point).collect(),
             owners: found.map.as_ref().map(|map| MapOwners::new(recording, stacks, map)),
+            wastes: found.wastes.iter().map(|waste| WasteRow::new(&recording.frames, waste)).collect(),
             others,
             found,
         })

@@ -25,7 +25,7 @@ pub fn take(pid: u32, arena: &Arena, cause: Cause, time: Units) -> io::Result<Sn
     let resident = || proc_files::resident_set(pid).filter(|bytes| *bytes > 0).ok_or(io::ErrorKind::NotFound);
     let page = proc_files::page();
     let before = resident()?;
-    let maps = proc_files::maps(pid);
+    let maps = by_address(proc_files::maps(pid));
     let mut pages = Pages { pagemap, page, scans: true, runs: Vec::new(), regions: vec![Region::default(); 1024] };
     for line in maps.iter().filter(|line| line.path != "[vsyscall]") {
         pages.look(line.start, line.end)?;
@@ -34,6 +34,21 @@ pub fn take(pid: u32, arena: &Arena, cause: Cause, time: Units) -> io::Result<Sn
     let recorder = own_memory(pid, arena, &maps);
     let mappings = maps.into_iter().map(mapping).collect();
     Ok(Snapshot { time, cause, page, resident, mappings, runs: pages.runs, recorder, threads: Vec::new() })
+}
+
+/// The lines in the order of their addresses, none of which overlaps the one before: the kernel lists mappings in several pieces,
+/// and a mapping that grows between two of them is listed twice.
+fn by_address(mut lines: Vec<MapLine>) -> Vec<MapLine> {
+    lines.sort_by_key(|line| line.start);
+    let mut end = 0u64;
+    for line in &mut lines {
+        let cut = end.saturating_sub(line.start);
+        line.start += cut;
+        line.offset += cut;
+        end = end.max(line.end);
+    }
+    lines.retain(|line| line.start < line.end);
+    lines
 }
 
 fn mapping(line: MapLine) -> Mapping {
@@ -201,6 +216,23 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mappings_that_change_meanwhile_are_listed_once() {
+        let line = |start: u64, end: u64| MapLine {
+            start,
+            end,
+            executable: false,
+            writable: true,
+            shared: false,
+            offset: 0x100,
+            path: String::new(),
+        };
+        let known =
+            by_address(vec![line(0x5000, 0x9000), line(0x1000, 0x3000), line(0x6000, 0x7000), line(0x2000, 0x4000)]);
+        let found: Vec<_> = known.iter().map(|line| (line.start, line.end, line.offset)).collect();
+        assert_eq!(found, [(0x1000, 0x3000, 0x100), (0x3000, 0x4000, 0x1100), (0x5000, 0x9000, 0x100)]);
+    }
 
     /// Both ways to ask, of this process: of 64 pages, every third is touched, and one is only read.
     #[test]

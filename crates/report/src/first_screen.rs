@@ -188,7 +188,9 @@ fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String>
     let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * resident.rss as f64) else {
         return Vec::new();
     };
-    let what = format!("of it at the end: {} (report --resident)", resident.is_held_by(part));
+    let helps = resident.wastes.iter().find(|waste| waste.part == part);
+    let helps = helps.map_or(String::new(), |waste| format!("; {}", waste.brief));
+    let what = format!("of it at the end: {}{helps} (report --resident)", resident.is_held_by(part));
     line(&format::bytes(bytes), &what, width)
 }
 

@@ -1,8 +1,8 @@
 //! Lines whose live bytes grow steadily.
 
-use crate::resident::shown;
 use crate::section::title_within;
 use memtoll_query::grown::Grown;
+use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 

@@ -1,11 +1,11 @@
 //! The map of a process's pages as SVG: the heap as strips, coloured by what holds each cell.
 
-use crate::resident::shown;
 use memtoll_analysis::page_balance::Part;
 use memtoll_analysis::page_balance::page_map::{Area, Cell, PageMap};
 use memtoll_model::Recording;
 use memtoll_query::resident::Resident;
 use memtoll_query::resident_map::MapOwners;
+use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_trace::path::last_part;
 use std::fmt::Write;

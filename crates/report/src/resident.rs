@@ -3,7 +3,7 @@
 use memtoll_analysis::page_balance::Part;
 use memtoll_model::Recording;
 use memtoll_query::resident::{PinRow, Resident};
-use memtoll_query::rows::Place;
+use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::snapshot::Cause;
@@ -116,17 +116,32 @@ fn pins(resident: &Resident, rows: usize, width: Option<usize>) -> String {
             text += &format::wrapped("", &what, width);
         }
     }
-    text += "\n";
-    text + &format::wrapped("", &resident.what_helps().unwrap_or_default(), width)
+    text + &what_helps(resident, width)
+}
+
+/// What would make the resident set smaller, or that nothing would.
+fn what_helps(resident: &Resident, width: Option<usize>) -> String {
+    let mut text = "\nWhat helps\n".to_owned();
+    if resident.wastes.is_empty() {
+        let nothing = "Nothing that the allocator could do: it keeps next to nothing that is free, and only fewer or smaller blocks help.";
+        let other = "Nothing that memtoll knows: no single line keeps much, and trimming would give back little.";
+        let keeps = resident.free_pages + resident.pinned.unwrap_or(0);
+        let is_little = (keeps as f64) < 0.1 * resident.rss as f64;
+        return text + &format::wrapped("", if is_little { nothing } else { other }, width);
+    }
+    let mut table = Table::new(&["saves", "what to do"]);
+    for waste in &resident.wastes {
+        table.add([waste.saves(), waste.remedy.clone()]);
+    }
+    text += &table.render(width);
+    let of_a_part = |part: Part| resident.wastes.iter().filter(|waste| waste.part == part).count();
+    if of_a_part(Part::FreePages) > 1 {
+        let overlap = "Those of free pages do not add up: they are partly of the same pages.";
+        text += &format::wrapped("", overlap, width);
+    }
+    text
 }
 
 fn line(pin: &PinRow) -> String {
     pin.place.as_ref().map_or("(no stack)".to_owned(), shown)
-}
-
-pub(crate) fn shown(place: &Place) -> String {
-    match (place.file, place.line) {
-        (Some(file), Some(line)) => format!("{} {}:{line}", place.function, memtoll_trace::path::last_part(file)),
-        _ => place.function.to_owned(),
-    }
 }

@@ -57,6 +57,11 @@ impl CommandLine {
         self
     }
 
+    /// Whether the program is started itself, and not by a shell.
+    pub fn is_direct(&self) -> bool {
+        !self.words.first().is_some_and(|name| name == "sh")
+    }
+
     /// As the user typed it.
     pub fn shown(&self) -> &str {
         &self.shown

@@ -21,6 +21,7 @@ pub mod calibration;
 pub mod candidates;
 pub mod command;
 pub mod comparison;
+pub mod exit_look;
 pub mod interval;
 pub mod json;
 pub mod metric;

@@ -20,11 +20,13 @@ pub enum Metric {
     Faults,
     /// Largest resident set of a process among them.
     ResidentPeak,
+    /// Resident set of the process that is started, when it exits.
+    ResidentEnd,
 }
 
 impl Metric {
     /// All, in the order in which they are shown.
-    pub const ALL: [Metric; 7] = [
+    pub const ALL: [Metric; 8] = [
         Metric::Cpu,
         Metric::Wall,
         Metric::User,
@@ -32,11 +34,12 @@ impl Metric {
         Metric::Allocator,
         Metric::Faults,
         Metric::ResidentPeak,
+        Metric::ResidentEnd,
     ];
 
     /// Whether advice predicts it.
     pub fn is_predicted(self) -> bool {
-        matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak)
+        matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak | Metric::ResidentEnd)
     }
 
     /// A value as people read it.
@@ -55,6 +58,7 @@ impl Quantity for Metric {
             Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Time),
             Metric::Faults => ("faults", "page faults", Unit::Count),
             Metric::ResidentPeak => ("resident_peak_bytes", "peak resident set", Unit::Bytes),
+            Metric::ResidentEnd => ("resident_end_bytes", "resident set at the end", Unit::Bytes),
         }
     }
 }

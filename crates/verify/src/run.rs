@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::command::CommandLine;
+use crate::exit_look::{self, ExitLook};
 use crate::metric::Metric;
 use crate::sampled::{Sampler, Watch};
 use memtoll_kernel::{Refused, spawn_held};
@@ -32,7 +33,7 @@ impl Usage {
     }
 
     fn of_run(ran: &Ran) -> Usage {
-        let Ran { wall, usage, own_peak, samples, sees_kernel, .. } = ran;
+        let Ran { wall, usage, own_peak, samples, sees_kernel, resident_end, .. } = ran;
         let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
         let (user, system) = (ns(usage.ru_utime), ns(usage.ru_stime));
         let allocator = |samples: &Samples| {
@@ -53,6 +54,7 @@ impl Usage {
             Metric::Allocator => samples.as_ref()?.as_ref().ok().map(allocator),
             Metric::Faults => Some((usage.ru_minflt + usage.ru_majflt) as f64),
             Metric::ResidentPeak => peak_is_known.then_some(usage.ru_maxrss as f64 * 1024.0),
+            Metric::ResidentEnd => resident_end.map(|bytes| bytes as f64),
         };
         Usage { values: Metric::ALL.map(value) }
     }
@@ -63,6 +65,8 @@ pub struct Expected<'a> {
     /// Which side of the comparison it belongs to, for errors.
     pub side: &'a str,
     pub exit_code: i32,
+    /// Whether the resident set at its end is measured.
+    pub looks_at_end: bool,
 }
 
 /// Runs a command to its end, with its standard output in `output` (thrown away if there is none). With a sampler, the
@@ -81,10 +85,9 @@ pub fn run(
         }
         None => Stdio::null(),
     };
-    let mut ran = Ran::start(command, Stdio::null(), stdout, sampler).map_err(|source| Error::Start {
-        side: expected.side.to_owned(),
-        command: command.shown().to_owned(),
-        source,
+    let looks_at_end = expected.looks_at_end && command.is_direct();
+    let mut ran = Ran::start_with(command, Stdio::null(), stdout, sampler, looks_at_end).map_err(|source| {
+        Error::Start { side: expected.side.to_owned(), command: command.shown().to_owned(), source }
     })?;
     match ran.exit {
         Exit::Code(code) if code == expected.exit_code => Ok(Usage::of_run(&ran)),
@@ -112,11 +115,24 @@ pub(crate) struct Ran {
     pub samples: Option<Result<Samples, Refused>>,
     /// Whether it was seen inside the kernel.
     pub sees_kernel: bool,
+    /// Its resident set when it exited, bytes.
+    resident_end: Option<u64>,
 }
 
 impl Ran {
     /// Runs a command. With a sampler, the kernel looks where it is.
     pub fn start(command: &CommandLine, stdin: Stdio, stdout: Stdio, sampler: Option<&mut Sampler>) -> io::Result<Ran> {
+        Ran::start_with(command, stdin, stdout, sampler, false)
+    }
+
+    /// The same, and measures its resident set when it exits.
+    fn start_with(
+        command: &CommandLine,
+        stdin: Stdio,
+        stdout: Stdio,
+        sampler: Option<&mut Sampler>,
+        looks_at_end: bool,
+    ) -> io::Result<Ran> {
         let errors = tempfile::tempfile()?;
         let mut ready = command.command();
         ready.stdin(stdin).stdout(stdout).stderr(errors.try_clone()?);
@@ -134,7 +150,7 @@ impl Ran {
         if let Some(Ok(watch)) = &mut watch {
             watch.follow(&child)?;
         }
-        let (status, usage) = wait(child.id() as i32)?;
+        let ExitLook { status, usage, resident_end } = exit_look::wait(child.id() as i32, looks_at_end)?;
         let wall = began.elapsed().as_nanos() as f64;
         let exit = match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
             (true, _) => Exit::Code(libc::WEXITSTATUS(status)),
@@ -143,7 +159,7 @@ impl Ran {
         };
         let sees_kernel = matches!(&watch, Some(Ok(watch)) if watch.sees_kernel());
         let samples = watch.zip(sampler).map(|(watch, sampler)| Ok(watch?.finish(sampler)));
-        Ok(Ran { exit, wall, usage, own_peak, errors, samples, sees_kernel })
+        Ok(Ran { exit, wall, usage, own_peak, errors, samples, sees_kernel, resident_end })
     }
 
     /// What it took.
@@ -162,22 +178,6 @@ impl Ran {
     /// The last lines that it wrote to standard error, each on a line of its own and indented.
     pub fn last_lines(&mut self) -> String {
         last_lines(&mut self.errors)
-    }
-}
-
-fn wait(pid: i32) -> io::Result<(i32, libc::rusage)> {
-    let mut status = 0;
-    // SAFETY: plain numbers, filled in by wait4.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    loop {
-        // SAFETY: the child is this process's, no other code waits for it, and both pointers are valid.
-        if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
-            return Ok((status, usage));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
     }
 }
 
@@ -213,7 +213,12 @@ mod tests {
     use super::*;
 
     fn shell(text: &str) -> Result<Usage, Error> {
-        run(&CommandLine::typed(text), &Expected { side: "before", exit_code: 0 }, None, Some(&mut Sampler::default()))
+        run(
+            &CommandLine::typed(text),
+            &Expected { side: "before", exit_code: 0, looks_at_end: true },
+            None,
+            Some(&mut Sampler::default()),
+        )
     }
 
     #[test]
@@ -243,6 +248,16 @@ mod tests {
         drop(std::hint::black_box(vec![1u8; 300 << 20]));
         let usage = shell("head -c 80000000 /dev/zero | tail -c 79999999 > /dev/null").unwrap();
         assert!(usage.of(Metric::ResidentPeak).is_some_and(|peak| (79e6..200e6).contains(&peak)), "{usage:?}");
+    }
+
+    #[test]
+    fn of_a_shell_the_resident_set_at_the_end_is_not_known() {
+        let of = |text: &str| {
+            let expected = Expected { side: "before", exit_code: 0, looks_at_end: true };
+            run(&CommandLine::typed(text), &expected, None, None).unwrap().of(Metric::ResidentEnd)
+        };
+        assert!(of("sleep 0.2").is_some());
+        assert_eq!(of("(sleep 0.2); true"), None);
     }
 
     #[test]

@@ -103,9 +103,12 @@ fn table_or_paragraphs<const N: usize>(columns: &[&str; N], rows: &[[String; N]]
     rows.iter().map(paragraph).collect()
 }
 
-/// The allocator's share is left out where the kernel does not show it.
+/// What was not looked at is left out, and the allocator's share where the kernel does not show it.
 fn shown(comparison: &Comparison) -> impl Iterator<Item = &Row> {
-    let is_known = |row: &&Row| row.metric != Metric::Allocator || row.before.is_some() || row.after.is_some();
+    let is_optional = |metric: Metric| matches!(metric, Metric::Allocator | Metric::ResidentEnd);
+    let is_known = move |row: &&Row| {
+        !is_optional(row.metric) || row.before.is_some() || row.after.is_some() || row.predicted.is_some()
+    };
     comparison.rows.iter().filter(is_known)
 }
 

@@ -23,6 +23,7 @@ pub fn verified(comparison: &Comparison, finding: &str) -> Verified {
         wall_ns: saved(Metric::Wall),
         faults: saved(Metric::Faults),
         resident_peak_bytes: saved(Metric::ResidentPeak),
+        resident_end_bytes: saved(Metric::ResidentEnd),
         as_predicted: match comparison.verdict() {
             Some(Verdict::Inside) => Some(true),
             Some(Verdict::Outside) => Some(false),

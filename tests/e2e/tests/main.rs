@@ -61,6 +61,7 @@ mod tryout;
 mod tui;
 mod valgrind;
 mod verified_parts;
+mod what_helps;
 
 /// Cargo would not miss a file that nobody named here.
 #[test]

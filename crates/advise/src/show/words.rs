@@ -17,6 +17,7 @@ fn leading(saves: &Saves) -> Saving {
         () if saves.cpu_ns.likely >= saves.wall_ns.likely && !saves.cpu_ns.is_nothing() => Saving::Cpu,
         () if !saves.wall_ns.is_nothing() => Saving::Wall,
         () if !saves.resident_peak_bytes.is_nothing() => Saving::ResidentPeak,
+        () if !saves.resident_end_bytes.is_nothing() => Saving::ResidentEnd,
         () => Saving::Peak,
     }
 }
@@ -48,6 +49,7 @@ pub fn verified(of: &Verified) -> String {
         ("of wall time", Unit::Time, of.wall_ns),
         ("page faults", Unit::Count, of.faults),
         ("of the resident set", Unit::Bytes, of.resident_peak_bytes),
+        ("of the resident set at the end", Unit::Bytes, of.resident_end_bytes),
     ];
     let told = figures.into_iter().filter_map(|(name, unit, saved)| {
         // What may be nothing is left out.

@@ -62,6 +62,7 @@ fn weight(what: &What, share: Option<&Share>, facts: &Facts) -> f64 {
         What::Lost(lost) => of_peak(lost.bytes).clamp(MEMORY, 1.0) * KEPT,
         // Small at the end of this run, and not of the next one.
         What::Grows(_) => MEMORY,
+        What::Resident(_) => value * KEPT,
         What::NullFrees(_) => value * MEMORY * MEMORY,
         What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => 0.0,
     }

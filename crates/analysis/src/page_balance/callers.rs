@@ -15,6 +15,8 @@ struct Function {
     /// Bytes of the units of which it is the closest common caller; what is free in them.
     resident: u64,
     free: u64,
+    /// Of these bytes, those of units with free memory.
+    pinned: u64,
 }
 
 /// The functions below which blocks were allocated, as a tree: however often a function calls another one, it is there once.
@@ -29,6 +31,9 @@ pub struct HeldBelow {
     pub frame: FrameId,
     /// What comes back without them, bytes.
     pub alone: u64,
+    /// Of that, units with free memory, and what is free in them.
+    pub pinned: u64,
+    pub free: u64,
 }
 
 impl Callers {
@@ -49,7 +54,7 @@ impl Callers {
                 let functions = &mut callers.functions;
                 caller = Some(*known.entry((caller, about.function, about.module)).or_insert_with(|| {
                     let depth = caller.map_or(0, |caller: usize| functions[caller].depth + 1);
-                    functions.push(Function { caller, depth, frame: *frame, resident: 0, free: 0 });
+                    functions.push(Function { caller, depth, frame: *frame, resident: 0, free: 0, pinned: 0 });
                     functions.len() - 1
                 }));
             }
@@ -76,8 +81,10 @@ impl Callers {
     /// Blocks with this closest caller keep a unit.
     pub fn holds(&mut self, caller: Option<Option<usize>>, resident: u64, free: u64) {
         if let Some(caller) = caller.flatten() {
-            self.functions[caller].resident += resident;
-            self.functions[caller].free += free;
+            let function = &mut self.functions[caller];
+            function.resident += resident;
+            function.free += free;
+            function.pinned += if free > 0 { resident } else { 0 };
         }
     }
 
@@ -87,10 +94,11 @@ impl Callers {
         const NEARLY_ALL: f64 = 0.9;
         // Callers stand before what they call.
         for index in (0..self.functions.len()).rev() {
-            let Function { caller, resident, free, .. } = self.functions[index];
+            let Function { caller, resident, free, pinned, .. } = self.functions[index];
             if let Some(caller) = caller {
                 self.functions[caller].resident += resident;
                 self.functions[caller].free += free;
+                self.functions[caller].pinned += pinned;
             }
         }
         let most = self.functions.iter().map(|function| function.free).max()?;
@@ -98,6 +106,6 @@ impl Callers {
         let nearly_all = |function: &&Function| function.free as f64 >= NEARLY_ALL * most as f64;
         let found =
             self.functions.iter().filter(nearly_all).max_by_key(|function| function.depth).filter(|_| is_much)?;
-        Some(HeldBelow { frame: found.frame, alone: found.resident })
+        Some(HeldBelow { frame: found.frame, alone: found.resident, pinned: found.pinned, free: found.free })
     }
 }

@@ -18,8 +18,12 @@ const SMALLEST_MAPPED: u64 = 64 << 10;
 
 /// The addresses that a block's chunk takes. The last 8 bytes of what can be used are the next chunk's first ones.
 pub fn chunk(block: &Block) -> Range<u64> {
-    let bytes = block.size.saturating_add(HEADER).next_multiple_of(ALIGNMENT).max(SMALLEST);
-    let start = block.address.saturating_sub(HEADER);
+    of_bytes(block.address, block.size.saturating_add(HEADER).next_multiple_of(ALIGNMENT).max(SMALLEST))
+}
+
+/// The addresses of a chunk that has so many bytes, of a block at an address.
+pub fn of_bytes(address: u64, bytes: u64) -> Range<u64> {
+    let start = address.saturating_sub(HEADER);
     start..start.saturating_add(bytes)
 }
 

@@ -6,9 +6,12 @@
 //! units whose blocks have no common caller closer to them than it.
 
 use super::Part;
+use super::arenas::heap;
+use super::cached_chunks::CachedChunks;
 use super::callers::{Callers, HeldBelow};
-use super::chunks::FREE_HEADER;
+use super::chunks::{self, FREE_HEADER};
 use super::page_map::{Owner, PageMap};
+use super::program_memory::ProgramMemory;
 use super::units::Unit;
 use crate::memory_map::Block;
 use crate::stacks::Stacks;
@@ -31,6 +34,12 @@ pub struct Pin {
     pub median_age: u64,
     /// The stack nodes of these blocks.
     pub nodes: Vec<StackId>,
+    /// Of `alone`, units with free memory, what is free in them, and those that a chunk in a thread's cache keeps, too, bytes.
+    pub alone_pinned: u64,
+    pub alone_free: u64,
+    pub cached: u64,
+    /// How many sizes of chunks these blocks have that threads keep.
+    pub sizes: u64,
 }
 
 /// What a block holds, bytes.
@@ -55,6 +64,18 @@ pub(super) struct Held {
     pub blocks: Vec<OfBlock>,
     pub pins: Vec<Pin>,
     pub below: Option<HeldBelow>,
+    /// Free pages, by address, without those on which a chunk lies that a thread keeps; these are `free_cached` bytes.
+    pub free_ranges: Vec<Range<u64>>,
+    pub free_cached: u64,
+    /// Bytes of pinned units on which such chunks lie.
+    pub cached: u64,
+    /// Bytes of glibc's heaps of threads that are in memory, and what of them is free.
+    pub in_arenas: u64,
+    pub free_in_arenas: u64,
+    /// What each block takes, by address.
+    pub spans: Vec<Range<u64>>,
+    /// The line of each node that has blocks.
+    pub frame_of: FxHashMap<StackId, Option<FrameId>>,
     pub map: Option<PageMap>,
 }
 
@@ -74,10 +95,33 @@ struct Pinned {
     blocks: Range<u32>,
     resident: u64,
     free: u64,
+    /// Whether a chunk lies there that a thread keeps.
+    is_cached: bool,
+}
+
+/// What comes back without the blocks of a line, bytes.
+#[derive(Clone, Copy, Default)]
+struct Alone {
+    resident: u64,
+    pinned: u64,
+    free: u64,
+    cached: u64,
+}
+
+impl Alone {
+    fn add(&mut self, unit: &Pinned) {
+        self.resident += unit.resident;
+        if unit.free > 0 {
+            self.pinned += unit.resident;
+            self.free += unit.free;
+            self.cached += if unit.is_cached { unit.resident } else { 0 };
+        }
+    }
 }
 
 pub(super) struct Pinning<'a> {
     blocks: &'a [Block],
+    memory: &'a ProgramMemory,
     spans: Vec<Range<u64>>,
     unit: Unit,
     page: u64,
@@ -89,13 +133,18 @@ pub(super) struct Pinning<'a> {
     pinned: Vec<Pinned>,
     around: Vec<Range<u64>>,
     next_around: usize,
+    next_cached: usize,
+    free_ranges: Vec<Range<u64>>,
+    free_cached: u64,
+    in_arenas: u64,
+    free_in_arenas: u64,
     /// Where all of it is drawn, if it is.
     pub map: Option<PageMap>,
 }
 
 impl<'a> Pinning<'a> {
-    /// For blocks by address.
-    pub fn new(blocks: &'a [Block], unit: Unit, page: u64, map: Option<PageMap>) -> Pinning<'a> {
+    pub fn new(memory: &'a ProgramMemory, unit: Unit, page: u64, map: Option<PageMap>) -> Pinning<'a> {
+        let blocks = &memory.blocks[..];
         let mut spans: Vec<Range<u64>> = blocks.iter().map(|block| unit.span(block)).collect();
         // No chunk reaches into the next one.
         for index in 1..spans.len() {
@@ -114,12 +163,29 @@ impl<'a> Pinning<'a> {
                 }
                 _ => {
                     around.push(range);
-                    pinned.push(Pinned { blocks: index..index + 1, resident: 0, free: 0 });
+                    pinned.push(Pinned { blocks: index..index + 1, resident: 0, free: 0, is_cached: false });
                 }
             }
         }
-        let held = vec![OfBlock::default(); blocks.len()];
-        Pinning { blocks, spans, unit, page, next: 0, held, free: 0, pinned, around, next_around: 0, map }
+        Pinning {
+            blocks,
+            memory,
+            spans,
+            unit,
+            page,
+            next: 0,
+            held: vec![OfBlock::default(); blocks.len()],
+            free: 0,
+            pinned,
+            around,
+            next_around: 0,
+            next_cached: 0,
+            free_ranges: Vec::new(),
+            free_cached: 0,
+            in_arenas: 0,
+            free_in_arenas: 0,
+            map,
+        }
     }
 
     /// Pages of the allocator's, by address.
@@ -195,14 +261,43 @@ impl<'a> Pinning<'a> {
             on_it = before..before + 1;
         }
         self.draw(page, &taken, if on_it.is_empty() { Part::FreePages } else { Part::Pinned }, swapped);
-        match (swapped, on_it.is_empty()) {
-            (true, _) => {}
-            (false, true) => self.free += free,
-            (false, false) => {
+        if swapped {
+            return;
+        }
+        let is_cached = self.is_cached(page);
+        let is_mapped_alone = on_it.len() == 1 && chunks::is_mapped_alone(&self.blocks[on_it.start]);
+        if !is_mapped_alone && heap(page.start, self.memory.arenas.main()).is_some() {
+            self.in_arenas += page.end - page.start;
+            self.free_in_arenas += free;
+        }
+        match (on_it.is_empty(), is_cached) {
+            (true, false) => self.free_range(page),
+            (true, true) => {
+                self.free += free;
+                self.free_cached += free;
+            }
+            (false, _) => {
                 let blocks = on_it.start as u32..on_it.end as u32;
-                self.pinned.push(Pinned { blocks, resident: page.end - page.start, free });
+                self.pinned.push(Pinned { blocks, resident: page.end - page.start, free, is_cached });
             }
         }
+    }
+
+    fn free_range(&mut self, range: &Range<u64>) {
+        self.free += range.end - range.start;
+        match self.free_ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.free_ranges.push(range.clone()),
+        }
+    }
+
+    /// Whether a chunk that a thread keeps lies on a page, or reaches so close that the free chunk behind it begins there.
+    fn is_cached(&mut self, page: &Range<u64>) -> bool {
+        let cached = &self.memory.cached;
+        while cached.get(self.next_cached).is_some_and(|chunk| chunk.end + FREE_HEADER <= page.start) {
+            self.next_cached += 1;
+        }
+        cached.get(self.next_cached).is_some_and(|chunk| chunk.start < page.end)
     }
 
     fn slabs(&mut self, range: Range<u64>, swapped: bool) {
@@ -224,7 +319,8 @@ impl<'a> Pinning<'a> {
                         pinned.free += taken.free;
                         pinned.resident += page.end - page.start;
                     }
-                    None => pinning.free += taken.free,
+                    None if swapped => {}
+                    None => pinning.free_range(&page),
                 }
             });
             start = end;
@@ -233,7 +329,8 @@ impl<'a> Pinning<'a> {
 
     /// At a time, units.
     pub fn finish(self, stacks: &mut Stacks, at: u64) -> Held {
-        let Pinning { blocks, mut held, free, pinned: units, map, .. } = self;
+        let Pinning { blocks, spans, mut held, free, pinned: units, map, .. } = self;
+        let (free_ranges, free_cached) = (self.free_ranges, self.free_cached);
         let mut callers = Callers::new(stacks, blocks);
         let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
         let mut line_of_node: FxHashMap<StackId, usize> = FxHashMap::default();
@@ -248,25 +345,21 @@ impl<'a> Pinning<'a> {
                 })
             })
         };
-        let mut shares: Vec<u64> = Vec::new();
-        let mut alone: Vec<u64> = Vec::new();
-        let mut counted: Vec<Vec<u32>> = Vec::new();
+        let line_of_blocks: Vec<usize> = blocks.iter().map(|block| line_of(block.node)).collect();
+        let mut shares = vec![0; frames.len()];
+        let mut alone = vec![Alone::default(); frames.len()];
+        let mut counted: Vec<Vec<u32>> = vec![Vec::new(); frames.len()];
         let mut last = None;
         for (number, pinned) in units.iter().enumerate().filter(|(_, unit)| unit.resident > 0) {
             let on_it = || pinned.blocks.clone().filter_map(|index| blocks.get(index as usize));
-            let line_of_block: Vec<usize> = on_it().map(|block| line_of(block.node)).collect();
+            let line_of_block = &line_of_blocks[pinned.blocks.start as usize..pinned.blocks.end as usize];
             for (line, index) in line_of_block.iter().zip(pinned.blocks.clone()) {
-                if counted.len() <= *line {
-                    counted.resize(*line + 1, Vec::new());
-                    shares.resize(*line + 1, 0);
-                    alone.resize(*line + 1, 0);
-                }
                 if pinned.free > 0 && last < Some(index) {
                     counted[*line].push(index);
                     last = Some(index);
                 }
             }
-            let mut lines = line_of_block.clone();
+            let mut lines = line_of_block.to_vec();
             lines.sort_unstable();
             lines.dedup();
             for (line, share) in lines.iter().zip(equal_parts(pinned.free, lines.len(), number)) {
@@ -277,7 +370,7 @@ impl<'a> Pinning<'a> {
                 }
             }
             if let [line] = lines[..] {
-                alone[line] += pinned.resident;
+                alone[line].add(pinned);
             }
             let caller = on_it().map(|block| block.node).fold(None, |common, node| callers.common(common, node));
             callers.holds(caller, pinned.resident, pinned.free);
@@ -291,10 +384,23 @@ impl<'a> Pinning<'a> {
             let mut nodes: Vec<StackId> = counted[line].iter().map(|index| blocks[*index as usize].node).collect();
             nodes.sort_unstable();
             nodes.dedup();
+            let mut sizes: Vec<u64> = counted[line]
+                .iter()
+                .map(|index| chunks::chunk(&blocks[*index as usize]))
+                .map(|chunk| chunk.end - chunk.start)
+                .filter(|size| CachedChunks::has_size(*size))
+                .collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            let Alone { resident, pinned, free, cached } = alone[line];
             pins.push(Pin {
                 frame: *frame,
                 share: shares[line],
-                alone: alone[line],
+                alone: resident,
+                alone_pinned: pinned,
+                alone_free: free,
+                cached,
+                sizes: sizes.len() as u64,
                 blocks: ages.len() as u64,
                 bytes: counted[line].iter().map(|index| blocks[*index as usize].size).sum(),
                 median_age: ages.get(ages.len() / 2).copied().unwrap_or(0),
@@ -303,9 +409,26 @@ impl<'a> Pinning<'a> {
         }
         pins.retain(|pin| pin.share > 0);
         pins.sort_by_key(|pin| (std::cmp::Reverse(pin.share), pin.frame));
+        let frame_of = line_of_node.into_iter().map(|(node, line)| (node, frames[line])).collect();
         let (live, slack) =
             held.iter().fold((0, 0), |(live, slack), block| (live + block.resident, slack + block.slack));
-        Held { live, slack, pinned, free, blocks: held, pins, below: callers.innermost(pinned), map }
+        Held {
+            live,
+            slack,
+            pinned,
+            free,
+            blocks: held,
+            pins,
+            below: callers.innermost(pinned),
+            map,
+            free_ranges,
+            free_cached,
+            cached: units.iter().filter(|unit| unit.is_cached).map(|unit| unit.resident).sum(),
+            in_arenas: self.in_arenas,
+            free_in_arenas: self.free_in_arenas,
+            spans,
+            frame_of,
+        }
     }
 }
 

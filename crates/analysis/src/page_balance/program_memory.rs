@@ -1,12 +1,15 @@
 //! The blocks and mappings that a program has at an instant, and where blocks ever lay.
 
+use super::arenas::Arenas;
+use super::cached_chunks::CachedChunks;
+use super::last_use::LastUse;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::{Block as Which, Event};
 use memtoll_trace::ids::{Address, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::unreadable::Unreadable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
@@ -22,6 +25,11 @@ pub struct ProgramMemory {
     mappings: BTreeMap<u64, (u64, StackId)>,
     /// Numbers of the places where a small block ever began.
     places: BTreeSet<u64>,
+    /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
+    pub cached: Vec<Range<u64>>,
+    pub arenas: Arenas,
+    /// When how much was live for the last time.
+    pub last_use: LastUse,
 }
 
 /// The parent of a forked child, which began before it, and when the fork was.
@@ -33,14 +41,22 @@ pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
 }
 
 impl ProgramMemory {
-    /// What an image has at a time. A forked child begins with what its parent had.
-    pub fn at(recording: &Recording, index: usize, at: Units) -> Result<ProgramMemory, Unreadable> {
+    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap.
+    pub fn at(recording: &Recording, index: usize, at: Units, main: Range<u64>) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live: FxHashMap<u64, Block> = FxHashMap::default();
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
+        let mut caches = CachedChunks::default();
         let mut memory = match parent(recording, index) {
-            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at)?,
-            None => ProgramMemory { blocks: Vec::new(), mappings: BTreeMap::new(), places: BTreeSet::new() },
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main)?,
+            None => ProgramMemory {
+                blocks: Vec::new(),
+                mappings: BTreeMap::new(),
+                places: BTreeSet::new(),
+                cached: Vec::new(),
+                arenas: Arenas::new(main),
+                last_use: LastUse::default(),
+            },
         };
         // The child's events know no numbers of these.
         let inherited = std::mem::take(&mut memory.blocks).into_iter();
@@ -55,11 +71,23 @@ impl ProgramMemory {
                         if !super::chunks::is_mapped_alone(&block) {
                             memory.places.insert(address.0 / PLACE);
                         }
+                        caches.acquired(block.address);
+                        memory.arenas.acquired(&block);
+                        memory.last_use.acquired(block.size);
                         live.insert(number.0, block);
                         inherited.remove(&address);
                     }
-                    (Effect::Release, Which::Unknown) => drop(inherited.remove(&event.address)),
-                    (Effect::Release, Which::Number(number)) => drop(live.remove(&number.0)),
+                    (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
+                        let block = match which {
+                            Which::Number(number) => live.remove(&number.0),
+                            _ => inherited.remove(&event.address),
+                        };
+                        if let Some(block) = block {
+                            caches.released(&block, event.thread);
+                            memory.arenas.released(&block);
+                            memory.last_use.released(block.size, event.time.0);
+                        }
+                    }
                     (Effect::Other, _) => memory.mapping_changes(event, node, &mut moving),
                     _ => {}
                 }
@@ -69,6 +97,13 @@ impl ProgramMemory {
                 _ => ControlFlow::Continue(()),
             }
         })?;
+        let ended: FxHashSet<ThreadNo> = image
+            .threads
+            .iter()
+            .filter(|thread| thread.ended.is_some_and(|ended| ended <= at.0))
+            .map(|thread| thread.number)
+            .collect();
+        memory.cached = caches.of_running(|thread| !ended.contains(&thread));
         memory.blocks = live.into_values().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
         Ok(memory)
@@ -129,6 +164,15 @@ impl ProgramMemory {
 
     /// Whether a block that shares its pages with others ever began there.
     pub fn had_blocks(&self, range: &Range<u64>) -> bool {
-        self.places.range(range.start / PLACE..range.end.div_ceil(PLACE)).next().is_some()
+        self.places.range(places(range)).next().is_some()
     }
+
+    /// On how many pages of a range a block ever began.
+    pub fn pages_with_blocks(&self, range: &Range<u64>) -> u64 {
+        self.places.range(places(range)).count() as u64
+    }
+}
+
+fn places(range: &Range<u64>) -> Range<u64> {
+    range.start / PLACE..range.end.div_ceil(PLACE)
 }

@@ -23,6 +23,8 @@ pub struct Verified {
     pub faults: Option<Saved>,
     /// The largest resident set, bytes.
     pub resident_peak_bytes: Option<Saved>,
+    /// The resident set at the end, bytes.
+    pub resident_end_bytes: Option<Saved>,
     /// Whether all of that is as predicted; null: it is not known well enough.
     pub as_predicted: Option<bool>,
 }

@@ -9,7 +9,7 @@ use memtoll_text::visible;
 use ratatui::text::{Line, Span};
 
 /// The savings that are shown.
-const SHOWN: [Saving; 4] = [Saving::Cpu, Saving::Wall, Saving::Peak, Saving::ResidentPeak];
+const SHOWN: [Saving; 5] = [Saving::Cpu, Saving::Wall, Saving::Peak, Saving::ResidentPeak, Saving::ResidentEnd];
 
 /// All of it.
 pub fn lines(advice: &Advice, width: usize) -> Vec<Line<'static>> {

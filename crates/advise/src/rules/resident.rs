@@ -1,0 +1,128 @@
+//! See resident.md.
+
+use crate::facts::{Draft, Facts};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::savings::Saves;
+use memtoll_analysis::detectors::stays_resident;
+use memtoll_analysis::page_balance::{Balance, Kind, Waste};
+use memtoll_text::format;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    let Some(pages) = &facts.pages else { return Vec::new() };
+    let worth = pages.wastes.iter().filter(|waste| stays_resident(pages, waste, &facts.tariff));
+    worth.filter_map(|waste| draft(facts, pages, waste)).collect()
+}
+
+fn draft(facts: &Facts, pages: &Balance, waste: &Waste) -> Option<Draft> {
+    let is_free = !matches!(waste.kind, Kind::Rounding { .. });
+    let free_for = facts.tariff.ns(pages.free_for as f64);
+    let of_line = |frame| facts.changeable().find(|(_, site)| site.row.frame == Some(frame));
+    // What is about no line stands at the one that had most.
+    let largest = || facts.changeable().max_by_key(|(_, site)| site.metrics().peak_bytes);
+    let (index, site) = waste.frame.and_then(of_line).or_else(largest)?;
+    let mut draft = Draft::of(index);
+    draft.place = waste.frame.filter(|frame| site.row.frame != Some(*frame)).map(|frame| facts.place_of(frame));
+    draft.change = change(waste.kind).to_owned();
+    draft.snippet = snippet(waste.kind).to_owned();
+    draft.evidence.say(evidence(waste.kind, pages));
+    if is_free {
+        let half = "half of what is free has been free for";
+        draft.evidence.say(format!("{half} {}", format::seconds(free_for / 1e9)));
+        draft.evidence.number("free_for_ns", free_for);
+    }
+    draft.evidence.number("resident_bytes", pages.resident as f64);
+    if let Kind::Pinned { blocks, bytes } | Kind::TopOfHeap { blocks, bytes } | Kind::Rounding { blocks, bytes } =
+        waste.kind
+    {
+        draft.evidence.number("blocks", blocks as f64);
+        draft.evidence.number("bytes", bytes as f64);
+    }
+    draft.saves = Saves { resident_end_bytes: saves(waste), ..Saves::default() };
+    if matches!(waste.kind, Kind::Pinned { .. }) {
+        draft
+            .assumptions
+            .push("the pages are given back: in glibc by malloc_trim(0), or from the top of the heap".to_owned());
+    }
+    if is_free {
+        draft.assumptions.push("the program does not need the memory again".to_owned());
+    }
+    draft.at_most = match waste.kind {
+        Kind::FreePages | Kind::Pinned { .. } => Confidence::High,
+        Kind::Arenas { .. } | Kind::Rounding { .. } | Kind::KeptByAllocator => Confidence::Medium,
+        Kind::TopOfHeap { .. } => Confidence::Low,
+    };
+    Some(draft)
+}
+
+fn saves(waste: &Waste) -> Range {
+    Range::new(waste.low as f64, waste.likely() as f64, waste.high as f64)
+}
+
+fn change(kind: Kind) -> &'static str {
+    match kind {
+        Kind::FreePages => "Give free pages back after much has been freed",
+        Kind::Pinned { .. } => "Keep blocks that stay apart from those that go: in a pool, or allocated before them",
+        Kind::TopOfHeap { .. } => "Allocate this block before those that are freed earlier: it lies on top of the heap",
+        Kind::Arenas { .. } => "Let threads share arenas",
+        Kind::Rounding { .. } => "Put these blocks into a pool with slots of their size",
+        Kind::KeptByAllocator => "Let jemalloc give free pages back sooner",
+    }
+}
+
+fn snippet(kind: Kind) -> &'static str {
+    match kind {
+        Kind::FreePages => "#include <malloc.h>\nmalloc_trim(0); // where a phase of the program ends",
+        Kind::Pinned { .. } => "// a pool for the blocks that stay, which takes memory in large pieces",
+        Kind::TopOfHeap { .. } => "// allocate it where the program starts",
+        Kind::Arenas { .. } => "mallopt(M_ARENA_MAX, 2); // or MALLOC_ARENA_MAX=2 in the environment",
+        Kind::Rounding { .. } => "// slots of the size of a block, one behind the other",
+        Kind::KeptByAllocator => "MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0",
+    }
+}
+
+fn evidence(kind: Kind, pages: &Balance) -> String {
+    let resident = format::bytes(pages.resident);
+    let blocks = |number: u64, bytes: u64| format!("{} ({})", format::counted(number, "block"), format::bytes(bytes));
+    match kind {
+        Kind::FreePages => {
+            format!("of {resident} that are resident at the end, nothing lives on pages that malloc_trim(0) gives back")
+        }
+        Kind::Pinned { blocks: number, bytes } => {
+            format!(
+                "{} lie on pages that are mostly free, of {resident} that are resident at the end",
+                blocks(number, bytes)
+            )
+        }
+        Kind::TopOfHeap { blocks: number, bytes } => {
+            format!(
+                "{} on top of the heap, with free pages below, of {resident} that are resident at the end",
+                blocks(number, bytes)
+            )
+        }
+        Kind::Arenas { heaps, needed } => format!(
+            "{} of threads are mostly free; together they never held more than {} at once",
+            format::counted(heaps, "heap"),
+            format::bytes(needed)
+        ),
+        Kind::Rounding { blocks: number, bytes } => {
+            format!(
+                "the allocator takes more for {} than was asked for: headers, and sizes rounded up",
+                blocks(number, bytes)
+            )
+        }
+        Kind::KeptByAllocator => format!("jemalloc keeps free pages, of {resident} that are resident at the end"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_keeps_its_bytes() {
+        let of = |kind, low, high| saves(&Waste { kind, low, high, frame: None });
+        assert_eq!(of(Kind::Pinned { blocks: 9, bytes: 10 }, 90, 100), Range::new(90.0, 90.0, 100.0));
+        assert_eq!(of(Kind::FreePages, 90, 100), Range::new(90.0, 95.0, 100.0));
+    }
+}

@@ -1,0 +1,226 @@
+//! What `report --resident` says would make the resident set smaller, against programs that do it.
+
+use memtoll_e2e::{Target, memtoll, printed, program, run};
+use serde_json::Value;
+
+const PAGE: u64 = 4096;
+const MIB: u64 = 1 << 20;
+
+fn target(layout: &[&str], remedy: &str) -> Target {
+    Target::new(program("what_helps.c")).args(layout).arg(remedy)
+}
+
+/// What a program that records nothing says of its resident set.
+fn plainly(target: &Target, word: &str) -> u64 {
+    printed(&run(target.plain_command()).stdout, word)
+}
+
+/// What the remedy saves within one run.
+fn saved_within(layout: &[&str], remedy: &str) -> u64 {
+    let output = run(target(layout, remedy).plain_command()).stdout;
+    // A layout that prints it twice does so last before its remedy.
+    let before = output.lines().rfind(|line| line.starts_with("before")).expect("a line").to_owned();
+    printed(&before, "before").saturating_sub(printed(&output, "after"))
+}
+
+struct Helps {
+    wastes: Vec<Value>,
+    text: String,
+    first_screen: String,
+}
+
+impl Helps {
+    fn of(target: &Target) -> Helps {
+        let recording = target.record_alone();
+        let answer: Value = serde_json::from_str(&recording.text(&["--resident", "--format", "json"])).expect("JSON");
+        let wastes = answer["resident"]["wastes"].as_array().expect("wastes").clone();
+        let first_screen = recording.outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        Helps { wastes, text: recording.text(&["--resident"]), first_screen }
+    }
+
+    /// The waste of a kind, of a function where it has one.
+    #[track_caller]
+    fn waste(&self, kind: &str, function: Option<&str>) -> &Value {
+        let is_it = |waste: &&Value| waste["kind"] == kind && function.is_none_or(|name| waste["function"] == name);
+        self.wastes.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} of {function:?}: {:?}", self.wastes))
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.wastes.iter().any(|waste| waste["kind"] == kind)
+    }
+}
+
+fn range(waste: &Value) -> (u64, u64) {
+    let number = |name: &str| waste[name].as_u64().unwrap_or_else(|| panic!("{name}: {waste}"));
+    (number("low"), number("high"))
+}
+
+/// What was saved lies in the range, but for 2 % and what a run differs from the next.
+#[track_caller]
+fn holds(waste: &Value, saved: u64) {
+    let (low, high) = range(waste);
+    let around = saved / 50 + 16 * PAGE;
+    assert!(low <= saved + around && saved <= high + around, "saved {saved}: {waste}");
+}
+
+/// The same, and the range says something.
+#[track_caller]
+fn is_exact(waste: &Value, saved: u64) {
+    let (low, high) = range(waste);
+    assert!(high - low <= high / 20 + 16 * PAGE, "a wide range: {waste}");
+    holds(waste, saved);
+}
+
+#[test]
+fn trimming_saves_what_is_predicted() {
+    for bytes in ["100", "200"] {
+        let helps = Helps::of(&target(&["survivors", bytes], "none"));
+        is_exact(helps.waste("free_pages", None), saved_within(&["survivors", bytes], "trim"));
+        assert!(helps.text.contains("call malloc_trim(0)"), "{}", helps.text);
+    }
+    // On each page lies a survivor, so trimming saves next to nothing.
+    let small = Helps::of(&target(&["survivors", "33"], "none"));
+    assert!(!small.has("free_pages"), "{:?}", small.wastes);
+    assert!(saved_within(&["survivors", "33"], "trim") < MIB);
+}
+
+#[test]
+fn without_its_survivors_a_line_pins_nothing() {
+    for bytes in ["100", "33", "200"] {
+        let helps = Helps::of(&target(&["survivors", bytes], "none"));
+        let waste = helps.waste("pinned", Some("survivor"));
+        is_exact(waste, saved_within(&["survivors", bytes], "free"));
+        assert_eq!(waste["blocks"], 6_250);
+        // Of blocks of 200 bytes, more pages are free than pinned.
+        let brief = match bytes {
+            "200" => "free pages that the allocator keeps; malloc_trim(0) would give back",
+            _ => "free memory on pages that live blocks keep; without the blocks of survivor what_helps.c:",
+        };
+        assert!(helps.first_screen.contains(brief), "{}", helps.first_screen);
+    }
+}
+
+#[test]
+fn lines_with_pages_of_their_own_are_told_apart() {
+    let helps = Helps::of(&target(&["two_lines"], "none"));
+    is_exact(helps.waste("pinned", Some("survivor")), saved_within(&["two_lines"], "free"));
+    is_exact(helps.waste("pinned", Some("second_survivor")), saved_within(&["two_lines"], "free"));
+}
+
+#[test]
+fn lines_on_the_same_pages_are_one_callers() {
+    let helps = Helps::of(&target(&["side_by_side"], "none"));
+    is_exact(helps.waste("pinned", Some("fill")), saved_within(&["side_by_side"], "free"));
+    assert_eq!(helps.wastes.iter().filter(|waste| waste["kind"] == "pinned").count(), 1, "{:?}", helps.wastes);
+}
+
+#[test]
+fn a_block_on_top_of_the_heap_is_named() {
+    let helps = Helps::of(&target(&["top"], "none"));
+    is_exact(helps.waste("free_pages", None), saved_within(&["top"], "trim"));
+    let top = helps.waste("top_of_heap", Some("survivor"));
+    assert_eq!((top["blocks"].as_u64(), top["bytes"].as_u64()), (Some(1), Some(64)), "{top}");
+    let saved = plainly(&target(&["top"], "none"), "after") - plainly(&target(&["top"], "early"), "after");
+    holds(top, saved);
+    assert!(saved >= range(top).1 * 9 / 10, "{saved}: {top}");
+}
+
+#[test]
+fn heaps_of_threads_that_take_turns_are_too_many() {
+    for layout in ["arenas", "arenas_top"] {
+        let helps = Helps::of(&target(&[layout], "none"));
+        let waste = helps.waste("arenas", None);
+        let many = plainly(&target(&[layout], "none"), "after");
+        let one = plainly(&target(&[layout], "none").env("MALLOC_ARENA_MAX", "1"), "after");
+        holds(waste, many - one);
+        let (low, high) = range(waste);
+        assert!(low * 10 >= high * 8, "a wide range: {waste}");
+        assert!(waste["remedy"].as_str().expect("text").starts_with("set MALLOC_ARENA_MAX=1 or 2"), "{waste}");
+        let trimmed = saved_within(&[layout], "trim");
+        match layout {
+            "arenas" => is_exact(helps.waste("free_pages", None), trimmed),
+            // What lies behind the last block of such a heap is not given back.
+            _ => assert!(!helps.has("free_pages") && trimmed < MIB, "{trimmed}: {:?}", helps.wastes),
+        }
+    }
+}
+
+#[test]
+fn blocks_of_odd_sizes_take_less_in_slots() {
+    let helps = Helps::of(&target(&["rounding"], "none"));
+    let waste = helps.waste("rounding", Some("survivor"));
+    let saved = plainly(&target(&["rounding"], "none"), "after") - plainly(&target(&["rounding"], "slots"), "after");
+    holds(waste, saved);
+    // 48 bytes instead of 40, and of 33.
+    assert_eq!(range(waste), (400_000 * 8, 400_000 * 15));
+}
+
+#[test]
+fn jemalloc_keeps_what_it_can_purge() {
+    let never = "dirty_decay_ms:-1,muzzy_decay_ms:-1";
+    let with = |remedy: &str| target(&["kept"], remedy).env("LD_PRELOAD", "libjemalloc.so.2").env("MALLOC_CONF", never);
+    let helps = Helps::of(&with("none"));
+    let output = run(with("purge").plain_command()).stdout;
+    let saved = printed(&output, "before") - printed(&output, "after");
+    let waste = helps.waste("kept_by_allocator", None);
+    holds(waste, saved);
+    let (low, high) = range(waste);
+    assert!(low * 10 >= high * 8, "a wide range: {waste}");
+}
+
+/// What a long-lived program keeps is a finding and advice, whose saving comes true.
+#[test]
+fn verify_measures_what_advice_predicts() {
+    let layout = &["survivors", "100"];
+    let recording = target(layout, "none").env("LINGER", "1").record_alone();
+    let findings: Value = serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON");
+    let kinds: Vec<&str> = findings["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .flat_map(|finding| std::iter::once(finding).chain(finding["also"].as_array().into_iter().flatten()))
+        .filter(|finding| finding["id"] == "resident")
+        .filter_map(|finding| finding["kind"].as_str())
+        .collect();
+    assert_eq!(kinds, ["pinned", "free_pages"], "{findings}");
+    let file = recording.file.to_str().expect("a path");
+    let memtoll = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(memtoll());
+        command.args(arguments);
+        run(command)
+    };
+    let advice: Value = serde_json::from_str(&memtoll(&["advise", file, "--format", "json"]).stdout).expect("JSON");
+    let program = program("what_helps.c");
+    let side = |remedy: &str| format!("{} survivors 100 {remedy}", program.display());
+    // Free pages are given back in the one run; survivors go in the other one, too.
+    for (function, before, after) in [("survivor", "trim", "free"), ("passer", "none", "trim")] {
+        let is_it = |finding: &&Value| finding["rule"] == "resident" && finding["function"] == function;
+        let finding = advice["findings"].as_array().expect("findings").iter().find(is_it);
+        let id = finding.unwrap_or_else(|| panic!("no advice on {function}: {advice}"))["id"].as_str().expect("an id");
+        let verified = memtoll(&[
+            "verify",
+            "--before",
+            &side(before),
+            "--after",
+            &side(after),
+            "--ignore-output",
+            "--min-rounds",
+            "3",
+            "--max-rounds",
+            "3",
+            "--finding",
+            id,
+            file,
+        ]);
+        let line =
+            verified.stdout.lines().find(|line| line.contains("resident set at the end") && line.contains("inside"));
+        assert!(verified.status.success() && line.is_some(), "{verified:?}");
+    }
+}
+
+#[test]
+fn a_program_that_uses_what_it_has_gets_no_remedy() {
+    let helps = Helps::of(&target(&["survivors", "100"], "free"));
+    assert!(helps.wastes.is_empty(), "{:?}", helps.wastes);
+    assert!(helps.text.contains("What helps\nNothing that the allocator could do"), "{}", helps.text);
+}
