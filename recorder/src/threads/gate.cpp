@@ -36,8 +36,6 @@ ThreadState* begin_here(arch::HookFrame frame, Standing standing) {
         // This thread is the only one here. Its own state, if it had one, is wiped.
         thread_state = &no_state;
         if (!restart_in_child()) return nullptr;
-    } else if (!recording_start::is_reached(frame)) {
-        return nullptr;
     }
     return recording() ? attach(frame, is_ending()) : nullptr;
 }
@@ -92,6 +90,11 @@ ThreadState* pass_guard(ThreadState* state, arch::HookFrame frame) {
 // enter_slow without the timing of the recorder itself, for what is_known_inside could not answer.
 ThreadState* enter_untimed(arch::HookFrame frame, void (*prepare)()) {
     prepare();
+    const bool is_new = thread_state->how() == ThreadState::kNone;
+    if (is_new && session.state.load(std::memory_order_acquire) == Session::kRecording && !session.is_parents() &&
+        !recording_start::is_reached(frame))
+        return nullptr;
+    // A signal handler that has interrupted the wait has perhaps begun with the thread's state.
     ThreadState* state = thread_state;
     const auto is_parents = [] { return session.is_parents(); };
     const Standing where = standing(session.state.load(std::memory_order_acquire), state->how(), is_parents);
