@@ -5,8 +5,10 @@ namespace memtoll {
 bool clock_is_tsc = arch::kHasCounter;
 std::atomic<uint64_t>* shared_time = nullptr;
 
-static uint32_t ticks_per_microsecond = 2'500;
-Thresholds thresholds = Thresholds::at(ticks_per_microsecond);
+// Until the supervisor tells.
+static constexpr uint32_t kUsualTicks = 2'500;
+static uint32_t ticks_per_microsecond = kUsualTicks;
+constinit Thresholds thresholds = Thresholds::at(kUsualTicks);
 
 void set_ticks_per_microsecond(uint32_t ticks) {
     if (ticks == 0) return;
