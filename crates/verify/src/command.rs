@@ -59,7 +59,7 @@ impl CommandLine {
 
     /// Whether the program is started itself, and not by a shell.
     pub fn is_direct(&self) -> bool {
-        !self.words.first().is_some_and(|name| name == "sh")
+        self.words.first().is_none_or(|name| name != "sh")
     }
 
     /// As the user typed it.

@@ -71,13 +71,18 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    #[allow(clippy::zombie_processes, reason = "the tests wait for it")]
+    fn started(program: &str, arguments: &[&str]) -> i32 {
+        Command::new(program).args(arguments).spawn().unwrap().id() as i32
+    }
+
     #[test]
     fn exit_codes_and_signals_come_through() {
         for (text, code, signal) in
             [("exit 7", Some(7), None), ("kill -9 $$", None, Some(9)), ("kill -TERM $$", None, Some(15))]
         {
-            let child = Command::new("sh").args(["-c", text]).spawn().unwrap();
-            let look = wait(child.id() as i32, true).unwrap();
+            let child = started("sh", &["-c", text]);
+            let look = wait(child, true).unwrap();
             let exited = libc::WIFEXITED(look.status).then(|| libc::WEXITSTATUS(look.status));
             let signaled = libc::WIFSIGNALED(look.status).then(|| libc::WTERMSIG(look.status));
             assert_eq!((exited, signaled), (code, signal), "{text}");
@@ -87,30 +92,30 @@ mod tests {
     #[test]
     fn a_signal_that_is_caught_reaches_its_handler() {
         let text = "trap 'exit 3' USR1; kill -USR1 $$; exit 4";
-        let child = Command::new("sh").args(["-c", text]).spawn().unwrap();
-        let look = wait(child.id() as i32, true).unwrap();
+        let child = started("sh", &["-c", text]);
+        let look = wait(child, true).unwrap();
         assert_eq!(libc::WEXITSTATUS(look.status), 3);
     }
 
     #[test]
     fn a_process_that_stops_goes_on() {
         let text = "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 5";
-        let child = Command::new("sh").args(["-c", text]).spawn().unwrap();
-        let look = wait(child.id() as i32, true).unwrap();
+        let child = started("sh", &["-c", text]);
+        let look = wait(child, true).unwrap();
         assert_eq!(libc::WEXITSTATUS(look.status), 5);
     }
 
     #[test]
     fn the_resident_set_is_that_of_the_exit() {
         // It waits, so that it is seen before it exits.
-        let child = Command::new("sleep").arg("0.2").spawn().unwrap();
-        let look = wait(child.id() as i32, true).unwrap();
+        let child = started("sleep", &["0.2"]);
+        let look = wait(child, true).unwrap();
         assert!(
             look.resident_end.is_some_and(|bytes| (200 << 10..20 << 20).contains(&bytes)),
             "{:?}",
             look.resident_end
         );
-        let child = Command::new("sleep").arg("0").spawn().unwrap();
-        assert_eq!(wait(child.id() as i32, false).unwrap().resident_end, None);
+        let child = started("sleep", &["0"]);
+        assert_eq!(wait(child, false).unwrap().resident_end, None);
     }
 }

@@ -79,7 +79,7 @@ mod tests {
         let (libc, other) = (line("/usr/lib/libc.so.6"), line("/usr/lib/libjemalloc.so.2"));
         assert!(answers(std::slice::from_ref(&libc)));
         assert!(!answers(&[libc, other]));
-        assert!(!answers(&[line("/lib/ld-musl-x86_64.so.1")]));
+        assert!(!answers(&[line(memtoll_processor::HERE.musl_loader)]));
     }
 
     /// 24 bytes fill their chunk to the last: the next chunk's first word is the block's last one.
