@@ -11,6 +11,7 @@ use memtoll_trace::ids::Units;
 use memtoll_trace::snapshot::{Cause, Mapping, Run, Snapshot};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Acquire;
@@ -20,20 +21,27 @@ const WINDOW: u64 = 64 << 20;
 
 /// The pages of a process that records into `arena`. An error: the kernel does not say, or the process is gone.
 pub fn take(pid: u32, arena: &Arena, cause: Cause, time: Units) -> io::Result<Snapshot> {
-    let pagemap = File::open(format!("/proc/{pid}/pagemap"))?;
+    let mut pages = Pages::of(pid)?;
     // A process that is gone has no memory.
     let resident = || proc_files::resident_set(pid).filter(|bytes| *bytes > 0).ok_or(io::ErrorKind::NotFound);
-    let page = proc_files::page();
     let before = resident()?;
     let maps = by_address(proc_files::maps(pid));
-    let mut pages = Pages { pagemap, page, scans: true, runs: Vec::new(), regions: vec![Region::default(); 1024] };
     for line in maps.iter().filter(|line| line.path != "[vsyscall]") {
         pages.look(line.start, line.end)?;
     }
     let resident = (before, resident()?);
     let recorder = own_memory(pid, arena, &maps);
     let mappings = maps.into_iter().map(mapping).collect();
+    let page = pages.page;
     Ok(Snapshot { time, cause, page, resident, mappings, runs: pages.runs, recorder, threads: Vec::new() })
+}
+
+/// The pages in these ranges of a process that are in memory or swapped out, from ranges' begins to their ends. An error: as for
+/// [`take`].
+pub fn there_are(pid: u32, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<Vec<Run>> {
+    let mut pages = Pages::of(pid)?;
+    ranges.into_iter().try_for_each(|range| pages.look(range.start, range.end))?;
+    Ok(pages.runs)
 }
 
 /// The lines in the order of their addresses, none of which overlaps the one before: the kernel lists mappings in several pieces,
@@ -122,6 +130,12 @@ mod is {
 }
 
 impl Pages {
+    fn of(pid: u32) -> io::Result<Pages> {
+        let pagemap = File::open(format!("/proc/{pid}/pagemap"))?;
+        let regions = vec![Region::default(); 1024];
+        Ok(Pages { pagemap, page: proc_files::page(), scans: true, runs: Vec::new(), regions })
+    }
+
     fn look(&mut self, mut start: u64, end: u64) -> io::Result<()> {
         while start < end {
             let behind = end.min((start + 1).next_multiple_of(WINDOW));

@@ -3,6 +3,7 @@
 //! Each recording memtoll listens on a socket with an abstract name, which nobody needs to know beforehand: the kernel lists such
 //! names. It answers its own user and root, and those who ask believe only these.
 
+use crate::proc_files;
 use crate::process_polling::{Looked, Wish};
 use crate::run::Run;
 use memtoll_trace::snapshot::Cause;
@@ -17,10 +18,12 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What all names begin with.
 const PREFIX: &str = "memtoll snapshots ";
+/// How long a process may take to get on the list when it has begun.
+const PATIENCE_WITH_NEW: Duration = Duration::from_millis(300);
 /// Bytes of an answer.
 const LONGEST: usize = 16 << 10;
 /// How long a look may take, and how long its answer may.
@@ -87,8 +90,17 @@ fn reply(run: &Run, peer: &OwnedFd) -> io::Result<Reply> {
     let images = |active: &[crate::recorded_images::Active<_>]| {
         active.iter().filter(|active| active.pid == pid).map(|active| active.image).max()
     };
-    let Some(image) = run.roster.with_active(images).filter(|_| bytes == asked.len()) else {
+    if bytes != asked.len() {
         return Ok(Reply::NotRecorded);
+    }
+    // One that has just begun is on the list a moment later.
+    let since = Instant::now();
+    let image = loop {
+        match run.roster.with_active(images) {
+            Some(image) => break image,
+            None if since.elapsed() > PATIENCE_WITH_NEW || !proc_files::exists(pid) => return Ok(Reply::NotRecorded),
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
     };
     let (answer, answered) = sync_channel(1);
     run.looks.wish(Wish { image, cause: Cause::Asked, answer: Some(answer) });
@@ -152,7 +164,7 @@ pub fn snapshot(pid: u32) -> Result<Snapped, String> {
     } else {
         ""
     };
-    match crate::proc_files::exists(pid) {
+    match proc_files::exists(pid) {
         true => Err(format!(
             "process {pid} is not being recorded: expected one that memtoll record or memtoll attach records{others}"
         )),

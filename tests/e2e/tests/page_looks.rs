@@ -4,7 +4,7 @@ use memtoll_e2e::{
     Outcome, Recording, Target, is_root, memtoll, program, read_report, run, scratch, skipped, wait_until,
 };
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -169,14 +169,16 @@ fn a_process_that_was_running_is_looked_at() {
     let program = Waiting::start(target("asked").plain_command());
     let mut attach = Command::new(memtoll());
     attach.args(["attach", &program.pid.to_string(), "-o"]).arg(&file);
-    let mut attached = attach.stderr(Stdio::null()).spawn().unwrap();
-    let mut done = None;
-    wait_until("memtoll to be attached", || {
-        done = Some(snapshot(program.pid)).filter(|done| done.status.success());
-        done.is_some()
-    });
+    let mut attached = attach.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(attached.stderr.take().unwrap());
+    let mut begun = String::new();
+    said.read_line(&mut begun).unwrap();
+    let done = snapshot(program.pid);
+    assert!(done.status.success(), "{begun}{done:?}");
     program.end();
-    assert!(attached.wait().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(attached.wait().unwrap().success(), "{rest}");
     let json = read_report(&file, &["--list", "looks", "--format", "json"]);
     assert!(json.stdout.contains("\"asked\""), "{json:?}");
 }

@@ -7,11 +7,11 @@ use super::arena::Arena;
 use super::copy::{Copy, word_of};
 use super::layout::Layout;
 use super::{Block, FLAGS, HEADER, IS_MAPPED};
-use crate::proc_files;
+use crate::{page_look, proc_files};
 
 const PAGE: u64 = 4096;
 /// Pages that are looked at one by one, at the most.
-const MOST_PAGES: usize = 1 << 16;
+const MOST_PAGES: usize = 1 << 18;
 /// No block is aligned to more, bytes.
 const MOST_ALIGNED: u64 = 4 << 20;
 
@@ -62,10 +62,14 @@ pub fn read(copy: &mut Copy, layout: &Layout, arenas: &[Arena]) -> Result<Mapped
     }
     let sum = |found: &[(Block, u64)]| found.iter().map(|(_, bytes)| *bytes).sum::<u64>();
     if (found.len() as u64, sum(&found)) != (count, bytes) {
-        // Behind other mappings, such as stacks.
-        let pages: Vec<u64> = left
-            .iter()
-            .flat_map(|span| (span.start..span.end).step_by(PAGE as usize))
+        // Behind other mappings, such as stacks, most of which nobody has touched: a header has been written.
+        let ranges = left.iter().map(|span| span.start..span.end);
+        let touched = page_look::there_are(copy.pid(), ranges.clone())
+            .map(|runs| runs.into_iter().map(|run| run.start..run.start + run.pages * PAGE).collect());
+        let pages: Vec<u64> = touched
+            .unwrap_or_else(|_| ranges.collect::<Vec<_>>())
+            .into_iter()
+            .flat_map(|range| range.step_by(PAGE as usize))
             .take(MOST_PAGES)
             .map(|page| page + 8)
             .collect();
