@@ -79,12 +79,13 @@ fn is_one_of(uid: rustix::process::Uid) -> bool {
 
 fn reply(run: &Run, peer: &OwnedFd) -> io::Result<Reply> {
     const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-    if !is_one_of(sockopt::socket_peercred(peer)?.uid) {
-        return Ok(Reply::NotAllowed);
-    }
     let mut asked = [0; 4];
     retry_on_intr(|| poll(&mut [PollFd::new(peer, PollFlags::IN)], Some(&SECOND)))?;
     let (_, bytes) = recv(peer, &mut asked[..], RecvFlags::DONTWAIT)?;
+    // Not before: where a socket is closed with something to read, the peer gets no answer.
+    if !is_one_of(sockopt::socket_peercred(peer)?.uid) {
+        return Ok(Reply::NotAllowed);
+    }
     let pid = u32::from_ne_bytes(asked);
     // The last one, where the process has executed another program.
     let images = |active: &[crate::recorded_images::Active<_>]| {

@@ -38,6 +38,8 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
     ("docs/advice.md", "memtoll record ./app", What::Commands),
     ("docs/report.md", "400 KiB  never freed", What::Text),
+    ("docs/resident.md", "memtoll report app.memtoll --resident --chart", What::Commands),
+    ("docs/resident.md", "memtoll report app.memtoll --metric pinned", What::Commands),
     ("docs/report.md", "# a library that we cannot change", What::Text),
     ("docs/advice.md", "saving = calls", What::Text),
     ("docs/advice.md", "memtoll verify --before ./app.old", What::Commands),
