@@ -29,7 +29,8 @@ std::atomic<size_t> next_look{kStep};
 
 std::atomic<uint64_t> turns{0}; // looks, as they begin
 
-// A look takes the longer the more threads there are. Where many begin at once, one of them looks, not each.
+// A look takes the longer the more threads there are. Where a crowd of them begins at once, one looks, not each: that is less exact.
+constexpr uint32_t kCrowd = 64;
 std::atomic<bool> looking{false};
 
 // Used only while `comparing`.
@@ -116,20 +117,23 @@ void end_comparing() { comparing.store(false, std::memory_order_release); }
 } // namespace
 
 void grow(size_t bytes) {
-    const size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (now < next_look.load(std::memory_order_relaxed)) return;
-    if (looking.exchange(true, std::memory_order_acquire)) return;
-    const size_t since = grown.exchange(0, std::memory_order_relaxed);
-    if (!kernel::silent.load(std::memory_order_relaxed)) {
-        const ResidentPeak::Seen seen = see();
-        if (begin_comparing()) { // else what the next look sees holds for this one, too
-            peak.add(seen);
-            end_comparing();
+    grown.fetch_add(bytes, std::memory_order_relaxed);
+    // What other threads took during a look is looked at by the same thread.
+    while (grown.load(std::memory_order_relaxed) >= next_look.load(std::memory_order_relaxed)) {
+        const bool is_crowd = session.arena && session.arena->slots_used.load(std::memory_order_relaxed) > kCrowd;
+        if (is_crowd && looking.exchange(true, std::memory_order_acquire)) return;
+        const size_t since = grown.exchange(0, std::memory_order_relaxed);
+        if (!kernel::silent.load(std::memory_order_relaxed)) {
+            const ResidentPeak::Seen seen = see();
+            if (begin_comparing()) { // else what the next look sees holds for this one, too
+                peak.add(seen);
+                end_comparing();
+            }
+        } else if (session.arena) { // no look would see anything
+            session.arena->own_memory.fetch_add(since / 1024, std::memory_order_relaxed);
         }
-    } else if (session.arena) { // no look would see anything
-        session.arena->own_memory.fetch_add(since / 1024, std::memory_order_relaxed);
+        if (is_crowd) looking.store(false, std::memory_order_release);
     }
-    looking.store(false, std::memory_order_release);
 }
 
 bool take(size_t bytes) {
