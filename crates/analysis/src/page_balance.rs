@@ -138,7 +138,7 @@ pub enum Unknown {
     Unreadable(String),
 }
 
-/// The balance of the only process that was added up, at its end, if the whole of it was, in at most so many events.
+/// The balance of a selection at its end, if that is one whole process with at most this many events.
 pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Balance> {
     if sums.is_part() || sums.are_of_several() {
         return None;
@@ -151,7 +151,7 @@ pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Bala
     balance(stacks, index, &snapshot, None).ok()
 }
 
-/// The balance of a snapshot of image number `index`; with a map of so many cells at the most, if there is one.
+/// The balance of a snapshot of image number `index`. `cells`: also draw a map, with at most this many cells.
 pub fn balance(
     stacks: &mut Stacks,
     index: usize,

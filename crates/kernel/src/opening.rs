@@ -86,7 +86,7 @@ pub struct View {
 pub enum Watched<'a> {
     /// A process that has not exec'd yet: from its next exec on.
     FromExec(Pid),
-    /// All threads of a process that runs. What they map and start is told at once, all else once the events are switched on.
+    /// All threads of a running process. Mappings and new threads count at once; faults and switches from when the events are switched on.
     Threads(&'a [Pid]),
 }
 

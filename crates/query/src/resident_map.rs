@@ -19,7 +19,7 @@ pub struct MapOwner<'r> {
 pub struct MapOwners<'r> {
     /// Each once.
     pub all: Vec<MapOwner<'r>>,
-    /// By cell: the place of its owner in `all`; `None`: nobody.
+    /// The owner of each cell, an index into `all`; `None`: the cell has no owner.
     pub of_cells: Vec<Option<usize>>,
 }
 

@@ -21,7 +21,7 @@ pub fn chunk(block: &Block) -> Range<u64> {
     of_bytes(block.address, block.size.saturating_add(HEADER).next_multiple_of(ALIGNMENT).max(SMALLEST))
 }
 
-/// The addresses of a chunk that has so many bytes, of a block at an address.
+/// The addresses of the chunk of a block: where the block begins, and the size of the chunk, bytes.
 pub fn of_bytes(address: u64, bytes: u64) -> Range<u64> {
     let start = address.saturating_sub(HEADER);
     start..start.saturating_add(bytes)

@@ -433,7 +433,7 @@ impl<'a> Pinning<'a> {
 }
 
 /// Cuts bytes into equal parts. Those that are left over go to one part after the other, beginning with another one for each `turn`:
-/// so nobody gets them all, and all together have just these bytes.
+/// so no part gets all of them, and the sum of the parts is exact.
 fn equal_parts(bytes: u64, parts: usize, turn: usize) -> impl Iterator<Item = u64> {
     let (each, over) = (bytes / parts.max(1) as u64, bytes as usize % parts.max(1));
     (0..parts).map(move |part| each + u64::from((part + turn) % parts < over))

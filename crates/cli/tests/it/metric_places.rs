@@ -42,7 +42,7 @@ fn all() -> Names {
     TABLE.iter().map(|about| about.name.to_owned()).collect()
 }
 
-/// In this recording, nobody looked at the program's memory when it ended.
+/// The recording has no page snapshot and no search for lost blocks.
 fn is_in_file(about: &About) -> bool {
     !about.metric.is_of_pages() && about.seen != Seen::Search
 }

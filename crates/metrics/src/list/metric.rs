@@ -283,7 +283,7 @@ const _: () = {
             let adds = Place::ALL[place].needs_sums() && about.is_in(Place::ALL[place]);
             assert!(!adds || about.metric.adds_up(), "values are added there");
             let asks = Place::ALL[place].asks_for_pages() || !about.is_in(Place::ALL[place]);
-            assert!(!about.metric.is_of_pages() || asks, "nobody asks for what lies in memory there");
+            assert!(!about.metric.is_of_pages() || asks, "no query for this place asks for pages");
             place += 1;
         }
         let is_mean = matches!(about.together, Together::Mean(over) if over.about().is_in(Place::Viewer));
