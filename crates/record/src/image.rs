@@ -7,6 +7,8 @@
 //! inside the real function, for however long, is no obstacle.) A thread that is stuck in the middle of an event is overtaken
 //! in the end; should it have been a release, the sink finds the block that it belongs to (sink/reused_addresses.rs).
 
+mod looks;
+
 use crate::arena::Arena;
 use crate::backlog::Backlog;
 use crate::chunk_cursor::{Cursor, op_of, plain_key, release_half};
@@ -14,23 +16,18 @@ use crate::chunk_quota::Growth;
 use crate::exit_watcher;
 use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
-use crate::lost_blocks::{self, Found};
-use crate::page_look;
-use crate::proc_files;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
-use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind, look};
-use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Exit, Image, NotSearched, Note};
+use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
+use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks};
+use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
-use memtoll_trace::snapshot::{Cause, Snapshot};
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
@@ -46,8 +43,6 @@ const BUSY: u64 = 8 * 1024;
 const NAP: Duration = Duration::from_micros(300);
 /// Pause while the kernel's last events are on their way.
 const SHORT_NAP: Duration = Duration::from_micros(30);
-/// Time at most for draining what a process wrote before it waits at its end.
-const LONGEST_DRAIN: Duration = Duration::from_millis(200);
 /// Full chunks after which the doorbell rings: a quarter of those that a program of one thread has.
 const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
 /// Prefetch distance of blocks, in calls: fetching one takes some hundred nanoseconds.
@@ -241,108 +236,6 @@ impl Worker {
             return Some(Exit::Running);
         }
         self.run.roster.exit_of(self.pid).or_else(|| exit_watcher::exit_of(&self.process, self.pid))
-    }
-
-    /// The process is about to end, and waits until its memory has been looked at.
-    fn look_if_wanted(&mut self) {
-        let arena = self.arena.clone();
-        let header = arena.header();
-        let wanted = header.look_wanted.load(Acquire);
-        if wanted == 0 || header.look_over.load(Relaxed) != 0 {
-            return;
-        }
-        let pages = if wanted & look::PAGES != 0 { self.look_at_pages() } else { None };
-        if wanted & look::LOST_BLOCKS != 0 {
-            let found = self.search_lost_blocks(pages.as_ref());
-            self.parent_sink.sink().is_searched(found);
-        }
-        if let Some(snapshot) = pages {
-            self.parent_sink.sink().looked_at_pages(snapshot);
-        }
-        header.look_over.store(1, Release);
-        arena.wake_ending();
-    }
-
-    fn pages(&self) -> io::Result<Snapshot> {
-        let clock = &self.run.around.clock;
-        page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now())))
-    }
-
-    fn look_at_pages(&self) -> Option<Snapshot> {
-        let why = match self.pages() {
-            Ok(snapshot) => return Some(snapshot),
-            Err(error) => error,
-        };
-        let clock = &self.run.around.clock;
-        if proc_files::exists(self.pid) {
-            self.run.note(Note {
-                time: clock.units(clock.now()),
-                text: format!("the kernel does not show which pages of some processes are in memory: {why}"),
-                missing: false,
-            });
-        }
-        None
-    }
-
-    /// Which of the blocks nothing points to.
-    fn search_lost_blocks(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
-        let nothing = Found { blocks: Vec::new(), other_threads: 0 };
-        let Some(found) = self.search_once(pages)? else { return Ok(nothing) };
-        // Threads that run change what is being read.
-        let again = found.other_threads > 0 && !found.blocks.is_empty();
-        let found = match again {
-            true => self.search_once(None)?.unwrap_or(nothing).and_also_in(&found),
-            false => found,
-        };
-        // The process may have ended, or lost its patience.
-        let waits = self.arena.header().look_wanted.load(Acquire) != 0 && proc_files::exists(self.pid);
-        if waits { Ok(found) } else { Err(NotSearched::Ended) }
-    }
-
-    /// `None`: there are no blocks.
-    fn search_once(&mut self, pages: Option<&Snapshot>) -> Result<Option<Found>, NotSearched> {
-        if !self.drain_until(self.run.around.clock.now()) {
-            return Err(NotSearched::Ended);
-        }
-        let arena = self.arena.clone();
-        let Some(process) = self.parent_sink.sink().process_to_search(&arena)? else { return Ok(None) };
-        let own;
-        let pages = match pages {
-            Some(pages) => pages,
-            None => {
-                own = self.pages().map_err(|error| NotSearched::Unreadable(error.to_string()))?;
-                &own
-            }
-        };
-        lost_blocks::search(process, &arena, pages).map(Some)
-    }
-
-    /// Takes all that was written until `time`, in ticks; not for long. Whether that was all.
-    fn drain_until(&mut self, time: u64) -> bool {
-        let end = Instant::now() + LONGEST_DRAIN;
-        while Instant::now() < end {
-            let has_all = self.feed.as_mut().is_none_or(|feed| feed.fetch() > time);
-            self.drain_settled();
-            if has_all && self.heads.iter().flatten().all(|key| *key > time) {
-                return true;
-            }
-            std::thread::sleep(SHORT_NAP);
-        }
-        false
-    }
-
-    /// A thread is about to give memory back, of which the process perhaps never had more, and waits.
-    fn look_before_giving_back(&self) {
-        if self.arena.is_look_asked() && self.arena.begin_look() {
-            self.run.looks.look_at_peak(self.image, || self.arena.end_look());
-        }
-    }
-
-    /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
-    fn write_seen_pages(&self) {
-        for snapshot in self.signals.pages.take() {
-            self.parent_sink.sink().saw_pages(snapshot);
-        }
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.

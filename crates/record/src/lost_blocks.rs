@@ -19,6 +19,7 @@ use crate::process_memory::ProcessMemory;
 use crate::sink::NumberedBlock;
 use block_map::{BlockMap, Pointer};
 use inner_pointers::Words;
+use memtoll_symbols::merged;
 use memtoll_trace::ids::{BlockNo, Bytes};
 use memtoll_trace::meta::NotSearched;
 use memtoll_trace::metrics::Metrics;
@@ -179,19 +180,6 @@ fn variables_of_recorder(maps: &[MapLine]) -> impl Iterator<Item = Range<u64>> +
         let are_variables = is_recorder(file) && behind.path.is_empty() && behind.start == file.end && behind.writable;
         are_variables.then_some(behind.start..behind.end)
     })
-}
-
-/// The same addresses in ranges that do not overlap, by address.
-fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
 }
 
 /// The memory of the process, as it is read.
@@ -374,10 +362,5 @@ mod tests {
         assert!(parts(&[], &heap[..0]).contains(&(0x1000, 0x2000, None)));
         let all = 0x0..0x9000;
         assert_eq!(parts(&[], std::slice::from_ref(&all)), []);
-    }
-
-    #[test]
-    fn ranges_that_overlap_become_one() {
-        assert_eq!(merged(vec![5..9, 1..3, 2..4, 9..10]), [1..4, 5..10]);
     }
 }

@@ -18,6 +18,7 @@ use memtoll_trace::op::{Effect, Op};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use rustc_hash::FxHashMap;
 
+use crate::address_ranges::merged;
 use crate::symbol_table::{code_sections, without_version};
 
 /// Libraries that are allocators. Others are known by what they export.
@@ -208,20 +209,6 @@ fn runs(functions: &[Function<'_>], between: Between) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Sorted and apart.
-fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.retain(|range| range.start < range.end);
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
 fn in_file<'a>(file: &'a object::File<'_>, addresses: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'a> {
     let addresses = addresses.clone();
     file.segments().filter_map(move |segment| {
@@ -264,8 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_touch_are_one() {
-        assert_eq!(merged(vec![5..9, 1..3, 3..4, 6..7, 8..8]), [1..4, 5..9]);
+    fn addresses_lie_in_ranges_or_between() {
         let code = AllocatorCode { addresses: vec![1..4, 5..9], ..AllocatorCode::default() };
         let found: Vec<u64> = (0..11).filter(|at| code.has_address(*at)).collect();
         assert_eq!(found, [1, 2, 3, 5, 6, 7, 8]);

@@ -7,6 +7,7 @@
 //! Nothing here trusts the files: a damaged file leads to fewer names and a [`Resolved::problem`], never to a panic.
 
 mod address_book;
+mod address_ranges;
 mod allocator_code;
 mod allocator_functions;
 mod build_id;
@@ -47,6 +48,7 @@ mod type_sizes;
 mod wanted_types;
 
 pub use address_book::AddressBook;
+pub use address_ranges::merged;
 pub use allocator_code::AllocatorCode;
 pub use allocator_functions::{Form, Signature};
 pub use callee::{Callee, calls_allocator};

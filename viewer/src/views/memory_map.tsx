@@ -1,8 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { useCells } from "../cells";
 import { useShown } from "../context";
-import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
+import { colorOf, useCanvas, useLoaded } from "../hooks";
 import { bytes, count, counted, exact, percent, time } from "../model/format";
-import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory_map";
+import { addressOf, AGES, areaOf, hex, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Name } from "../widgets";
@@ -93,11 +94,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
 
 function Canvas({ map, isAge }: { map: Memory; isAge: boolean }) {
     const { state, go, theme } = useShown();
-    const holder = useRef<HTMLDivElement>(null);
-    const canvas = useRef<HTMLCanvasElement>(null);
-    const { width } = useSize(holder);
-    const layout = useMemo(() => layoutOf(map.areas, width - 2, LABEL), [map, width]);
-    const [at, setAt] = useState<number | null>(null);
+    const { holder, canvas, width, layout, at, setAt, hit, keys } = useCells(map.areas, LABEL);
     const [drag, setDrag] = useState<[number, number] | null>(null);
     const range = rangeOf(state.range);
     const cells = drag ? [Math.min(...drag), Math.max(...drag)] as const : null;
@@ -105,23 +102,7 @@ function Canvas({ map, isAge }: { map: Memory; isAge: boolean }) {
 
     useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, isAge, chosen), [map, layout, isAge, theme, state.range, drag]);
 
-    const hit = (event: MouseEvent) => {
-        const area = canvas.current!.getBoundingClientRect();
-        return cellAt(layout, event.clientX - area.left - LABEL, event.clientY - area.top);
-    };
     const choose = (first: number, last: number) => go({ range: `${hex(addressOf(map, Math.min(first, last)))}-${hex(addressOf(map, Math.max(first, last)) + map.cell)}` }, true);
-    const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const all = map.areas.reduce((sum, area) => sum + area.cells, 0);
-        const from = at ?? 0;
-        const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns };
-        const step = steps[event.key];
-        if (step !== undefined) setAt(Math.min(all - 1, Math.max(0, from + step)));
-        else if (event.key === "Enter") choose(from, from);
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-    };
     return (
         <>
             <p class="told" role="status">{at === null ? "Click a cell or drag over several: their blocks and lines are shown." : tell(map, at)}</p>
@@ -147,7 +128,7 @@ function Canvas({ map, isAge }: { map: Memory; isAge: boolean }) {
                         if (drag) choose(...drag);
                         setDrag(null);
                     }}
-                    onKeyDown={pressed}
+                    onKeyDown={keys((cell) => choose(cell, cell))}
                 />
             </div>
         </>

@@ -1,8 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
+import { useCells } from "../cells";
 import { useShown } from "../context";
-import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
+import { colorOf, useCanvas, useLoaded } from "../hooks";
 import { bytes, count, exact, percent, time } from "../model/format";
-import { addressOf, areaOf, cellAt, hex, layoutOf, placeOfCell, rowOf, type Layout } from "../model/memory_map";
+import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { selectionOf } from "../model/state";
@@ -163,32 +164,13 @@ function Pins({ held: { set, pins } }: { held: Held }) {
 
 function Canvas({ map }: { map: PageMap }) {
     const { go, theme } = useShown();
-    const holder = useRef<HTMLDivElement>(null);
-    const canvas = useRef<HTMLCanvasElement>(null);
-    const { width } = useSize(holder);
-    const layout = useMemo(() => layoutOf(map.areas, width - 2, LABEL), [map, width]);
-    const [at, setAt] = useState<number | null>(null);
+    const { holder, canvas, width, layout, at, setAt, hit, keys } = useCells(map.areas, LABEL);
     useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, at), [map, layout, theme, at]);
 
-    const hit = (event: MouseEvent) => {
-        const area = canvas.current!.getBoundingClientRect();
-        return cellAt(layout, event.clientX - area.left - LABEL, event.clientY - area.top);
-    };
     /** The lines of the function that has most of a cell. */
     const choose = (number: number) => {
         const frame = ownerOf(map, number)?.frame;
         if (frame) go({ view: "lines", filter: literally(frame.function), metric: "resident" });
-    };
-    const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const all = map.areas.reduce((sum, area) => sum + area.cells, 0);
-        const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns };
-        const step = steps[event.key];
-        if (step !== undefined) setAt(at === null ? 0 : Math.min(all - 1, Math.max(0, at + step)));
-        else if (event.key === "Enter" && at !== null) choose(at);
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
     };
     return (
         <>
@@ -207,7 +189,7 @@ function Canvas({ map }: { map: PageMap }) {
                         const cell = hit(event);
                         if (cell !== null) choose(cell);
                     }}
-                    onKeyDown={pressed}
+                    onKeyDown={keys(choose)}
                 />
             </div>
         </>

@@ -1,6 +1,6 @@
-//! When how many bytes were live for the last time: since then, what is free is not needed.
+//! For each level of live bytes, when the program last had that many: the memory above it has been free since.
 
-/// The last use of memory is known for pieces of this size, bytes.
+/// How far levels of live bytes are apart, bytes.
 const STEP: u64 = 256 << 10;
 
 /// Live bytes, and the last instants at which more of them were live than at any time since.

@@ -1,0 +1,119 @@
+//! Looks at the memory of a process that waits for them: before its end, and before it gives much memory back.
+
+use super::{SHORT_NAP, Worker};
+use crate::lost_blocks::{self, Found};
+use crate::wire::look;
+use crate::{page_look, proc_files};
+use memtoll_trace::ids::Units;
+use memtoll_trace::meta::{NotSearched, Note};
+use memtoll_trace::snapshot::{Cause, Snapshot};
+use std::io;
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+/// Time at most for draining what a process wrote before it waits at its end.
+const LONGEST_DRAIN: Duration = Duration::from_millis(200);
+
+impl Worker {
+    /// The process is about to end, and waits until its memory has been looked at.
+    pub(super) fn look_if_wanted(&mut self) {
+        let arena = self.arena.clone();
+        let header = arena.header();
+        let wanted = header.look_wanted.load(Acquire);
+        if wanted == 0 || header.look_over.load(Relaxed) != 0 {
+            return;
+        }
+        let pages = if wanted & look::PAGES != 0 { self.look_at_pages() } else { None };
+        if wanted & look::LOST_BLOCKS != 0 {
+            let found = self.search_lost_blocks(pages.as_ref());
+            self.parent_sink.sink().is_searched(found);
+        }
+        if let Some(snapshot) = pages {
+            self.parent_sink.sink().looked_at_pages(snapshot);
+        }
+        header.look_over.store(1, Release);
+        arena.wake_ending();
+    }
+
+    fn pages(&self) -> io::Result<Snapshot> {
+        let clock = &self.run.around.clock;
+        page_look::take(self.pid, &self.arena, Cause::End, Units(clock.units(clock.now())))
+    }
+
+    fn look_at_pages(&self) -> Option<Snapshot> {
+        let why = match self.pages() {
+            Ok(snapshot) => return Some(snapshot),
+            Err(error) => error,
+        };
+        let clock = &self.run.around.clock;
+        if proc_files::exists(self.pid) {
+            self.run.note(Note {
+                time: clock.units(clock.now()),
+                text: format!("the kernel does not show which pages of some processes are in memory: {why}"),
+                missing: false,
+            });
+        }
+        None
+    }
+
+    /// Which of the blocks nothing points to.
+    fn search_lost_blocks(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
+        let nothing = Found { blocks: Vec::new(), other_threads: 0 };
+        let Some(found) = self.search_once(pages)? else { return Ok(nothing) };
+        // Threads that run change what is being read.
+        let again = found.other_threads > 0 && !found.blocks.is_empty();
+        let found = match again {
+            true => self.search_once(None)?.unwrap_or(nothing).and_also_in(&found),
+            false => found,
+        };
+        // The process may have ended, or lost its patience.
+        let waits = self.arena.header().look_wanted.load(Acquire) != 0 && proc_files::exists(self.pid);
+        if waits { Ok(found) } else { Err(NotSearched::Ended) }
+    }
+
+    /// `None`: there are no blocks.
+    fn search_once(&mut self, pages: Option<&Snapshot>) -> Result<Option<Found>, NotSearched> {
+        if !self.drain_until(self.run.around.clock.now()) {
+            return Err(NotSearched::Ended);
+        }
+        let arena = self.arena.clone();
+        let Some(process) = self.parent_sink.sink().process_to_search(&arena)? else { return Ok(None) };
+        let own;
+        let pages = match pages {
+            Some(pages) => pages,
+            None => {
+                own = self.pages().map_err(|error| NotSearched::Unreadable(error.to_string()))?;
+                &own
+            }
+        };
+        lost_blocks::search(process, &arena, pages).map(Some)
+    }
+
+    /// Takes all that was written until `time`, in ticks; not for long. Whether that was all.
+    fn drain_until(&mut self, time: u64) -> bool {
+        let end = Instant::now() + LONGEST_DRAIN;
+        while Instant::now() < end {
+            let has_all = self.feed.as_mut().is_none_or(|feed| feed.fetch() > time);
+            self.drain_settled();
+            if has_all && self.heads.iter().flatten().all(|key| *key > time) {
+                return true;
+            }
+            std::thread::sleep(SHORT_NAP);
+        }
+        false
+    }
+
+    /// A thread is about to give memory back, of which the process perhaps never had more, and waits.
+    pub(super) fn look_before_giving_back(&self) {
+        if self.arena.is_look_asked() && self.arena.begin_look() {
+            self.run.looks.look_at_peak(self.image, || self.arena.end_look());
+        }
+    }
+
+    /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
+    pub(super) fn write_seen_pages(&self) {
+        for snapshot in self.signals.pages.take() {
+            self.parent_sink.sink().saw_pages(snapshot);
+        }
+    }
+}
