@@ -22,6 +22,13 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "bench" / "programs"
 UNITS = {"ns": 1e-6, "µs": 1e-3, "ms": 1.0, "s": 1e3}
+# The columns of times, and what stands before each in memtoll's last line.
+TIMES = {
+    "stop at begin": "stood still for",
+    "stop at end": "when the recording began,",
+    "calls wait": "waited for up to",
+    "one thread prepares": "prepared it for",
+}
 
 
 class Load:
@@ -242,17 +249,16 @@ def rounds(memtoll, program, count):
     """The row of the table, and what went wrong."""
     program.start()
     threads = len(os.listdir(f"/proc/{program.pid}/task"))
-    prepared, begins, ends, refused, wrong = [], [], [], [], []
+    times, refused, wrong = {what: [] for what in TIMES}, [], []
     for _ in range(count):
         _, said = attached(memtoll, program, 0.05).communicate()
-        found = re.search(r"stood still for ([\d.]+)(ns|µs|ms|s) when the recording began, ([\d.]+)(ns|µs|ms|s).*?for ([\d.]+)(ns|µs|ms|s)", said)
+        found = {what: re.search(words + r" ([\d.]+)(ns|µs|ms|s)\b", said) for what, words in TIMES.items()}
         if not is_alive(program):
             wrong.append(f"it ended; memtoll said: {said}")
             break
-        if found:
-            prepared.append(float(found[5]) * UNITS[found[6]])
-            begins.append(float(found[1]) * UNITS[found[2]])
-            ends.append(float(found[3]) * UNITS[found[4]])
+        if all(found.values()):
+            for what, found_time in found.items():
+                times[what].append(float(found_time[1]) * UNITS[found_time[2]])
         else:
             refused.append(said.strip().splitlines()[-1] if said else "nothing")
     killed = 0
@@ -273,7 +279,8 @@ def rounds(memtoll, program, count):
     wrong += problems
     for why in sorted(set(refused)):
         print(f"  {program.name}: {refused.count(why)} times: {why}", file=sys.stderr)
-    row = [program.name, f"{threads:,}", f"{len(begins)} of {count}", str(killed), of(begins), of(ends), of(prepared), says]
+    attached_count = len(next(iter(times.values())))
+    row = [program.name, f"{threads:,}", f"{attached_count} of {count}", str(killed), *map(of, times.values()), says]
     return row, wrong
 
 
@@ -285,8 +292,8 @@ def main():
     arguments = parser.parse_args()
     processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     print(f"{processor[1] if processor else 'unknown processor'}, {os.cpu_count()} cores, Linux {os.uname().release}\n")
-    print("| program | threads | attached | killed | stop at begin, ms (median / 95 % / max) | stop at end, ms | one thread prepares, ms | says |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print(f"| program | threads | attached | killed | {' | '.join(f'{what}, ms' for what in TIMES)} | says |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|---|", flush=True)
     is_good = True
     for kind in [Redis, Nginx, Python, RustServer, Crowd]:
         if arguments.only not in kind.name:

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <link.h>
-#include <sys/resource.h>
 
 // ld: the recorder's own first byte.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];
@@ -71,13 +70,6 @@ size_t own_bytes() {
     return library_bytes() + kProcessMark + arena_bytes() + session.tree.resident_index() + state_pool::resident_bytes();
 }
 
-// KiB; 0 if the kernel does not say.
-uint64_t largest_resident_set() {
-    rusage usage;
-    const long result = kernel::call(SYS_getrusage, RUSAGE_SELF, reinterpret_cast<long>(&usage));
-    return kernel::failed(result) ? 0 : static_cast<uint64_t>(usage.ru_maxrss);
-}
-
 // Bytes.
 struct Shares {
     size_t own = own_bytes(), tables = unwind::tables_read::bytes();
@@ -91,13 +83,13 @@ ResidentPeak::Seen see() {
     if (!session.arena) return seen;
     constexpr int kTries = 4;
     seen.turn = turns.fetch_add(1, std::memory_order_relaxed) + 1;
-    uint64_t before = largest_resident_set();
+    uint64_t before = kernel::largest_resident_set_kib();
     Shares shares;
-    seen.largest = largest_resident_set();
+    seen.largest = kernel::largest_resident_set_kib();
     for (int i = 0; i < kTries && seen.largest != before; ++i) {
         before = seen.largest;
         shares = Shares();
-        seen.largest = largest_resident_set();
+        seen.largest = kernel::largest_resident_set_kib();
     }
     const Shares after = seen.largest == before ? shares : Shares();
     seen.own = kib(shares.own, after.own);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 namespace memtoll::kernel {
@@ -112,6 +113,11 @@ ResidentSet resident_set() {
     }
     call(SYS_close, file);
     return found;
+}
+
+uint64_t largest_resident_set_kib() {
+    rusage usage; // of this thread: the same figure, and the kernel need not add up all threads
+    return failed(call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage))) ? 0 : static_cast<uint64_t>(usage.ru_maxrss);
 }
 
 } // namespace memtoll::kernel

@@ -83,6 +83,13 @@ struct ResidentSet {
 };
 ResidentSet resident_set();
 
+// Whose usage getrusage(2) is asked for: RUSAGE_THREAD, which only _GNU_SOURCE has.
+constexpr long kThisThread = 1;
+
+// The largest resident set of the process so far, KiB, by getrusage(2): that of now, if there was never more. 0: not known. A system
+// call of a quarter of a microsecond.
+uint64_t largest_resident_set_kib();
+
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);
 // Copies memory of the process that may be gone. How many bytes: fewer where the rest cannot be read, 0 where the kernel may not

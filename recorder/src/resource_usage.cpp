@@ -8,8 +8,6 @@
 namespace memtoll {
 namespace {
 
-constexpr long kThisThread = 1; // RUSAGE_THREAD, which only _GNU_SOURCE has
-
 uint64_t nanoseconds(const timeval& time) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_usec) * 1'000u;
 }
@@ -17,7 +15,7 @@ uint64_t nanoseconds(const timeval& time) {
 } // namespace
 
 void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
-    const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
+    const long whose = scope == wire::UsageBlob::kThread ? kernel::kThisThread : long{RUSAGE_SELF};
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
     const auto peak = scope == wire::UsageBlob::kProcess ? footprint::look() : ResidentPeak::Figures{};
@@ -49,15 +47,8 @@ bool has_used_much() {
 
 uint64_t faults_of_this_thread() {
     rusage usage;
-    if (kernel::failed(kernel::call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage)))) return 0;
+    if (kernel::failed(kernel::call(SYS_getrusage, kernel::kThisThread, reinterpret_cast<long>(&usage)))) return 0;
     return static_cast<uint64_t>(usage.ru_minflt) + static_cast<uint64_t>(usage.ru_majflt);
-}
-
-uint64_t largest_resident_set_kib() {
-    rusage usage;
-    // Of one thread: the kernel need not add up all of them.
-    if (kernel::failed(kernel::call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage)))) return 0;
-    return static_cast<uint64_t>(usage.ru_maxrss);
 }
 
 } // namespace memtoll

@@ -233,7 +233,7 @@ enum Look : uint32_t {
 // blocks from before are those that its heap has (threads/recording_start.hpp).
 enum Start : uint32_t {
     kStarted = 0,
-    kNotYet = 1,  // a call is none of the recording's
+    kNotYet = 1,  // calls are not recorded
     kHeld = 2,    // the jumps are written: a thread waits before its first call, unless that is a part of an earlier one
     kTooLate = 3, // a thread has waited for too long: calls are recorded, and blocks from before are not known
 };

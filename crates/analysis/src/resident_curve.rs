@@ -17,8 +17,9 @@ pub struct Intervals {
     pub count: usize,
 }
 
-/// The highest resident set in each interval; of several processes, the sum of the highest of each. `None` there: memtoll had looked at
-/// none of the processes that ran. `None`: at none at all, or only some threads of a process count.
+/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is an upper bound. An
+/// interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is `None` if it never looked, or if the
+/// filter selects threads of a process.
 pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &ThreadFilter) -> Option<Vec<Option<u64>>> {
     if filter.are_threads() {
         return None;

@@ -128,7 +128,7 @@ impl Sums {
         self.sees_pages
     }
 
-    /// Whether it is known of one of them in which units its allocator gives memory back.
+    /// Whether memtoll knows the allocator's units of at least one of them.
     pub fn see_units(&self) -> bool {
         self.sees_units
     }

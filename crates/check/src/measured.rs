@@ -89,7 +89,7 @@ impl Measured {
         }
     }
 
-    /// With what the limits of a budget are about. Where that is what lies in memory at the end, it reads all events.
+    /// With the figures that a budget limits. Limits on pages at the end make it read all events.
     pub fn of_budget(recording: Recording, name: String, budget: &Budget) -> Result<Measured, Impossible> {
         let measured = Measured::new(recording, name);
         if budget.is_of_pages() { measured.with_pages() } else { Ok(measured) }

@@ -296,7 +296,7 @@ fn begin(
 ) -> Begun {
     /// Less than threads wait in the recorder.
     const HELD_FOR: Duration = Duration::from_millis(70);
-    /// A thread that forks holds all locks of the heap, and is none of those that are let go on while the others stand still.
+    /// A thread that forks holds all locks of the heap: it must go on while the others stand still.
     const PAUSE: Duration = Duration::from_millis(1);
     let since = Instant::now();
     let mut stopped = Duration::ZERO;

@@ -277,7 +277,7 @@ impl Kernel {
         (!state.lost && state.collector.is_some()).then(|| state.threads.keys().copied().collect())
     }
 
-    /// From now on, all is told of a process that runs already. It stands still.
+    /// Starts to count all events of a running process, which stands still.
     pub fn switch_on(&self) -> io::Result<()> {
         self.locked().collector.as_mut().map_or(Ok(()), Collector::switch_on)
     }

@@ -276,7 +276,7 @@ impl Reading<'_> {
     }
 }
 
-/// A part of the memory: of a block, or of none.
+/// A piece of memory, inside a block or outside of all.
 struct Part {
     addresses: Range<u64>,
     block: Option<usize>,

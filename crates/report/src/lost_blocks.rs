@@ -8,7 +8,7 @@ use memtoll_text::amounts::Bytes;
 use memtoll_text::format::{self, UNKNOWN};
 use memtoll_trace::meta::{LeakSearch, NotSearched};
 
-/// A number, and what it is: below what was never freed. Nothing of a part of a recording, or where nothing is left.
+/// The lines on lost blocks, below `never freed`; none for a part of a recording, or where nothing is left.
 pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let (total, of_runtime) = (&sums.total, &runtime.counts);
     if sums.is_part() || total.live_blocks <= of_runtime.live_blocks {

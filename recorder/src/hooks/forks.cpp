@@ -15,7 +15,7 @@ template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
     need_next();
     const arch::HookFrame frame = MEMTOLL_FRAME();
     const bool interrupted = hook_is_interrupted(frame);
-    // What the child inherits is what there is now: it is asked later, when it makes its first call.
+    // The child inherits the blocks of this instant, but connects only with its first call.
     session.forked_at.store(now(), std::memory_order_relaxed);
     const pid_t pid = real();
     // A child of a fork that passes by here does not know.

@@ -28,7 +28,7 @@ int main(void) {
         kept = own;
         exit(0);
     }
-    // The parent's later blocks are none of the child's.
+    // The child does not have the blocks that the parent gets later.
     for (int i = 0; i < kOwn; i++) own[i] = parents();
     kept = own;
     waitpid(child, NULL, 0);

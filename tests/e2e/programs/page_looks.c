@@ -10,7 +10,7 @@
 
 enum { kMiB = 1 << 20 };
 
-// Touched memory of so many MiB.
+// Memory of this many MiB, touched.
 static char* fresh(size_t mib) {
     char* all = mmap(NULL, mib * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise(all, mib * kMiB, MADV_NOHUGEPAGE);

@@ -43,9 +43,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         }
     };
     draft.evidence.say(format!(
-        "{} of {} are never freed, {} together{others}",
+        "{} of {} are {}, {} together{others}",
         format::count(kept),
         format::counted(blocks, "block"),
+        facts.recording.kept().words(),
         format::bytes(metrics.live_bytes),
     ));
     if loses {

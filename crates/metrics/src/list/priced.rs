@@ -176,7 +176,7 @@ impl Priced {
         (counts.possibly_lost_blocks, counts.possibly_lost_bytes) = (0, Bytes::ZERO);
     }
 
-    /// Bytes of lost blocks, and of those that only they point to: what a leak is.
+    /// Bytes leaked: of lost and indirectly lost blocks.
     pub fn leaked_bytes(&self) -> Bytes {
         self.lost_bytes.saturating_add(self.indirectly_lost_bytes)
     }

@@ -147,7 +147,7 @@ impl Allocator {
             // Asleep: they may need this processor.
             let since = Instant::now();
             std::thread::sleep(Duration::from_micros(run));
-            // A fork that is told to stop begins anew.
+            // A stop interrupts a fork, which the kernel then restarts.
             while is_locked(memory, locks) && since.elapsed() < LOCKED_FOR {
                 std::thread::sleep(Duration::from_micros(run));
             }

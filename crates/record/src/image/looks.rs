@@ -89,7 +89,7 @@ impl Worker {
         lost_blocks::search(process, &arena, pages).map(Some)
     }
 
-    /// Takes all that was written until `time`, in ticks; not for long. Whether that was all.
+    /// Takes the events written until `time`, in ticks, for at most `LONGEST_DRAIN`. False: some are left.
     fn drain_until(&mut self, time: u64) -> bool {
         let end = Instant::now() + LONGEST_DRAIN;
         while Instant::now() < end {
@@ -110,7 +110,7 @@ impl Worker {
         }
     }
 
-    /// Writes what others have seen of the pages: it is in the file whatever happens to memtoll.
+    /// Writes page snapshots of other threads at once, so that they survive the end of memtoll.
     pub(super) fn write_seen_pages(&self) {
         for snapshot in self.signals.pages.take() {
             self.parent_sink.sink().saw_pages(snapshot);

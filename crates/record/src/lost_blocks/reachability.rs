@@ -30,7 +30,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A pointer that lies in a block: none of a later block was added before it. One to itself does not keep it.
+    /// Adds a pointer that lies in a block; in the order of the blocks. A block's pointer to itself does not keep it.
     pub fn add(&mut self, from: usize, pointer: Pointer) {
         if pointer.block as usize != from {
             self.begin_block(from);

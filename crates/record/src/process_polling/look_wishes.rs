@@ -1,4 +1,4 @@
-//! Looks at the pages of a process that somebody wishes: where it sets a mark, where its resident set passes a size, or from outside.
+//! Requests for page snapshots: by a mark, by a resident set that passes a size, or by `memtoll snapshot`.
 
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::snapshot::Cause;
@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A look that was made because somebody asked.
+/// A page snapshot that was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looked {
     /// When, units.
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_look_that_will_not_come() {
+    fn requests_end_where_the_look_will_not_come() {
         let wishes = Wishes::default();
         let (answer, answered) = sync_channel(1);
         wishes.add(Wish { image: ImageNo::FIRST, cause: Cause::Asked, answer: Some(answer) });

@@ -200,7 +200,7 @@ impl Looks {
         }
     }
 
-    /// Looks at the pages of those that have passed a size. Whether any process has not passed all of them.
+    /// Looks at the processes that have passed a size. True: some process has sizes left to pass.
     fn look_at_sizes(&self) -> bool {
         let mut passed = Vec::new();
         let waits = {
@@ -230,7 +230,7 @@ impl Looks {
         self.wishes.add(wish);
     }
 
-    /// Looks at the pages that somebody wishes to be looked at.
+    /// Makes the requested page snapshots.
     fn fulfil(&self, wish: Wish) {
         let Wish { image, cause, answer } = wish;
         let found = {

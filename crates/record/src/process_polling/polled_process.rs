@@ -163,8 +163,7 @@ impl Watched {
         may
     }
 
-    /// Whether looks at its pages stay below a hundredth of its processor time with one more, of so many bytes. `free`: what they
-    /// may take in any case.
+    /// Whether looks at its pages, with one more at this resident set, bytes, take less than 1 % of its CPU time, or less than `free`.
     fn may_look_at_pages(&self, resident: u64, usage: Option<Usage>, free: Duration) -> bool {
         const PART_OF_TIME: u32 = 100;
         const NS_PER_MIB: u64 = 3_000;
@@ -302,7 +301,7 @@ impl Watched {
     }
 }
 
-/// The resident set that is looked at again after one of so many bytes.
+/// The resident set, bytes, that leads to the next look after one at this size.
 fn next_peak(before: u64) -> u64 {
     const LEAST: u64 = 16 << 20;
     const STEP: u64 = 16;

@@ -3,7 +3,7 @@
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
 
-/// Each of so many marks of a name is looked at; later ones where their number is a power of two.
+/// The first marks of a name that are all looked at; later ones are if their number is a power of two.
 const FIRST: u32 = 16;
 /// Names that are counted.
 const MOST_NAMES: usize = 256;

@@ -62,7 +62,7 @@ pub fn read(copy: &mut Copy, layout: &Layout, arenas: &[Arena]) -> Result<Mapped
     }
     let sum = |found: &[(Block, u64)]| found.iter().map(|(_, bytes)| *bytes).sum::<u64>();
     if (found.len() as u64, sum(&found)) != (count, bytes) {
-        // Behind other mappings, such as stacks, most of which nobody has touched: a header has been written.
+        // Behind other mappings, such as stacks. A header has been written, so untouched pages can be skipped.
         let ranges = left.iter().map(|span| span.start..span.end);
         let touched = page_look::there_are(copy.pid(), ranges.clone())
             .map(|runs| runs.into_iter().map(|run| run.start..run.start + run.pages * PAGE).collect());
