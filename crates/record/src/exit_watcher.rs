@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,9 +71,8 @@ impl Ends {
                 let Some(image) = ImageNo::new(event.data.u64() as u32) else { continue };
                 let listener = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&image);
                 if let Some(Listener { process, signals, arena }) = listener {
-                    self.looks.ended(image);
+                    signals.end(self.looks.ended(image));
                     let _ = epoll::delete(&self.epoll, &process);
-                    signals.ended.store(true, Release);
                     arena.ring();
                 }
             }

@@ -182,18 +182,15 @@ impl Worker {
     }
 
     fn work_to_the_end(mut self) {
-        loop {
+        let ended = loop {
             let arena = self.arena.clone();
             let header = arena.header();
             header.heartbeat.fetch_add(1, Relaxed);
             // Read before draining: what is written before the end is drained after it was noticed.
-            let over = self.signals.ended.load(Acquire)
-                || self.signals.replaced.get().is_some()
-                || self.signals.abandoned.load(Acquire);
-            if over {
-                self.fetch_the_rest();
+            if let Some(ended) = self.signals.over() {
+                self.fetch_until(ended.0);
                 self.drain_all();
-                break;
+                break ended;
             }
             self.look_if_wanted();
             self.look_before_giving_back();
@@ -208,19 +205,17 @@ impl Worker {
             if taken.is_none_or(|taken| taken <= BUSY) {
                 self.rest();
             }
-        }
+        };
         let exit = self.exit();
-        let now = self.run.around.clock.now();
         if self.arena.header().stop.load(Acquire) != 0 && !self.run.output.stopped() {
             self.parent_sink.sink().given_up();
         }
-        if self.signals.abandoned.load(Acquire) {
+        if self.signals.is_abandoned() {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
         self.write_seen_pages();
-        let successor = self.signals.replaced.get().map(String::as_str);
-        self.parent_sink.sink().finish(&self.arena, exit, now, successor);
+        self.parent_sink.sink().finish(&self.arena, exit, ended, self.signals.successor());
         // Events that came meanwhile, and the fork by which the image began, are not asked for any more.
         drop(self.feed);
         if let Some(sink) = self.parent_sink.into_sink() {
@@ -229,10 +224,10 @@ impl Worker {
     }
 
     fn exit(&self) -> Option<Exit> {
-        if self.signals.replaced.get().is_some() {
+        if self.signals.successor().is_some() {
             return Some(Exit::Exec);
         }
-        if !self.signals.ended.load(Acquire) {
+        if !self.signals.has_ended() {
             return Some(Exit::Running);
         }
         self.run.roster.exit_of(self.pid).or_else(|| exit_watcher::exit_of(&self.process, self.pid))
@@ -262,10 +257,7 @@ impl Worker {
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
-        let something = is_awaited
-            || arena.is_look_asked()
-            || self.signals.ended.load(SeqCst)
-            || self.signals.replaced.get().is_some();
+        let something = is_awaited || arena.is_look_asked() || self.signals.over().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });
@@ -276,11 +268,10 @@ impl Worker {
         header.supervisor_sleeps.store(0, Relaxed);
     }
 
-    /// All that the kernel has to tell of an image that is over.
-    fn fetch_the_rest(&mut self) {
-        let now = self.run.around.clock.now();
+    /// All that the kernel has to tell until a time, in ticks.
+    fn fetch_until(&mut self, time: u64) {
         if let Some(feed) = &mut self.feed {
-            while feed.fetch() < now {
+            while feed.fetch() < time {
                 std::thread::sleep(NAP);
             }
         }

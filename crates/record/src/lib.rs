@@ -93,7 +93,7 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 pub use attach::{Attach, Stops, attach, find_process};
@@ -434,7 +434,7 @@ fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&
     if !run.roster.wait_idle(SILENT_FOR) {
         run.roster.with_active(|active| {
             // Of others, only the last events are being packed.
-            let running = active.iter().filter(|image| !image.about.signals.ended.load(Acquire));
+            let running = active.iter().filter(|image| !image.about.signals.has_ended());
             let names: Vec<String> = running.map(|image| format!("{} ({})", image.pid, image.about.command)).collect();
             if !names.is_empty() {
                 let what = "Ctrl-C ends the recording and leaves them";
@@ -459,7 +459,7 @@ fn abandon(run: &Run) {
     const STEP: Duration = Duration::from_millis(100);
     run.roster.with_active(|active| {
         for image in active {
-            image.about.signals.abandoned.store(true, Release);
+            image.about.signals.abandon(run.looks.leaves(image.image));
             image.about.arena.ring();
         }
     });

@@ -14,7 +14,7 @@ use crate::wire::{self, Hello, Welcome, purpose};
 use crate::{exit_descriptor, marks_of_header, proc_files, rank, snapshot_requests};
 use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::ids::ImageNo;
+use memtoll_trace::ids::{ImageNo, Ticks};
 use memtoll_trace::meta::{Image, Note};
 use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -280,7 +280,7 @@ impl Listener {
             // An image that was in this process before is over: this one was executed in its place.
             run.roster.with_active(|active| {
                 for old in active.iter().filter(|old| old.pid == pid) {
-                    let _ = old.about.signals.replaced.set(executable.clone());
+                    old.about.signals.replace(executable.clone(), Ticks(run.around.clock.now()));
                     old.about.arena.ring();
                 }
             });

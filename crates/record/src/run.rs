@@ -20,9 +20,11 @@ use crate::seen_pages::SeenPages;
 use memtoll_symbols::{AddressBook, AllocatorCode, DebugFolders, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::{Note, Rank, TimedFaults, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -30,15 +32,55 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Default)]
 pub struct Signals {
     /// The process is gone.
-    pub ended: AtomicBool,
+    ended: AtomicBool,
     /// The process executes this program now.
-    pub replaced: OnceLock<String>,
+    replaced: OnceLock<String>,
     /// Recording is to end, whatever the process does.
-    pub abandoned: AtomicBool,
+    abandoned: AtomicBool,
+    /// When the first of these came. What is written then may be packed much later.
+    over: OnceLock<Ticks>,
     /// What a process that was running already had.
     pub before: HandOver,
     /// Looks at the process's pages, which are to be written.
     pub pages: Arc<SeenPages>,
+}
+
+impl Signals {
+    /// The process is gone.
+    pub fn end(&self, at: Ticks) {
+        self.ended.store(true, Release);
+        let _ = self.over.set(at);
+    }
+
+    /// The process executes another program now.
+    pub fn replace(&self, by: String, at: Ticks) {
+        let _ = self.replaced.set(by);
+        let _ = self.over.set(at);
+    }
+
+    /// Recording is to end, whatever the process does.
+    pub fn abandon(&self, at: Ticks) {
+        self.abandoned.store(true, Release);
+        let _ = self.over.set(at);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(SeqCst)
+    }
+
+    /// What the process executes now, if that is another program.
+    pub fn successor(&self) -> Option<&str> {
+        self.replaced.get().map(String::as_str)
+    }
+
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Acquire)
+    }
+
+    /// When the image was over.
+    pub fn over(&self) -> Option<Ticks> {
+        self.over.get().copied()
+    }
 }
 
 /// What is known of a process image that is being recorded.

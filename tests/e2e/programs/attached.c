@@ -8,8 +8,8 @@
 // "signals": a handler that interrupts malloc again and again allocates itself. "forks": a thread forks one child after the other, which
 // allocate.
 //
-// Each line that it reads is a command: "exact" (every thread makes its calls once), "threads" (four more
-// threads come and go), "fork" and "look" (children, and what they find), "quit".
+// Each line that it reads is a command: "exact" (every thread makes its calls once), "rest" (they make no others until the next
+// "exact"), "threads" (four more threads come and go), "fork" and "look" (children, and what they find), "quit".
 #include "e2e.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@
 
 enum { CALLS = 500 };
 
-static atomic_int rounds, done, is_over;
+static atomic_int rounds, done, is_resting, is_over;
 static atomic_ulong broken;
 
 SITE void noise(unsigned seed) {
@@ -133,7 +133,8 @@ static void* work(void* argument) {
     unsigned seed = (unsigned)(uintptr_t)argument;
     int seen = 0;
     while (!atomic_load(&is_over)) {
-        noise(seed++);
+        if (atomic_load(&is_resting)) usleep(1000);
+        else noise(seed++);
         if (atomic_load(&rounds) > seen) {
             ++seen;
             exact();
@@ -221,6 +222,13 @@ int main(int count, char** arguments) {
             for (int i = 0; i < 4; ++i) pthread_create(&some[i], NULL, short_lived, NULL);
             for (int i = 0; i < 4; ++i) pthread_join(some[i], NULL);
             puts("ended");
+            fflush(stdout);
+            continue;
+        }
+        const int rests = strcmp(line, "rest\n") == 0;
+        atomic_store(&is_resting, rests);
+        if (rests) {
+            puts("resting");
             fflush(stdout);
             continue;
         }

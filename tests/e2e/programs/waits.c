@@ -1,10 +1,12 @@
 /* Four threads and an allocator with one lock (lib_one_lock.c). In each round, another one of them keeps the lock until the
  * kernel says that all others sleep: that they wait is no matter of luck. Nor is for whom: who gets the lock next keeps it
- * until the one before is back from malloc. */
+ * until the one before is back from malloc. With an argument, the rounds begin at the line "go", and "quit" ends the program. */
 #include "state.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 #define THREADS 4
 #define ROUNDS 8
@@ -12,7 +14,7 @@
 
 extern void (*while_locked)(size_t size);
 
-static pthread_barrier_t all;
+static pthread_barrier_t begin, all;
 static atomic_int tids[THREADS];
 static atomic_int asking[THREADS]; /* rounds in which the thread has called malloc, or is just about to */
 static atomic_int back[THREADS];   /* rounds in which it has returned from there */
@@ -44,6 +46,7 @@ static void *thread(void *number) {
     const int own = (int)(size_t)number;
     free(checked(malloc(1))); /* the recorder gets to know the thread */
     atomic_store(&tids[own], gettid());
+    pthread_barrier_wait(&begin);
     for (int round = 1; round <= ROUNDS; ++round) {
         pthread_barrier_wait(&all);
         while (own != round % THREADS && atomic_load(&holds) != round) sched_yield();
@@ -56,14 +59,32 @@ static void *thread(void *number) {
     return NULL;
 }
 
-int main(void) {
+static void await(const char *command) {
+    char line[16];
+    while (fgets(line, sizeof line, stdin) && strcmp(line, command) != 0) continue;
+}
+
+int main(int count, char **arguments) {
+    (void)arguments;
+    const int is_asked = count > 1;
     pthread_t threads[THREADS];
     pthread_barrier_init(&all, NULL, THREADS);
+    pthread_barrier_init(&begin, NULL, THREADS + is_asked);
     while_locked = keep_the_lock;
     for (size_t i = 0; i < THREADS; ++i) {
         if (pthread_create(&threads[i], NULL, thread, (void *)i)) return 1;
         while (!atomic_load(&tids[i])) sched_yield(); /* nobody waits for another one's first call */
     }
+    if (is_asked) {
+        say("ready\n");
+        await("go\n");
+        pthread_barrier_wait(&begin);
+    }
     for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    if (is_asked) {
+        say("waited\n");
+        await("quit\n");
+        say("broken 0\n");
+    }
     return 0;
 }

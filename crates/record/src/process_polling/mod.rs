@@ -23,7 +23,7 @@ use crate::thread_spawning::{self, Stack};
 pub use final_figures::Word;
 use look_wishes::Wishes;
 pub use look_wishes::{Looked, Wish};
-use memtoll_trace::ids::{ImageNo, Units};
+use memtoll_trace::ids::{ImageNo, Ticks, Units};
 use memtoll_trace::meta::Resident;
 use memtoll_trace::snapshot::Cause;
 use peak_of_all_processes::HighestSum;
@@ -313,10 +313,22 @@ impl Looks {
         self.locked().watched.get(&image).is_some_and(|watched| watched.was_running)
     }
 
-    /// The process of an image has ended. The sooner this is called, the likelier it is that its parent has not waited for it
-    /// yet.
-    pub fn ended(&self, image: ImageNo) {
-        self.locked().ends(image, self.now());
+    /// The process of an image has ended: when. The sooner this is called, the likelier it is that its parent has not waited for
+    /// it yet.
+    pub fn ended(&self, image: ImageNo) -> Ticks {
+        let now = self.now();
+        self.locked().ends(image, now);
+        Ticks(now)
+    }
+
+    /// An image is not recorded any longer, and its process goes on. Since when.
+    pub fn leaves(&self, image: ImageNo) -> Ticks {
+        let (mut state, now) = (self.locked(), self.now());
+        if let Some(watched) = state.watched.get_mut(&image) {
+            watched.look(now);
+        }
+        state.ends(image, now);
+        Ticks(now)
     }
 
     /// The program itself has ended, and memtoll has not waited for it yet.

@@ -153,12 +153,12 @@ impl Sink {
 
     /// Writes the rest: the image is over, by the execution of `successor` if that is recorded. What its children inherited
     /// is still known.
-    pub fn finish(&mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
+    pub fn finish(&mut self, arena: &Arena, exit: Option<Exit>, ended: Ticks, successor: Option<&str>) {
         while let Some(early) = self.ledger.early.any() {
             self.release_early(arena, early, None);
         }
         self.write_touches(arena);
-        self.join.finish(Ticks(ended_ticks));
+        self.join.finish(ended);
         self.ask_ancestors(Patience::Waits);
         self.flush(arena);
         self.write_nodes(arena, Nodes::All);
@@ -189,7 +189,7 @@ impl Sink {
         let marks_passed_over = known.marks_passed_over;
         let end = ImageEnd {
             exit,
-            ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
+            ended: self.time.at(ended).max(self.time.last()).0,
             title: known.title,
             resident_curve: known.curve,
             leak_search: std::mem::take(&mut self.leak_search),
