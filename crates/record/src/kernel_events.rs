@@ -287,8 +287,8 @@ impl Kernel {
         self.view
     }
 
-    /// Ends the collection. Returns its sums, and the largest number of faults that one sample stood for.
-    pub fn finish(&self) -> (Totals, u64) {
+    /// Ends the collection: what processes that go on do from now on is not counted. Workers get what has been collected.
+    pub fn stop(&self) {
         self.over.store(true, Relaxed);
         let _writing = self.writing();
         let mut state = self.locked();
@@ -296,6 +296,13 @@ impl Kernel {
             state.totals = collector.finish(&mut |event| state.route(event));
             state.watermark = u64::MAX;
         }
+    }
+
+    /// Ends the collection, after all workers. Returns its sums, and the largest number of faults that one sample stood for.
+    pub fn finish(&self) -> (Totals, u64) {
+        self.stop();
+        let _writing = self.writing();
+        let mut state = self.locked();
         // All events of those that go on have arrived, too.
         let silent: Vec<(Key, u64)> =
             state.queues.iter().filter_map(|(key, queue)| Some((*key, queue.events.back()?.ticks))).collect();

@@ -83,11 +83,13 @@ use kernel_events::Kernel;
 use listener::Listener;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::{ImageNo, Ticks};
 use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
 use output::Output;
 use private_directory::PrivateDirectory;
 use progress::Progress;
 use run::Run;
+use rustc_hash::FxHashMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -457,9 +459,17 @@ fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&
 /// Ends the recording of processes that go on.
 fn abandon(run: &Run) {
     const STEP: Duration = Duration::from_millis(100);
+    // What each has used is no more than what the kernel counts of all.
+    let left: FxHashMap<ImageNo, Ticks> = run
+        .roster
+        .with_active(|active| active.iter().map(|image| (image.image, run.looks.leaves(image.image))).collect());
+    if let Some(kernel) = run.kernel() {
+        kernel.stop();
+    }
     run.roster.with_active(|active| {
         for image in active {
-            image.about.signals.abandon(run.looks.leaves(image.image));
+            let at = left.get(&image.image).copied().unwrap_or_else(|| run.looks.leaves(image.image));
+            image.about.signals.abandon(at);
             image.about.arena.ring();
         }
     });
