@@ -62,6 +62,10 @@ pub fn take_out(copy: &Copy, arenas: &[Arena], threads: &[u64], blocks: &mut Vec
 }
 
 fn bytes_of(blocks: &[Block], address: u64) -> Option<u64> {
+    // Of what stands below a thread pointer, little is the address of a block.
+    if !(blocks.first()?.address..=blocks.last()?.address).contains(&address) {
+        return None;
+    }
     let at = blocks.binary_search_by_key(&address, |block| block.address).ok()?;
     Some(blocks[at].bytes)
 }
@@ -77,12 +81,12 @@ fn find(copy: &Copy, threads: &[u64], blocks: &[Block]) -> Option<(Shape, Vec<u6
             let values = threads.iter().map(|pointer| copy.word(pointer.checked_sub(below)?));
             let Some(values) = values.collect::<Option<Vec<u64>>>() else { break };
             let mut found: Vec<u64> = values.iter().copied().filter(|value| *value != 0).collect();
-            found.sort_unstable();
-            if found.windows(2).any(|two| two[0] == two[1]) {
+            let caches = found.iter().filter(|value| cache(**value)).count();
+            if caches <= most {
                 continue;
             }
-            let caches = found.iter().filter(|value| cache(**value)).count();
-            if caches > most {
+            found.sort_unstable();
+            if found.windows(2).all(|two| two[0] != two[1]) {
                 most = caches;
                 best = Some(found).filter(|found| found.len() == caches);
             }

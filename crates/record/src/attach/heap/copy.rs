@@ -10,12 +10,12 @@ const READERS: usize = 4;
 /// Pieces of a process's memory.
 pub struct Copy {
     pid: libc::pid_t,
+    /// In the order of their starts.
     pieces: Vec<Piece>,
     /// Memory from an earlier copy, which need not be got from the system again while a process waits.
     spare: Vec<Vec<u8>>,
 }
 
-/// In the order of their starts as soon as they are looked at.
 struct Piece {
     start: u64,
     bytes: Vec<u8>,
@@ -94,8 +94,8 @@ impl Copy {
             self.spare.push(buffer);
             return false;
         }
-        self.pieces.push(Piece { start, bytes: buffer });
-        self.pieces.sort_unstable_by_key(|piece| piece.start);
+        let at = self.pieces.partition_point(|piece| piece.start <= start);
+        self.pieces.insert(at, Piece { start, bytes: buffer });
         true
     }
 
@@ -105,10 +105,11 @@ impl Copy {
         // The word at the address itself, too.
         let mut start = end & !(PAGE - 1);
         let last = end + 8;
-        if !self.add(start, last - start) {
+        let lowest = end.saturating_sub(most);
+        if self.add(lowest, last - lowest) || !self.add(start, last - start) {
             return;
         }
-        while start > end.saturating_sub(most) {
+        while start > lowest {
             if !self.add(start - PAGE, PAGE) {
                 return;
             }
