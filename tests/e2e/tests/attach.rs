@@ -185,9 +185,11 @@ fn a_process_outlives_a_memtoll_that_is_killed_at_any_instant() {
     let file = folder.path().join("last.memtoll");
     let attached = Attached::to(running.pid(), &file);
     assert_eq!(running.ask("exact"), "made");
-    attached.end();
+    let said = attached.end();
     running.end_well();
-    expect_exact(&report(&file).function("exact"), 3);
+    let found = report(&file).function("exact");
+    assert!(found.new_blocks > 0, "{said}");
+    expect_exact(&found, 3);
 }
 
 /// What memtoll has mapped into a process, by name.
