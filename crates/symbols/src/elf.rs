@@ -181,9 +181,13 @@ pub(crate) fn build_id<'a>(file: &object::File<'a>) -> &'a [u8] {
 
 /// Whether a file holds DWARF debug information itself.
 pub(crate) fn has_debug_info(file: &object::File<'_>) -> bool {
-    find_section(file, ".debug_info")
-        .and_then(|section| section.compressed_data().ok())
-        .is_some_and(|data| !data.data.is_empty())
+    debug_info_bytes(file) > 0
+}
+
+/// How much of it there is when it is decompressed, without what it refers to.
+pub(crate) fn debug_info_bytes(file: &object::File<'_>) -> u64 {
+    let data = find_section(file, ".debug_info").and_then(|section| section.compressed_data().ok());
+    data.filter(|data| !data.data.is_empty()).map_or(0, |data| data.uncompressed_size)
 }
 
 /// Whether a file has the names of its functions: in a symbol table of its own or in `.gnu_debugdata`.

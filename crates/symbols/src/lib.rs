@@ -45,6 +45,8 @@ mod split_files;
 mod symbol_table;
 mod type_lookup;
 mod type_sizes;
+mod variable_lines;
+mod variables;
 mod wanted_types;
 
 pub use address_book::AddressBook;
@@ -64,3 +66,4 @@ pub use own_allocator::{AllocatorFunction, Family, OwnAllocator};
 pub use perf_map::PerfMap;
 pub use resolver::Allocators;
 pub use resolver::Resolver;
+pub use variables::variables_of;

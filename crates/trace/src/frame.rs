@@ -89,11 +89,13 @@ pub enum BlockKind {
     /// JSON, [`crate::meta::Attached`]: the process was running before it was recorded. A later block replaces an earlier one of
     /// the same image.
     Attached,
+    /// JSON, list of [`crate::meta::FileVariables`]: of the files in images whose pages were looked at.
+    Variables,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 26] = [
+const KINDS: [BlockKind; 27] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -120,6 +122,7 @@ const KINDS: [BlockKind; 26] = [
     BlockKind::OwnAllocators,
     BlockKind::Snapshot,
     BlockKind::Attached,
+    BlockKind::Variables,
 ];
 
 impl BlockKind {

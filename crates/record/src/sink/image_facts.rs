@@ -39,6 +39,8 @@ pub struct Facts {
     pub word: Option<Word>,
     /// Its pages when it was about to end.
     pub pages_at_end: Option<Snapshot>,
+    /// The file has a snapshot of its pages.
+    pub is_looked_at: bool,
     /// The process took memtoll for dead.
     pub given_up: bool,
     unrecorded: Vec<Unrecorded>,
@@ -73,6 +75,7 @@ impl Facts {
             exit_code: None,
             word: None,
             pages_at_end: None,
+            is_looked_at: false,
             given_up: false,
             unrecorded: Vec::new(),
             late_files: Vec::new(),

@@ -38,7 +38,8 @@ impl Sink {
     }
 
     /// Somebody has looked at the pages.
-    pub fn saw_pages(&self, snapshot: Snapshot) {
+    pub fn saw_pages(&mut self, snapshot: Snapshot) {
+        self.facts.is_looked_at = true;
         let snapshot = Snapshot { threads: self.facts.threads.handles(self.facts.pid), ..snapshot };
         self.run.output.block(BlockKind::Snapshot, self.facts.image, &snapshot.encode());
     }

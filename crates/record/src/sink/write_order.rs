@@ -322,6 +322,10 @@ impl Sink {
         let calls = self.written_nodes(arena).filter(|node| node.address != 0);
         let all = calls.chain(places_in(&self.join, &self.facts));
         addresses_into_book(&self.run, &self.facts.modules, self.facts.image, self.facts.pid, all);
+        if self.facts.is_looked_at {
+            let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            self.facts.modules.iter().for_each(|module| book.add_pages(module));
+        }
     }
 }
 
