@@ -132,6 +132,7 @@ impl Loader {
                         image.modules.extend(reader.json::<Vec<Module>>(block)?);
                         image.module_blocks.push(*block);
                     }
+                    BlockKind::MappedFiles => image.module_blocks.push(*block),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
                     BlockKind::Attached => image.attached = Some(reader.json::<Attached>(block)?),

@@ -35,7 +35,11 @@ impl Loader {
         let mut all: BTreeMap<File, FileVariables> = known.collect();
         let mut is_more = false;
         let looked_at = self.images.iter().filter(|image| !image.snapshot_blocks.is_empty());
-        for file in files(looked_at.flat_map(|image| &image.modules)) {
+        let mut modules: Vec<Module> = Vec::new();
+        for block in looked_at.flat_map(|image| &image.module_blocks) {
+            modules.extend(self.reader.json::<Vec<Module>>(block)?);
+        }
+        for file in files(&modules) {
             let before = all.get(&file).map_or((0, 0), wealth);
             if let Some(found) = found(resolver, &file).filter(|found| wealth(found) > before) {
                 all.insert(file, found);

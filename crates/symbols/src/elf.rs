@@ -165,6 +165,38 @@ impl FileId {
     }
 }
 
+/// Where a program or library lies when it is loaded: addresses in the file.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// That of the file's first byte.
+    pub first: u64,
+    /// Behind its last variable.
+    pub end: u64,
+    /// First addresses of what of the file is mapped.
+    pub segments: Vec<u64>,
+    /// In hexadecimal digits; empty if it has none.
+    pub build_id: String,
+}
+
+impl Extent {
+    /// Of a file. `None`: it is no program or library.
+    pub fn of(path: &Path) -> Option<Extent> {
+        let files = MappedFiles::default();
+        let file = files.open(path).ok()?;
+        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+            return None;
+        }
+        let first = file.segments().next()?;
+        let in_file = file.segments().filter(|segment| segment.file_range().1 > 0);
+        Some(Extent {
+            first: first.address().checked_sub(first.file_range().0)?,
+            end: file.segments().map(|segment| segment.address().saturating_add(segment.size())).max()?,
+            segments: in_file.map(|segment| segment.address()).collect(),
+            build_id: hex(build_id(&file)),
+        })
+    }
+}
+
 /// The address of a place in the file, in bytes.
 pub(crate) fn address_of(file: &object::File<'_>, offset: u64) -> Option<u64> {
     file.segments().find_map(|segment| {

@@ -58,7 +58,7 @@ pub use debug_files::{DebugFolders, is_debug_file};
 pub use default_suppressions::default_suppressions;
 pub use demangle::demangle;
 pub use distribution::{System, is_of_distribution};
-pub use elf::{FileId, loaded_content};
+pub use elf::{Extent, FileId, loaded_content};
 pub use frame::{Frame, ModuleFile, Resolved};
 pub use name_search::{Asked, Findings, Search, Servers, Wish};
 pub use open_files::OpenFiles;

@@ -17,6 +17,7 @@ use crate::mini_debug_info;
 use crate::names::Names;
 use crate::open_files::OpenFiles;
 use crate::own_allocator::{self, OwnAllocator};
+use crate::parallel_naming::is_c_library;
 use crate::type_lookup::TypeLookup;
 use crate::type_sizes;
 use crate::variable_lines;
@@ -226,6 +227,7 @@ impl Resolver {
         let mut found = variables::find(own, separate);
         let has_lines = |holder: &DebugFile<'_>| elf::debug_info_bytes(&holder.file) <= variable_lines::MOST_DEBUG_INFO;
         if !found.all.is_empty()
+            && module.path.to_str().is_none_or(|path| !is_c_library(path))
             && sources.holder().is_some_and(has_lines)
             && let Some(sections) = self.load_sections(&files, module.path, &sources, &mut None)
         {

@@ -91,11 +91,13 @@ pub enum BlockKind {
     Attached,
     /// JSON, list of [`crate::meta::FileVariables`]: of the files in images whose pages were looked at.
     Variables,
+    /// JSON, list of [`crate::meta::Module`], of number 0: what an image has loaded without any call of it being recorded.
+    MappedFiles,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 27] = [
+const KINDS: [BlockKind; 28] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -123,6 +125,7 @@ const KINDS: [BlockKind; 27] = [
     BlockKind::Snapshot,
     BlockKind::Attached,
     BlockKind::Variables,
+    BlockKind::MappedFiles,
 ];
 
 impl BlockKind {

@@ -4,8 +4,8 @@ use crate::frame_table::FrameTable;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
-    GlobalOfResident, HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns, PartOfResident,
-    PinOfResident, ResidentPack, ResidentSet,
+    GlobalOfResident, HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns,
+    PartOfResident, PinOfResident, ResidentPack, ResidentSet,
 };
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
