@@ -10,15 +10,14 @@ void heap_has_moved(uintptr_t first, uintptr_t from, uintptr_t to) {
     top_of_heap.store(is_much ? to - kTopOfHeap : 0, std::memory_order_relaxed);
 }
 
-bool joins_top(const void* block, uintptr_t end) {
-    constexpr uintptr_t kPage = 4096, kAlignment = 16, kHeader = 16;
+bool joins_top(const void* block, uintptr_t begin, uintptr_t end) {
+    constexpr uintptr_t kAlignment = 16, kHeader = 16;
     constexpr uint64_t kBeforeIsUsed = 1, kElsewhere = 6, kFlags = 7;
     const uintptr_t address = reinterpret_cast<uintptr_t>(block);
-    // The words before it are on its page: also those of a block that is not glibc's can be read.
-    if (address % kAlignment != 0 || address % kPage < kHeader) return false;
+    if (address % kAlignment != 0 || address < begin + kHeader || address >= end) return false;
     const uint64_t* const words = static_cast<const uint64_t*>(block);
     const uint64_t size = words[-1] & ~kFlags;
-    if (words[-1] & kElsewhere || address >= end || size >= end - address || size < 2 * kHeader) return false;
+    if (words[-1] & kElsewhere || size >= end - address || size < 2 * kHeader) return false;
     const uintptr_t next = address - kHeader + size;
     const uint64_t top = reinterpret_cast<const uint64_t*>(next)[1] & ~kFlags;
     if (top != end - next) return false;

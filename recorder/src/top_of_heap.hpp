@@ -21,8 +21,9 @@ extern std::atomic<uintptr_t> top_of_heap;
 // The end of the heap has moved. `first`: where it was at first.
 void heap_has_moved(uintptr_t first, uintptr_t from, uintptr_t to);
 
-// Whether a block of glibc's, the heap ending at `end`, joins as much free memory at the end of the heap as glibc gives back.
-bool joins_top(const void* block, uintptr_t end);
+// Whether a block of glibc's joins as much free memory at the end of its heap as glibc gives back. All between `begin` and `end` can be
+// read; other allocators' blocks there, too, join nothing.
+bool joins_top(const void* block, uintptr_t begin, uintptr_t end);
 
 [[gnu::always_inline]] inline bool is_at_top_of_heap(const void* block) {
     return reinterpret_cast<uintptr_t>(block) - top_of_heap.load(std::memory_order_relaxed) < kTopOfHeap;

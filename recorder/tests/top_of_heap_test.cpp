@@ -21,9 +21,9 @@ struct Heap {
         freed = &words[block + 2];
     }
 
-    bool joins() const { return joins_top(freed, end); }
+    bool joins() const { return joins_top(freed, begin, end); }
 
-    uintptr_t end;
+    uintptr_t begin = reinterpret_cast<uintptr_t>(words), end;
     void* freed;
 };
 
@@ -50,10 +50,14 @@ TEST(TopOfHeap, IsNotOfOtherArenasAndMappings) {
     }
 }
 
-TEST(TopOfHeap, NothingIsReadBeforeThePageOfABlock) {
+TEST(TopOfHeap, NothingIsReadOutsideOfTheHeap) {
     Heap heap(64, false, 256, 2 * kLeastTrim);
-    EXPECT_FALSE(joins_top(heap.words, heap.end));
-    EXPECT_FALSE(joins_top(reinterpret_cast<char*>(heap.freed) + 8, heap.end));
+    EXPECT_FALSE(joins_top(heap.words, heap.begin, heap.end));
+    EXPECT_FALSE(joins_top(static_cast<char*>(heap.freed) + 8, heap.begin, heap.end));
+    heap.begin = reinterpret_cast<uintptr_t>(heap.freed);
+    EXPECT_FALSE(heap.joins());
+    heap.begin -= 16;
+    EXPECT_TRUE(heap.joins());
 }
 
 TEST(TopOfHeap, IsWatchedWhileTheHeapGrows) {

@@ -18,7 +18,7 @@ void before_giving_back(arch::HookFrame frame) {
 
 bool lowers_heap(const void* block) {
     const bool is_glibc = __libc_free && next.free == &__libc_free;
-    if (!is_glibc || !joins_top(block, known_break())) return false;
+    if (!is_glibc || !joins_top(block, first_break(), known_break())) return false;
     top_of_heap.store(0, std::memory_order_relaxed);
     return true;
 }

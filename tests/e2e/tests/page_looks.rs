@@ -202,7 +202,8 @@ fn memory_is_looked_at_before_it_is_given_back() {
         let is_whole = |found: &Value| {
             let number = |name: &str| found[name].as_u64().expect("a number");
             let bytes = number("live") + number("free_pages") + number("pinned");
-            number("mappings") == mappings * MIB && ((in_heap * MIB).saturating_sub(MIB / 64)..(in_heap + 1) * MIB).contains(&bytes)
+            number("mappings") == mappings * MIB
+                && ((in_heap * MIB).saturating_sub(MIB / 64)..(in_heap + 1) * MIB).contains(&bytes)
         };
         let mut seen = (0..TRIES).map(|_| resident(&target(what).record_alone(), "peak"));
         assert!(seen.any(|found| is_whole(&found)), "no look saw all of {what}");
