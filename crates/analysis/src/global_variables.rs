@@ -90,15 +90,18 @@ impl<'v> OfFile<'v> {
     fn add(&mut self, range: &Range<u64>, bias: u64) {
         let (start, end) = (range.start.wrapping_sub(bias), range.end.wrapping_sub(bias));
         let mut rest = end.saturating_sub(start);
+        // In a damaged file, variables may overlap.
+        let mut take = |bytes: u64| {
+            let taken = bytes.min(rest);
+            rest -= taken;
+            taken
+        };
         if let Some(known) = self.known {
             let covered = overlaps(&known.variables, start..end, |Variable { start, bytes, .. }| (*start, *bytes));
             for (index, bytes) in covered {
-                *self.variables.entry(index).or_default() += bytes;
-                rest -= bytes;
+                *self.variables.entry(index).or_default() += take(bytes);
             }
-            let small: u64 = overlaps(&known.small, start..end, |small| *small).map(|(_, bytes)| bytes).sum();
-            self.small += small;
-            rest -= small;
+            self.small += overlaps(&known.small, start..end, |small| *small).map(|(_, bytes)| take(bytes)).sum::<u64>();
         }
         self.rest += rest;
     }
@@ -111,7 +114,7 @@ impl<'v> OfFile<'v> {
                 let Variable { name, start, bytes: size, file, line } = known.variables[index].clone();
                 rows.push(row(Symbol::Variable { name, file, line, start }, bytes, Some(size)));
             }
-            let size = known.small.iter().map(|(_, bytes)| bytes).sum();
+            let size = known.small.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
             rows.extend((self.small > 0).then(|| row(Symbol::Small, self.small, Some(size))));
         }
         rows.extend((self.rest > 0).then(|| row(Symbol::Nothing, self.rest, None)));
@@ -136,7 +139,7 @@ fn overlaps<T>(
         .enumerate()
         .map(move |(at, one)| (first + at, of(one)))
         .take_while(move |(_, of)| of.start < to)
-        .map(move |(index, of)| (index, of.end.min(to) - of.start.max(from)))
+        .map(move |(index, of)| (index, of.end.min(to).saturating_sub(of.start.max(from))))
 }
 
 #[cfg(test)]
@@ -190,6 +193,17 @@ mod tests {
             expected
         });
         assert_eq!(found.iter().map(|row| row.bytes).sum::<u64>(), 0x3000);
+    }
+
+    #[test]
+    fn damaged_variables_have_no_more_than_there_is() {
+        let known = [variables(
+            "/a",
+            &[("b", 0x100, 0x5000), ("a", 0, u64::MAX), ("c", 0x10, 0x20)],
+            &[(0, u64::MAX), (9, u64::MAX)],
+        )];
+        let found = divide(&[(0x10000..0x11000, "/a".into())], &[module("/a", 0x10000, 0x20000, 0x10000)], &known);
+        assert_eq!(found.iter().map(|row| row.bytes).sum::<u64>(), 0x1000);
     }
 
     #[test]

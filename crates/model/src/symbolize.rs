@@ -4,6 +4,7 @@ use crate::load::Loader;
 use memtoll_symbols::{Findings, Search};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
 use memtoll_trace::index::Entry;
+use memtoll_trace::meta::variables;
 use memtoll_trace::reader::{self, BlockRef, Reader};
 use memtoll_trace::symbols::file_name;
 use memtoll_trace::writer::Writer;
@@ -64,9 +65,7 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     }
     let variables = loader.more_variables(search.resolver()).ok().flatten();
     if let Some(variables) = &variables {
-        let payload = serde_json::to_vec(variables)
-            .map_err(|error| SymbolizeError::Write { path: path.to_owned(), source: error.into() })?;
-        write_block(path, BlockKind::Variables, &payload)?;
+        write_block(path, BlockKind::Variables, &variables::encode(variables))?;
     }
     Ok(Symbolized { findings, unnamed, is_written: has_names || variables.is_some() })
 }

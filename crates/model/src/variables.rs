@@ -3,7 +3,8 @@
 use crate::Recording;
 use crate::load::Loader;
 use memtoll_symbols::{Resolver, variables_of};
-use memtoll_trace::meta::{FileVariables, Module};
+use memtoll_trace::meta::{FileVariables, Module, variables};
+use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::unreadable::Unreadable;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ impl Recording {
     /// files are still here.
     pub fn variables(&self, index: usize) -> Result<Vec<FileVariables>, Unreadable> {
         match &self.variables {
-            Some(block) => self.reader().json(block),
+            Some(block) => read(self.reader(), block),
             None => {
                 let here = Resolver::new();
                 Ok(files(&self.loaded(index)?).iter().filter_map(|file| found(&here, file)).collect())
@@ -28,7 +29,7 @@ impl Loader {
     /// The variables that the recording has and those that `resolver` finds, if it finds more.
     pub(crate) fn more_variables(&self, resolver: &Resolver) -> Result<Option<Vec<FileVariables>>, Unreadable> {
         let known: Vec<FileVariables> = match &self.variables {
-            Some(block) => self.reader.json(block)?,
+            Some(block) => read(&self.reader, block)?,
             None => Vec::new(),
         };
         let known = known.into_iter().map(|of| ((of.path.clone(), of.build_id.clone()), of));
@@ -48,6 +49,12 @@ impl Loader {
         }
         Ok(is_more.then(|| all.into_values().collect()))
     }
+}
+
+fn read(reader: &Reader, block: &BlockRef) -> Result<Vec<FileVariables>, Unreadable> {
+    let mut payload = Vec::new();
+    reader.payload(block, &mut payload)?;
+    variables::decode(&payload).map_err(|damage| block.damaged(damage))
 }
 
 fn files<'a>(modules: impl IntoIterator<Item = &'a Module>) -> BTreeSet<File> {

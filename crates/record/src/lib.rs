@@ -83,7 +83,7 @@ use kernel_events::Kernel;
 use listener::Listener;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
+use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage, variables};
 use output::Output;
 use private_directory::PrivateDirectory;
 use progress::Progress;
@@ -496,7 +496,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let variables = book.variables(&resolver);
     run.output.block(BlockKind::Symbols, None, &book.resolve(&resolver).encode());
     if !variables.is_empty() {
-        run.output.json(BlockKind::Variables, None, &variables);
+        run.output.block(BlockKind::Variables, None, &variables::encode(&variables));
     }
     // What memory costs on this machine, if it can be measured.
     let costs = machine_prices::find(&machine_prices::Asked {

@@ -89,7 +89,7 @@ pub enum BlockKind {
     /// JSON, [`crate::meta::Attached`]: the process was running before it was recorded. A later block replaces an earlier one of
     /// the same image.
     Attached,
-    /// JSON, list of [`crate::meta::FileVariables`]: of the files in images whose pages were looked at.
+    /// [`crate::meta::variables`]: of the files in images whose pages were looked at.
     Variables,
     /// JSON, list of [`crate::meta::Module`], of number 0: what an image has loaded without any call of it being recorded.
     MappedFiles,

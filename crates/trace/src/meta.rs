@@ -10,7 +10,7 @@ mod leak_search;
 mod own_allocator;
 mod prices;
 mod rank;
-mod variables;
+pub mod variables;
 mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo, Units};
