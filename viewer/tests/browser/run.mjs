@@ -678,6 +678,7 @@ test("the view of the resident set has the balance, who pins, and a map of the p
     assert.deepEqual(bytes, [200_000 * 8, 200_000 * 8]);
     assert.deepEqual(await breaches(page), []);
     // Cells by mouse: what holds them is told; a click leads to the lines of the function.
+    await map.evaluate((canvas) => canvas.scrollIntoView());
     const area = await map.boundingBox();
     const told = page.locator(".told");
     let said = "";
