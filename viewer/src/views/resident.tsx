@@ -183,7 +183,7 @@ function Globals({ held: { set } }: { held: Held }) {
                 cells={(row) => (
                     <>
                         <div role="cell">
-                            <bdi>{row.symbol}</bdi> <span class="soft">{row.place} in {row.module}</span>
+                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place">{row.place} in {row.module}</span></span>
                         </div>
                         {[row.bytes, row.size].map((value, index) => (
                             <div key={index} role="cell" class="number" title={value === null ? "" : exact(value, "bytes")}>
