@@ -14,6 +14,10 @@ void start_program_break();
 // Whether the break has moved since it was last looked at, and between what.
 bool break_moved(uintptr_t& from, uintptr_t& to);
 
+// Where it was at first, and where glibc believes it to be; 0: not known.
+uintptr_t first_break();
+uintptr_t known_break();
+
 // The program has moved it itself, by brk or sbrk, which are events of their own.
 inline void expect_break_where_it_is() {
     uintptr_t from, to;

@@ -16,6 +16,7 @@ pub mod figures;
 pub mod findings;
 pub mod finer_chapters;
 pub mod generations;
+pub mod global_variables;
 pub mod growth;
 pub mod inclusive_lines;
 pub mod intervals;

@@ -22,6 +22,7 @@ pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
 pub use wastes::{Kind, Waste};
 
+use crate::global_variables::Written;
 use crate::memory_map::Block;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
@@ -106,8 +107,8 @@ pub struct Balance {
     pub free_for: u64,
     /// Bytes by what they hold, most first: mappings of the program by the node that made them.
     pub mappings: Vec<(StackId, u64)>,
-    /// Global variables by the file that they are in.
-    pub globals: Vec<(String, u64)>,
+    /// Where global variables are in memory.
+    pub globals: Vec<Written>,
     /// Where all of it lies, if it was asked for.
     pub map: Option<PageMap>,
 }
@@ -173,7 +174,7 @@ pub fn balance(
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
-    let mut globals: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut globals = Vec::new();
     let mut add = |part: Part, bytes: u64| parts[part as usize] += bytes;
     for run in &snapshot.runs {
         let end = run.start + run.pages * snapshot.page;
@@ -198,7 +199,7 @@ pub fn balance(
                 }
                 Holder::File(path) if run.is_files => (Part::Files, Some(Owner::File(path.clone()))),
                 Holder::File(path) => {
-                    *globals.entry(path).or_default() += bytes;
+                    globals.push((piece.clone(), path.clone()));
                     (Part::Globals, Some(Owner::File(path.clone())))
                 }
                 _ => (Part::Other, None),
@@ -221,8 +222,6 @@ pub fn balance(
     let live_bytes: u64 = memory.blocks.iter().map(|block| block.size).sum();
     let mut mappings: Vec<_> = mappings.into_iter().collect();
     mappings.sort_unstable_by_key(|(node, bytes)| (std::cmp::Reverse(*bytes), *node));
-    let mut globals: Vec<_> = globals.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect();
-    globals.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(Balance {
         time: snapshot.time.0,
         cause: snapshot.cause.clone(),

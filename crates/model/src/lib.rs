@@ -17,6 +17,7 @@ mod stored_measurements;
 mod suppressions;
 mod symbolize;
 mod timelines;
+mod variables;
 
 pub use addresses::{Addresses, Code};
 pub use chapters::Chapters;
@@ -171,6 +172,7 @@ pub struct Recording {
     is_read_plainly: bool,
     /// The programs and libraries in which calls were recorded.
     pub modules: Vec<LoadedFile>,
+    variables: Option<BlockRef>,
     /// What a search for names led to.
     pub findings: Findings,
     /// Statements of the recorder about what was not recorded.

@@ -50,10 +50,11 @@ impl Recording {
 /// All that was read of a file.
 pub(crate) struct Loader {
     pub(crate) reader: Reader,
-    images: Vec<Image>,
+    pub(crate) images: Vec<Image>,
     by_number: FxHashMap<ImageNo, usize>,
     about: Option<meta::Recording>,
     symbols: Option<Symbols>,
+    pub(crate) variables: Option<BlockRef>,
     notes: Vec<String>,
     missing: Vec<String>,
     damage: Vec<String>,
@@ -74,6 +75,7 @@ impl Loader {
             by_number: FxHashMap::default(),
             about: None,
             symbols: None,
+            variables: None,
             notes: Vec::new(),
             missing: Vec::new(),
             damage,
@@ -112,6 +114,7 @@ impl Loader {
                 reader.payload(block, &mut payload)?;
                 self.symbols = Some(Symbols::decode(&payload).map_err(damaged)?);
             }
+            BlockKind::Variables => self.variables = Some(*block),
             BlockKind::Index | BlockKind::Unknown(_) => {}
             kind => {
                 let index = block.header.image.and_then(|image| self.by_number.get(&image)).copied();
@@ -129,6 +132,7 @@ impl Loader {
                         image.modules.extend(reader.json::<Vec<Module>>(block)?);
                         image.module_blocks.push(*block);
                     }
+                    BlockKind::MappedFiles => image.module_blocks.push(*block),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
                     BlockKind::Attached => image.attached = Some(reader.json::<Attached>(block)?),
@@ -213,6 +217,7 @@ impl Loader {
             ended: 0,
             is_read_plainly: false,
             modules: symbols.modules.into_iter().map(LoadedFile::from).collect(),
+            variables: self.variables,
             findings,
             notes: self.notes,
             missing: self.missing,

@@ -4,6 +4,7 @@ use crate::load::Loader;
 use memtoll_symbols::{Findings, Search};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
 use memtoll_trace::index::Entry;
+use memtoll_trace::meta::variables;
 use memtoll_trace::reader::{self, BlockRef, Reader};
 use memtoll_trace::symbols::file_name;
 use memtoll_trace::writer::Writer;
@@ -58,11 +59,15 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     let unnamed: BTreeSet<&str> =
         symbols.modules.iter().filter(is_unnamed).map(|module| file_name(&module.path)).collect();
     let unnamed = unnamed.into_iter().map(str::to_owned).collect();
-    let is_written = !had_names || !findings.found.is_empty();
-    if is_written {
+    let has_names = !had_names || !findings.found.is_empty();
+    if has_names {
         write_block(path, BlockKind::Symbols, &symbols.encode())?;
     }
-    Ok(Symbolized { findings, unnamed, is_written })
+    let variables = loader.more_variables(search.resolver()).ok().flatten();
+    if let Some(variables) = &variables {
+        write_block(path, BlockKind::Variables, &variables::encode(variables))?;
+    }
+    Ok(Symbolized { findings, unnamed, is_written: has_names || variables.is_some() })
 }
 
 /// Writes a block into the recording at `path`: in place of one of its kind, or before the end. The recording is written

@@ -9,6 +9,7 @@ use crate::resident_map::MapOwners;
 use crate::rows::Place;
 use crate::selection::no_mark;
 use crate::wastes::WasteRow;
+use memtoll_analysis::global_variables::{self, GlobalVariable, Symbol};
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
@@ -16,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_text::format;
+use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use serde::Serialize;
 
@@ -45,6 +47,8 @@ pub struct Resident<'r> {
     /// What answers malloc, as far as it is known.
     pub allocator: String,
     pub pins: Vec<PinRow<'r>>,
+    /// They add up to `globals`, most first.
+    pub globals_by_symbol: Vec<GlobalRow>,
     /// The function whose blocks, with those of all that it calls, keep most.
     pub held_below: Option<HeldBelow<'r>>,
     /// The resident set without the recorder, over time.
@@ -79,6 +83,39 @@ pub struct PinRow<'r> {
     pub blocks: u64,
     pub bytes: u64,
     pub median_age_ns: u64,
+}
+
+/// A global variable.
+#[derive(Serialize)]
+pub struct GlobalRow {
+    pub symbol: String,
+    /// Path of the program or library.
+    pub module: String,
+    /// Source file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// How much of it is in memory.
+    pub bytes: u64,
+    pub size: Option<u64>,
+}
+
+impl GlobalRow {
+    /// Its source file's name and line, if they are known.
+    pub fn place(&self) -> Option<String> {
+        Some(format!("{}:{}", last_part(self.file.as_deref()?), self.line?))
+    }
+
+    fn new(of: GlobalVariable) -> GlobalRow {
+        let GlobalVariable { symbol, module, bytes, size } = of;
+        let (symbol, file, line) = match symbol {
+            Symbol::Variable { name, file, line, .. } => (name, file, line),
+            Symbol::Small => ("(variables below 256 B)".to_owned(), None, None),
+            Symbol::Nothing => ("(no symbol)".to_owned(), None, None),
+        };
+        GlobalRow { symbol, module, file, line, bytes, size }
+    }
 }
 
 /// A function, and what comes back if the blocks of all that it calls vanish.
@@ -150,6 +187,12 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
 }
 
 impl<'r> Resident<'r> {
+    /// The global variables by symbol, if they are much of the resident set: 1 MiB or 2 %.
+    pub fn large_globals(&self) -> &[GlobalRow] {
+        let is_much = self.globals >= 1 << 20 || self.globals * 50 >= self.rss;
+        if is_much { &self.globals_by_symbol } else { &[] }
+    }
+
     pub(crate) fn new(
         recording: &'r Recording,
         stacks: &mut Stacks<'r>,
@@ -159,6 +202,8 @@ impl<'r> Resident<'r> {
     ) -> Result<Resident<'r>, Impossible> {
         let (index, snapshot, others) = choose(recording, filter, at, tariff)?;
         let found = page_balance::balance(stacks, index, &snapshot, cells)
+            .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
+        let globals_by_symbol = global_variables::by_symbol(recording, index, &found.globals)
             .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
         let part = |part| found.part(part);
         let is_known = found.unit.is_known();
@@ -191,6 +236,7 @@ impl<'r> Resident<'r> {
             kernel: [found.kernel.0, found.kernel.1],
             allocator: found.unit.allocator().to_owned(),
             pins: found.pins.iter().map(pin).collect(),
+            globals_by_symbol: globals_by_symbol.into_iter().map(GlobalRow::new).collect(),
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),

@@ -84,7 +84,7 @@ use listener::Listener;
 use memtoll_symbols::DebugFolders;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, Ticks};
-use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage};
+use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, RecordedCalls, Recording, Usage, variables};
 use output::Output;
 use private_directory::PrivateDirectory;
 use progress::Progress;
@@ -502,7 +502,12 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let usage = proc_files::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let resident = run.looks.finish();
-    run.output.block(BlockKind::Symbols, None, &book.resolve(&run.resolver()).encode());
+    let resolver = run.resolver();
+    let variables = book.variables(&resolver);
+    run.output.block(BlockKind::Symbols, None, &book.resolve(&resolver).encode());
+    if !variables.is_empty() {
+        run.output.block(BlockKind::Variables, None, &variables::encode(&variables));
+    }
     // What memory costs on this machine, if it can be measured.
     let costs = machine_prices::find(&machine_prices::Asked {
         machine: &run.around.machine,

@@ -14,6 +14,7 @@ mod late_acquisitions;
 mod leak_search;
 mod ledger;
 mod live_blocks;
+mod mapped_files;
 mod marks_looked_at;
 mod pool_events;
 mod pools;

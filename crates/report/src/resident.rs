@@ -7,6 +7,7 @@ use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::snapshot::Cause;
+use memtoll_trace::symbols::file_name;
 
 /// The balance and who pins.
 pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Option<usize>) -> String {
@@ -34,6 +35,10 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
         text += &format!("Swapped out: {}\n", format::bytes(resident.swapped));
     }
     text += &pins(resident, rows, width);
+    text += &globals(resident, width);
+    if resident.pinned.is_some() {
+        text += &what_helps(resident, width);
+    }
     if resident.others > 0 {
         let others = format::counted(resident.others as u64, "other process");
         text += &format::wrapped("", &format!("{others} ended with less; --process shows one of them."), width);
@@ -116,7 +121,30 @@ fn pins(resident: &Resident, rows: usize, width: Option<usize>) -> String {
             text += &format::wrapped("", &what, width);
         }
     }
-    text + &what_helps(resident, width)
+    text
+}
+
+/// Which global variables, if they are much.
+fn globals(resident: &Resident, width: Option<usize>) -> String {
+    const ROWS: usize = 10;
+    let all = resident.large_globals();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["bytes", "size", "variable"]);
+    let (shown, others) = all.split_at(all.len().min(ROWS));
+    for row in shown {
+        let place = row.place().map_or(String::new(), |place| format!(" {place}"));
+        let size = row.size.map_or(String::new(), format::bytes);
+        let variable = format!("{}{place} in {}", row.symbol, file_name(&row.module));
+        table.add([format::bytes(row.bytes), size, variable]);
+    }
+    let mut text = "\nGlobal variables\n".to_owned() + &table.render(width);
+    if !others.is_empty() {
+        let bytes: u64 = others.iter().map(|row| row.bytes).sum();
+        text += &format!("… and {} with {}\n", format::counted(others.len() as u64, "other"), format::bytes(bytes));
+    }
+    text
 }
 
 /// What would make the resident set smaller, or that nothing would.

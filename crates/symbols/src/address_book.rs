@@ -2,18 +2,20 @@
 
 use crate::packed_names::Table;
 use crate::parallel_naming::{FileAddresses, name_all};
+use crate::variables::variables_of;
 use crate::{Frame, PerfMap, Resolver};
 use memtoll_trace::ids::ImageNo;
-use memtoll_trace::meta::Module;
+use memtoll_trace::meta::{FileVariables, Module};
 use memtoll_trace::symbols::Symbols;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Call addresses by file.
 #[derive(Default)]
 pub struct AddressBook {
     files: BTreeMap<(String, String), FxHashSet<u64>>, // path, build id -> addresses in the file
     generated: Vec<(ImageNo, u64, Frame)>,
+    with_pages: BTreeSet<(String, String)>, // path, build id of files of which it is known which pages are in memory
 }
 
 impl AddressBook {
@@ -21,6 +23,16 @@ impl AddressBook {
     pub fn add(&mut self, module: &Module, addresses: impl IntoIterator<Item = u64>) {
         let known = self.files.entry((module.path.clone(), module.build_id.clone())).or_default();
         known.extend(addresses.into_iter().map(|address| address.wrapping_sub(module.bias)));
+    }
+
+    /// Adds a file of which it is known which of its pages are in memory.
+    pub fn add_pages(&mut self, module: &Module) {
+        self.with_pages.insert((module.path.clone(), module.build_id.clone()));
+    }
+
+    /// The variables of the files of which it is known which pages are in memory.
+    pub fn variables(&self, resolver: &Resolver) -> Vec<FileVariables> {
+        self.with_pages.iter().filter_map(|(path, build_id)| variables_of(resolver, path, build_id)).collect()
     }
 
     /// Adds addresses of code outside all files: made at run time, and perhaps described by a perf map file.

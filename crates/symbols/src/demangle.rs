@@ -35,10 +35,20 @@ pub(crate) fn is_mangled(name: &str) -> bool {
 }
 
 fn demangle_rust(name: &str) -> Option<String> {
+    // Variables of C++ look like Rust's old names without a hash.
+    if !name.starts_with("_R") && !has_rust_hash(name) {
+        return None;
+    }
     let symbol = rustc_demangle::try_demangle(name).ok()?;
     let mut text = LimitedText::default();
     fmt::write(&mut text, format_args!("{symbol:#}")).ok()?;
     Some(text.0)
+}
+
+/// Whether a name ends as Rust's old names do: `17h`, 16 digits, `E`.
+fn has_rust_hash(name: &str) -> bool {
+    let hash = name.strip_suffix('E').and_then(|name| name.rsplit_once("17h"));
+    hash.is_some_and(|(_, digits)| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 fn demangle_cpp(name: &str) -> Option<String> {

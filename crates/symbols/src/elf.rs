@@ -165,6 +165,38 @@ impl FileId {
     }
 }
 
+/// Where a program or library lies when it is loaded: addresses in the file.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// That of the file's first byte.
+    pub first: u64,
+    /// Behind its last variable.
+    pub end: u64,
+    /// First addresses of what of the file is mapped.
+    pub segments: Vec<u64>,
+    /// In hexadecimal digits; empty if it has none.
+    pub build_id: String,
+}
+
+impl Extent {
+    /// Of a file. `None`: it is no program or library.
+    pub fn of(path: &Path) -> Option<Extent> {
+        let files = MappedFiles::default();
+        let file = files.open(path).ok()?;
+        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+            return None;
+        }
+        let first = file.segments().next()?;
+        let in_file = file.segments().filter(|segment| segment.file_range().1 > 0);
+        Some(Extent {
+            first: first.address().checked_sub(first.file_range().0)?,
+            end: file.segments().map(|segment| segment.address().saturating_add(segment.size())).max()?,
+            segments: in_file.map(|segment| segment.address()).collect(),
+            build_id: hex(build_id(&file)),
+        })
+    }
+}
+
 /// The address of a place in the file, in bytes.
 pub(crate) fn address_of(file: &object::File<'_>, offset: u64) -> Option<u64> {
     file.segments().find_map(|segment| {
@@ -181,9 +213,13 @@ pub(crate) fn build_id<'a>(file: &object::File<'a>) -> &'a [u8] {
 
 /// Whether a file holds DWARF debug information itself.
 pub(crate) fn has_debug_info(file: &object::File<'_>) -> bool {
-    find_section(file, ".debug_info")
-        .and_then(|section| section.compressed_data().ok())
-        .is_some_and(|data| !data.data.is_empty())
+    debug_info_bytes(file) > 0
+}
+
+/// How much of it there is when it is decompressed, without what it refers to.
+pub(crate) fn debug_info_bytes(file: &object::File<'_>) -> u64 {
+    let data = find_section(file, ".debug_info").and_then(|section| section.compressed_data().ok());
+    data.filter(|data| !data.data.is_empty()).map_or(0, |data| data.uncompressed_size)
 }
 
 /// Whether a file has the names of its functions: in a symbol table of its own or in `.gnu_debugdata`.

@@ -17,8 +17,11 @@ use crate::mini_debug_info;
 use crate::names::Names;
 use crate::open_files::OpenFiles;
 use crate::own_allocator::{self, OwnAllocator};
+use crate::parallel_naming::is_c_library;
 use crate::type_lookup::TypeLookup;
 use crate::type_sizes;
+use crate::variable_lines;
+use crate::variables::{self, Variables};
 
 /// Finds functions, files and lines of addresses.
 #[derive(Debug, Clone)]
@@ -214,6 +217,23 @@ impl Resolver {
         symbols.extend(&mini);
         let found = own_allocator::find(&own.file, &symbols);
         Ok(Allocators { malloc: malloc_name::find(&own.file, &found), own: found })
+    }
+
+    /// The global variables of a file, static locals included, with their lines where these are cheap to find.
+    pub(crate) fn variables(&self, module: &ModuleFile<'_>) -> Variables {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let [own, separate] = [&sources.module, &sources.separate].map(|found| found.as_ref().map(|found| &found.file));
+        let mut found = variables::find(own, separate);
+        let has_lines = |holder: &DebugFile<'_>| elf::debug_info_bytes(&holder.file) <= variable_lines::MOST_DEBUG_INFO;
+        if !found.all.is_empty()
+            && module.path.to_str().is_none_or(|path| !is_c_library(path))
+            && sources.holder().is_some_and(has_lines)
+            && let Some(sections) = self.load_sections(&files, module.path, &sources, &mut None)
+        {
+            variable_lines::find(&sections, &mut found.all);
+        }
+        found
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {

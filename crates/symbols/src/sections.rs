@@ -48,3 +48,15 @@ pub(crate) fn load_section<'d>(
 pub(crate) fn endian(file: &object::File<'_>) -> RunTimeEndian {
     if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
+
+/// The source file of a number in `DW_AT_decl_file`.
+pub(crate) fn declaring_file<'d>(dwarf: &Dwarf<'d>, unit: &gimli::Unit<Slice<'d>>, number: u64) -> Option<String> {
+    let program = unit.line_program.as_ref()?.header();
+    let file = program.file(number)?;
+    let text = |value| dwarf.attr_string(unit, value).ok().map(|text| text.to_string_lossy().into_owned());
+    let name = text(file.path_name())?;
+    match file.directory(program).and_then(text) {
+        Some(folder) if !name.starts_with('/') && !folder.is_empty() => Some(format!("{folder}/{name}")),
+        _ => Some(name),
+    }
+}

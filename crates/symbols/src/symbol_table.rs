@@ -22,12 +22,14 @@ struct Symbol<'data> {
     /// First address after the function.
     end: u64,
     name: &'data str,
-    binding: Binding,
+    preference: Preference,
 }
 
-/// Which of several names at one address is the one to show comes first.
+/// Which of several names at one address is the one to show comes first: by binding, leading underscores, length.
+pub(crate) type Preference = (Binding, usize, usize);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Binding {
+pub(crate) enum Binding {
     Global,
     Weak,
     Local,
@@ -76,23 +78,13 @@ impl<'data> SymbolTable<'data> {
                 _ => false,
             };
             let Ok(name) = symbol.name() else { continue };
-            // `$x` and `.L1` mark places in code.
-            if !is_function || name.is_empty() || name.starts_with(['$', '.']) {
+            if !is_function || is_label(name) {
                 continue;
             }
             let start = symbol.address();
-            symbols.push(Symbol {
-                start,
-                end: start.saturating_add(symbol.size()),
-                name: without_version(name),
-                binding: if symbol.is_local() {
-                    Binding::Local
-                } else if symbol.is_weak() {
-                    Binding::Weak
-                } else {
-                    Binding::Global
-                },
-            });
+            let name = without_version(name);
+            let end = start.saturating_add(symbol.size());
+            symbols.push(Symbol { start, end, name, preference: preference(&symbol, name) });
             if symbol.size() == 0 {
                 section_ends.push(section_end.unwrap_or(start));
             }
@@ -100,7 +92,7 @@ impl<'data> SymbolTable<'data> {
         section_ends.sort_unstable();
         section_ends.dedup();
         symbols.sort_unstable_by(|a, b| {
-            let key = |s: &Symbol<'data>| (s.start, s.end == s.start, s.binding, underscores(s.name), s.name.len());
+            let key = |s: &Symbol<'data>| (s.start, s.end == s.start, s.preference);
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
         });
         symbols.dedup_by_key(|symbol| symbol.start);
@@ -146,6 +138,20 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
         object::SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0,
         _ => false,
     }
+}
+
+/// Names that mark places, such as `$x` and `.L1`, or nothing.
+pub(crate) fn is_label(name: &str) -> bool {
+    name.is_empty() || name.starts_with(['$', '.'])
+}
+
+pub(crate) fn preference(symbol: &object::Symbol<'_, '_>, name: &str) -> Preference {
+    let binding = match symbol.is_local() {
+        true => Binding::Local,
+        false if symbol.is_weak() => Binding::Weak,
+        false => Binding::Global,
+    };
+    (binding, underscores(name), name.len())
 }
 
 /// `memcpy@@GLIBC_2.14` is `memcpy`.

@@ -89,11 +89,15 @@ pub enum BlockKind {
     /// JSON, [`crate::meta::Attached`]: the process was running before it was recorded. A later block replaces an earlier one of
     /// the same image.
     Attached,
+    /// [`crate::meta::variables`]: of the files in images whose pages were looked at.
+    Variables,
+    /// JSON, list of [`crate::meta::Module`], of number 0: what an image has loaded without any call of it being recorded.
+    MappedFiles,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 26] = [
+const KINDS: [BlockKind; 28] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -120,6 +124,8 @@ const KINDS: [BlockKind; 26] = [
     BlockKind::OwnAllocators,
     BlockKind::Snapshot,
     BlockKind::Attached,
+    BlockKind::Variables,
+    BlockKind::MappedFiles,
 ];
 
 impl BlockKind {

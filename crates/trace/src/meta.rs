@@ -10,6 +10,7 @@ mod leak_search;
 mod own_allocator;
 mod prices;
 mod rank;
+pub mod variables;
 mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo, Units};
@@ -24,6 +25,7 @@ pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+pub use variables::{FileVariables, Variable};
 pub use verified::{Saved, Verified};
 
 /// The recording as a whole.

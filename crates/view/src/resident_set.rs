@@ -4,8 +4,8 @@ use crate::frame_table::FrameTable;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
-    HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns, PartOfResident,
-    PinOfResident, ResidentPack, ResidentSet,
+    GlobalOfResident, HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns,
+    PartOfResident, PinOfResident, ResidentPack, ResidentSet,
 };
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
@@ -14,9 +14,10 @@ use memtoll_analysis::thread_filter::program;
 use memtoll_query::choices::Items;
 use memtoll_query::looks::Look;
 use memtoll_query::query::List;
-use memtoll_query::resident::Resident;
+use memtoll_query::resident::{GlobalRow, Resident};
 use memtoll_query::resident_map::MapOwners;
 use memtoll_query::{Query, Shown, View, resident_words};
+use memtoll_trace::symbols::file_name;
 use std::cmp::Reverse;
 
 /// Areas of a map, those with most bytes in memory: browsers draw nothing on a canvas of more than 32,767 pixels.
@@ -24,6 +25,8 @@ const MOST_AREAS: usize = 300;
 
 /// Lines that pin.
 const MOST_PINS: usize = 200;
+
+const MOST_GLOBALS: usize = 200;
 
 impl Recordings<'_> {
     /// What a query for the resident set says.
@@ -100,6 +103,14 @@ impl Recordings<'_> {
             bytes: pin.bytes,
             median_age_ns: pin.median_age_ns,
         });
+        let globals = of.large_globals();
+        let global = |row: &GlobalRow| GlobalOfResident {
+            symbol: row.symbol.clone(),
+            module: file_name(&row.module).to_owned(),
+            place: row.place().unwrap_or_default(),
+            bytes: row.bytes,
+            size: row.size,
+        };
         ResidentSet {
             pid: of.pid,
             program: image.map_or(String::new(), |image| program(image).to_owned()),
@@ -113,6 +124,8 @@ impl Recordings<'_> {
             live_blocks: of.found.live_blocks,
             parts: Part::ALL.into_iter().map(part).collect(),
             pins: pins.collect(),
+            globals: globals.iter().take(MOST_GLOBALS).map(global).collect(),
+            globals_left_out: globals.len().saturating_sub(MOST_GLOBALS),
             held_below: (of.held_below.as_ref())
                 .map(|held| HeldBelowOfResident { function: held.place.function.to_owned(), alone: held.alone }),
             helps: of.what_helps().unwrap_or_default(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../arch/arch.hpp"
+#include "../top_of_heap.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,5 +26,9 @@ inline constexpr size_t kMuchMemory = 1 << 20;
     const uint64_t length = static_cast<const uint64_t*>(block)[-1];
     return (length & kOffsetInPage) == kIsMapped && length >= kMuchMemory;
 }
+
+// Whether the free of a block at the top of the heap makes glibc lower the heap's end: true once until the heap grows again. False if
+// malloc is not glibc's.
+[[gnu::noinline, gnu::cold]] bool lowers_heap(const void* block);
 
 } // namespace memtoll

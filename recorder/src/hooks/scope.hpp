@@ -210,7 +210,7 @@ template <class Real>
 
 // A release of `block`.
 template <class Real> [[gnu::always_inline]] inline void release(HookKind kind, void* block, Real real) {
-    if (has_large_mapping(block)) [[unlikely]]
+    if (has_large_mapping(block) || (is_at_top_of_heap(block) && lowers_heap(block))) [[unlikely]]
         before_giving_back(MEMTOLL_FRAME());
     event(kind,
           [&] {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kMiB = 1 << 20 };
+enum { kMiB = 1 << 20, kBlocks = 100, kBlock = 8 * kMiB / kBlocks };
 
 // Memory of this many MiB, touched.
 static char* fresh(size_t mib) {
@@ -54,18 +54,30 @@ static void killed(void) {
 
 static void* volatile kept;
 
+// Blocks in the heap, which ends behind them. The last one to be freed is the one below its end.
+static void heap(void) {
+    static void* blocks[kBlocks];
+    for (int i = 0; i < kBlocks; i++) {
+        blocks[i] = malloc(kBlock);
+        memset(blocks[i], 1, kBlock);
+    }
+    for (int i = 0; i < kBlocks; i++) free(blocks[i]);
+}
+
+static void block(void) {
+    kept = malloc(8 * kMiB);
+    memset(kept, 1, 8 * kMiB);
+    free(kept);
+}
+
+static void mapping(void) { munmap(fresh(8), 8 * kMiB); }
+
 // Has 8 MiB more for a moment.
-static void brief(int is_block) {
+static void brief(void (*have)(void)) {
     fresh(40);
     // So much CPU time that a hundredth of it is enough for several looks.
     for (int i = 0; i < 5; i++) stay();
-    if (is_block) {
-        kept = malloc(8 * kMiB);
-        memset(kept, 1, 8 * kMiB);
-        free(kept);
-    } else {
-        munmap(fresh(8), 8 * kMiB);
-    }
+    have();
     stay();
 }
 
@@ -84,8 +96,9 @@ int main(int argc, char** argv) {
     if (!strcmp(what, "marks")) marks();
     if (!strcmp(what, "many")) many();
     if (!strcmp(what, "killed")) killed();
-    if (!strcmp(what, "brief")) brief(0);
-    if (!strcmp(what, "brief_block")) brief(1);
+    if (!strcmp(what, "brief_mapping")) brief(mapping);
+    if (!strcmp(what, "brief_block")) brief(block);
+    if (!strcmp(what, "brief_heap")) brief(heap);
     if (!strcmp(what, "asked")) asked();
     return 0;
 }

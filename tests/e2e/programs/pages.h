@@ -25,7 +25,7 @@ static inline void touch(char *memory, long pages) {
 static inline char *mapped(void *memory) {
     if (memory == MAP_FAILED) _exit(94);
     keep(memory);
-    return memory;
+    return (char *)memory;
 }
 
 /* The first call takes a heap, and touches malloc's own data in it. */

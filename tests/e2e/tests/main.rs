@@ -27,6 +27,7 @@ mod failures;
 mod first_screen;
 mod fleet;
 mod generated_code;
+mod global_variables;
 mod growth;
 mod hook_list;
 mod install;

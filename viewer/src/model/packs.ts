@@ -98,6 +98,14 @@ export interface GenerationsPack {
     family: "bytes" | "blocks";
 }
 
+export interface GlobalOfResident {
+    symbol: string;
+    module: string;
+    place: string;
+    bytes: number;
+    size: number | null;
+}
+
 export interface GroupsPack {
     head: { labels: string[]; site_others: number; damage: string[]; };
     column: never;
@@ -229,6 +237,8 @@ export interface ResidentSet {
     live_blocks: number;
     parts: PartOfResident[];
     pins: PinOfResident[];
+    globals: GlobalOfResident[];
+    globals_left_out: number;
     held_below: HeldBelowOfResident | null;
     helps: string;
     others: number;

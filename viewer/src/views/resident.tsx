@@ -73,6 +73,7 @@ export function ResidentView() {
             </div>
             <Balance held={held} />
             <Pins held={held} />
+            <Globals held={held} />
             {pins.length === 0 && set.helps === "" && <p class="soft note">Who pins is not known: {set.allocator} gives memory back in units of its own, which memtoll does not know.</p>}
             <h2 class="over-map">
                 Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${count(map.areasLeftOut)} areas with fewer bytes are not drawn`}</span>
@@ -158,6 +159,41 @@ function Pins({ held: { set, pins } }: { held: Held }) {
                     Without the blocks of <bdi>{set.held_below.function}</bdi> and of what it calls, {bytes(set.held_below.alone)} could be given back.
                 </p>
             )}
+        </section>
+    );
+}
+
+function Globals({ held: { set } }: { held: Held }) {
+    if (set.globals.length === 0) return null;
+    return (
+        <section class="pins">
+            <h2>Global variables</h2>
+            <Table
+                label="global variables"
+                template="minmax(260px, 700px) 100px 100px"
+                heads={
+                    <>
+                        <div role="columnheader" class="left">variable</div>
+                        <div role="columnheader" title="How much of it is in memory.">bytes</div>
+                        <div role="columnheader">size</div>
+                    </>
+                }
+                rows={set.globals}
+                keyOf={(row) => set.globals.indexOf(row)}
+                cells={(row) => (
+                    <>
+                        <div role="cell">
+                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place">{row.place} in {row.module}</span></span>
+                        </div>
+                        {[row.bytes, row.size].map((value, index) => (
+                            <div key={index} role="cell" class="number" title={value === null ? "" : exact(value, "bytes")}>
+                                <span class="text">{value === null ? "" : bytes(value)}</span>
+                            </div>
+                        ))}
+                    </>
+                )}
+            />
+            {set.globals_left_out > 0 && <p class="soft">and {count(set.globals_left_out)} others</p>}
         </section>
     );
 }

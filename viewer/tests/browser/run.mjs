@@ -672,8 +672,13 @@ test("the view of the resident set has the balance, who pins, and a map of the p
     const shares = await pin.locator(".number").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/[^\d]/g, ""))));
     assert.equal(shares[0], resident.pins[0].share);
     assert.equal(shares[2], resident.pins[0].blocks);
+    const variable = page.getByRole("table", { name: "global variables" }).locator(".body .row").first();
+    assert.match(await variable.innerText(), /^all\s+survivors\.c:3 in survivors/);
+    const bytes = await variable.locator(".number").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/[^\d]/g, ""))));
+    assert.deepEqual(bytes, [200_000 * 8, 200_000 * 8]);
     assert.deepEqual(await breaches(page), []);
     // Cells by mouse: what holds them is told; a click leads to the lines of the function.
+    await map.evaluate((canvas) => canvas.scrollIntoView());
     const area = await map.boundingBox();
     const told = page.locator(".told");
     let said = "";

@@ -1,6 +1,7 @@
 //! Facts about a process image, as its records tell them: its threads, files and marks, what it used, how it ends. They are
 //! kept until they are written; nothing here knows where to.
 
+use super::mapped_files::MappedFiles;
 use super::marks_looked_at::MarksLookedAt;
 use super::threads::ThreadList;
 use crate::join::CodePlace;
@@ -39,6 +40,9 @@ pub struct Facts {
     pub word: Option<Word>,
     /// Its pages when it was about to end.
     pub pages_at_end: Option<Snapshot>,
+    /// The file has a snapshot of its pages.
+    pub is_looked_at: bool,
+    pub mapped_files: MappedFiles,
     /// The process took memtoll for dead.
     pub given_up: bool,
     unrecorded: Vec<Unrecorded>,
@@ -73,6 +77,8 @@ impl Facts {
             exit_code: None,
             word: None,
             pages_at_end: None,
+            is_looked_at: false,
+            mapped_files: MappedFiles::default(),
             given_up: false,
             unrecorded: Vec::new(),
             late_files: Vec::new(),

@@ -1,6 +1,7 @@
 //! Records about the image itself: what they say goes to the facts, and to other parts that need it.
 
 use super::Sink;
+use super::image_facts::Facts;
 use crate::arena::Arena;
 use crate::proc_files;
 use crate::process_polling::Wish;
@@ -34,13 +35,23 @@ impl Sink {
 
     /// The process is about to end: which of its pages are in memory.
     pub fn looked_at_pages(&mut self, snapshot: Snapshot) {
+        self.look_at_mapped_files(&snapshot);
         self.facts.pages_at_end = Some(snapshot);
     }
 
     /// Somebody has looked at the pages.
-    pub fn saw_pages(&self, snapshot: Snapshot) {
+    pub fn saw_pages(&mut self, snapshot: Snapshot) {
+        self.facts.is_looked_at = true;
+        self.look_at_mapped_files(&snapshot);
         let snapshot = Snapshot { threads: self.facts.threads.handles(self.facts.pid), ..snapshot };
         self.run.output.block(BlockKind::Snapshot, self.facts.image, &snapshot.encode());
+    }
+
+    fn look_at_mapped_files(&mut self, snapshot: &Snapshot) {
+        let Facts { pid, mapped_files, modules, .. } = &mut self.facts;
+        for file in mapped_files.look(*pid, &snapshot.mappings, modules) {
+            self.run.files.loaded(*pid, file, 0);
+        }
     }
 
     /// The process took memtoll for dead.

@@ -75,6 +75,13 @@ impl Sink {
         }
     }
 
+    fn write_mapped_files(&mut self) {
+        let files = self.facts.mapped_files.take();
+        if !files.is_empty() {
+            self.run.output.json(BlockKind::MappedFiles, self.facts.image, &files);
+        }
+    }
+
     fn write_costs(&mut self) {
         write_inherited_nodes(&self.run.output, self.facts.image, self.inheritable.inherited_nodes());
         let costs = self.join.costs();
@@ -93,6 +100,7 @@ impl Sink {
         if !modules.is_empty() {
             output.json(BlockKind::Modules, image, &modules);
         }
+        self.write_mapped_files();
         // A recording that is cut off is to know it, too.
         let unfreed_reused = self.ledger.overtaken.unfreed();
         let now = OwnAllocators { unfreed_reused, ..OwnAllocators::default() }.reuse_unfreed_blocks();
@@ -186,6 +194,7 @@ impl Sink {
         for snapshot in [known.pages_at_peak, self.facts.pages_at_end.take()].into_iter().flatten() {
             self.saw_pages(snapshot);
         }
+        self.write_mapped_files();
         let marks_passed_over = known.marks_passed_over;
         let end = ImageEnd {
             exit,
@@ -322,6 +331,11 @@ impl Sink {
         let calls = self.written_nodes(arena).filter(|node| node.address != 0);
         let all = calls.chain(places_in(&self.join, &self.facts));
         addresses_into_book(&self.run, &self.facts.modules, self.facts.image, self.facts.pid, all);
+        if self.facts.is_looked_at {
+            let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let files = self.facts.modules.iter().chain(&self.facts.mapped_files.all);
+            files.for_each(|file| book.add_pages(file));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitSectionOf
 use rustc_hash::FxHashMap;
 
 use super::{Kind, Layout, Member, Role};
-use crate::sections::{Dwarf, Slice};
+use crate::sections::{Dwarf, Slice, declaring_file};
 
 /// How deep types may refer to types. Damaged entries can do so in a circle.
 const DEEPEST: usize = 128;
@@ -159,15 +159,7 @@ impl<'a, 'd> Reading<'a, 'd> {
 
     fn file(&self, entry: &Entry<'d>) -> Option<String> {
         let number = self.number(entry, gimli::DW_AT_decl_file)?;
-        let program = self.unit.line_program.as_ref()?.header();
-        let file = program.file(number)?;
-        let text =
-            |value| self.dwarf.attr_string(self.unit, value).ok().map(|text| text.to_string_lossy().into_owned());
-        let name = text(file.path_name())?;
-        match file.directory(program).and_then(text) {
-            Some(folder) if !name.starts_with('/') && !folder.is_empty() => Some(format!("{folder}/{name}")),
-            _ => Some(name),
-        }
+        declaring_file(self.dwarf, self.unit, number)
     }
 
     /// The members of the type at `offset`.

@@ -132,6 +132,7 @@ fn the_tables_are_those_of_the_code() {
         + &objects(include_str!("../../src/meta/own_allocator.rs"))
         + &objects(include_str!("../../src/meta/prices.rs"))
         + &objects(include_str!("../../src/meta/rank.rs"))
+        + &objects(include_str!("../../src/meta/variables.rs"))
         + &objects(include_str!("../../src/meta/verified.rs"))
         + &objects(include_str!("../../src/symbols.rs"))
         + &counts()

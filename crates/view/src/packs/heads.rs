@@ -101,6 +101,9 @@ sent! {
         /// They add up to `rss`.
         parts: Vec<PartOfResident>,
         pins: Vec<PinOfResident>,
+        /// Most first; empty: they are little.
+        globals: Vec<GlobalOfResident>,
+        globals_left_out: usize,
         /// The function whose blocks, with those of what it calls, keep nearly all that is pinned, and what would come back.
         held_below: Option<HeldBelowOfResident>,
         /// What would make it smaller; empty: not known.
@@ -117,6 +120,9 @@ sent! {
 
     /// A line that pins free memory. `frame`: number plus one; 0: none.
     PinOfResident { frame: u32, share: u64, alone: u64, blocks: u64, bytes: u64, median_age_ns: u64, }
+
+    /// A global variable: how much of it is in memory. `place`: its source file and line; empty: not known.
+    GlobalOfResident { symbol: String, module: String, place: String, bytes: u64, size: Option<u64>, }
 
     /// A function, and what comes back without its blocks.
     HeldBelowOfResident { function: String, alone: u64, }
