@@ -5,7 +5,7 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
     HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns, PartOfResident,
-    PinOfResident, ResidentPack, ResidentSet,
+    PinOfResident, ResidentPack, ResidentSet, WasteOfResident,
 };
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
@@ -100,6 +100,13 @@ impl Recordings<'_> {
             bytes: pin.bytes,
             median_age_ns: pin.median_age_ns,
         });
+        let pins = pins.collect();
+        let wastes = of.found.wastes.iter().zip(&of.wastes).map(|(found, waste)| WasteOfResident {
+            frame: found.frame.map_or(0, |frame| frames.number(frame) + 1),
+            saves: waste.saves(),
+            remedy: waste.remedy.clone(),
+        });
+        let wastes = wastes.collect();
         ResidentSet {
             pid: of.pid,
             program: image.map_or(String::new(), |image| program(image).to_owned()),
@@ -112,10 +119,12 @@ impl Recordings<'_> {
             never_touched: of.never_touched,
             live_blocks: of.found.live_blocks,
             parts: Part::ALL.into_iter().map(part).collect(),
-            pins: pins.collect(),
+            pins,
             held_below: (of.held_below.as_ref())
                 .map(|held| HeldBelowOfResident { function: held.place.function.to_owned(), alone: held.alone }),
-            helps: of.what_helps().unwrap_or_default(),
+            wastes,
+            on_wastes: of.on_what_helps().into_iter().map(str::to_owned).collect(),
+            huge_pages: of.huge_pages_half_used().unwrap_or_default(),
             others: of.others,
         }
     }

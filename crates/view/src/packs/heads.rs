@@ -103,8 +103,12 @@ sent! {
         pins: Vec<PinOfResident>,
         /// The function whose blocks, with those of what it calls, keep nearly all that is pinned, and what would come back.
         held_below: Option<HeldBelowOfResident>,
-        /// What would make it smaller; empty: not known.
-        helps: String,
+        /// What would make it smaller, what saves most first.
+        wastes: Vec<WasteOfResident>,
+        /// Sentences about that; empty: not known of this allocator.
+        on_wastes: Vec<String>,
+        /// What small pages would keep out of memory; empty: malloc has no huge ones.
+        huge_pages: String,
         /// Other processes with a look.
         others: usize,
     }
@@ -117,6 +121,9 @@ sent! {
 
     /// A line that pins free memory. `frame`: number plus one; 0: none.
     PinOfResident { frame: u32, share: u64, alone: u64, blocks: u64, bytes: u64, median_age_ns: u64, }
+
+    /// What would make a resident set smaller: what it saves and what to do, in words. `frame`: as of a line that pins.
+    WasteOfResident { frame: u32, saves: String, remedy: String, }
 
     /// A function, and what comes back without its blocks.
     HeldBelowOfResident { function: String, alone: u64, }
