@@ -165,7 +165,8 @@ int main(int argc, char** argv) {
     const char* layout = argv[1];
     remedy = argv[argc - 1];
     if (with("small") || !strcmp(layout, "capacity")) small_pages();
-    all = malloc(kBlocks * sizeof(void*));
+    // It would lie in a huge page, too.
+    if (strcmp(layout, "huge")) all = malloc(kBlocks * sizeof(void*));
     if (!strcmp(layout, "survivors")) survivors(atoi(argv[2]));
     if (!strcmp(layout, "two_lines")) two_lines();
     if (!strcmp(layout, "side_by_side")) side_by_side();

@@ -230,7 +230,9 @@ export interface ResidentSet {
     parts: PartOfResident[];
     pins: PinOfResident[];
     held_below: HeldBelowOfResident | null;
-    helps: string;
+    wastes: WasteOfResident[];
+    on_wastes: string[];
+    huge_pages: string;
     others: number;
 }
 
@@ -272,6 +274,12 @@ export interface Totals {
     values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
     processes: number;
+}
+
+export interface WasteOfResident {
+    frame: number;
+    saves: string;
+    remedy: string;
 }
 
 export interface Wrappers {
