@@ -179,7 +179,9 @@ fn huge_pages_that_are_hardly_used_become_small() {
     let huge = plainly(&with(1, "none"), "after");
     let small = plainly(&with(0, "none"), "after");
     if huge < small + 8 * MIB {
-        return skipped("malloc gets no huge pages: that takes glibc 2.35, and transparent huge pages that are not off");
+        return skipped(
+            "malloc gets no huge pages: that takes glibc 2.35, and transparent huge pages that are not off",
+        );
     }
     let helps = Helps::of(&with(1, "none"));
     let waste = helps.waste("huge_pages", None);
@@ -202,7 +204,11 @@ fn capacity_that_is_never_touched_saves_addresses_only() {
     assert_eq!((range(waste), waste["blocks"].as_u64()), ((0, 0), Some(1)), "{waste}");
     // It begins 16 bytes behind a page, so one page more has something.
     let untouched = (192 << 20) - (PAGE - 16);
-    assert_eq!((waste["bytes"].as_u64(), waste["address_space"].as_u64()), (Some(256 << 20), Some(untouched)), "{waste}");
+    assert_eq!(
+        (waste["bytes"].as_u64(), waste["address_space"].as_u64()),
+        (Some(256 << 20), Some(untouched)),
+        "{waste}"
+    );
     assert!(helps.text.contains("no memory; 192 MiB of addresses  capacity what_helps.c:"), "{}", helps.text);
     assert!(helps.text.contains("only fewer or smaller blocks help"), "{}", helps.text);
     let saved = |word: &str| {

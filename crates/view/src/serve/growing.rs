@@ -60,7 +60,8 @@ impl Look<'_> {
 
     /// Looks at the pages of the process whose number this is.
     pub(super) fn look(&self, pid: &str) -> Result<Value, String> {
-        let pid = pid.trim().parse().map_err(|_| format!("expected the number of a process, found \"{}\"", pid.trim()))?;
+        let pid =
+            pid.trim().parse().map_err(|_| format!("expected the number of a process, found \"{}\"", pid.trim()))?;
         if self.is_over {
             return Err("The program has exited; memtoll cannot look at its pages.".to_owned());
         }
