@@ -3,6 +3,7 @@ import { useShown } from "./context";
 import { timeAt } from "./model/time_axis";
 import { count, counted, time } from "./model/format";
 import type { Live } from "./model/data_source";
+import type { State } from "./model/state";
 
 interface Props {
     /** A recording that is being made. */
@@ -29,7 +30,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
     const { recording, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const lasts = useLasts(loading);
-    const snapshot = useSnapshot();
+    const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
     const from = state.from ?? 0;
     const to = state.to ?? timeline.end_ns;
@@ -43,7 +44,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
                 {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
                 {about.events !== null && ` · ${counted(about.events, "event")}`}
             </span>
-            {live && <Recording live={live} snapshot={snapshot} />}
+            {live && <Recording live={live} reopened={reopened} />}
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
@@ -64,33 +65,51 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
     );
 }
 
-/** Shows what is live now: as soon as the file was opened after this instant. */
-function useSnapshot(): () => Promise<void> {
+/** Goes somewhere as soon as the file was opened after this instant. */
+type Reopened = (then: (end: number) => Partial<State>) => Promise<void>;
+
+function useReopened(): Reopened {
     const { recording, go, source } = useShown();
-    const [after, setAfter] = useState(Infinity);
+    const [waits, setWaits] = useState<{ after: number; then: (end: number) => Partial<State> } | null>(null);
     const opened = recording.live ?? 0;
     useEffect(() => {
-        if (opened <= after) return;
-        setAfter(Infinity);
-        go({ view: "snapshots", to: Math.round(recording.timeline.end_ns) });
-    }, [opened, after]);
-    return async () => setAfter((await source.live()).generation);
+        if (!waits || opened <= waits.after) return;
+        setWaits(null);
+        go(waits.then(Math.round(recording.timeline.end_ns)));
+    }, [opened, waits]);
+    return async (then) => setWaits({ after: (await source.live()).generation, then });
 }
 
-/** How far the recording is, and marks that are set by hand. */
-function Recording({ live, snapshot }: { live: Live; snapshot: () => Promise<void> }) {
-    const { source, say } = useShown();
+/** How far the recording is; marks that are set, and looks that are made, by hand. */
+function Recording({ live, reopened }: { live: Live; reopened: Reopened }) {
+    const { source, say, state, recording } = useShown();
     const count = useRef(0);
-    const mark = (kind: string, then: () => Promise<void>) => {
+    const tried = (what: Promise<void>) => void what.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
+    const mark = async (kind: string) => {
         const name = `${kind} ${++count.current}`;
-        const set = source.mark(name).then(() => (say(`Set the mark “${name}”.`), then()));
-        set.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
+        await source.mark(name);
+        say(`Set the mark “${name}”.`);
+    };
+    const snapshot = async () => {
+        await mark("snapshot");
+        await reopened((end) => ({ view: "snapshots", to: end }));
+    };
+    const pid = Number(state.process) || recording.about.processes[0]?.pid;
+    const lookNow = async (pid: number) => {
+        const at = await source.lookNow(pid);
+        say(`Looked at the pages of process ${pid}, after ${time(at)}.`);
+        await reopened(() => ({ view: "resident", look: String(at), process: recording.about.process_count > 1 ? String(pid) : state.process }));
     };
     return (
         <span class="live">
             <span class="key recording" /> recording, {time(live.ns)} so far
-            <button onClick={() => mark("mark", async () => {})} title="Set a mark in the recording at this instant">mark</button>
-            <button onClick={() => mark("snapshot", snapshot)} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
+            <button onClick={() => tried(mark("mark"))} title="Set a mark in the recording at this instant">mark</button>
+            <button onClick={() => tried(snapshot())} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
+            {pid && (
+                <button onClick={() => tried(lookNow(pid))} title={`Look at which pages of process ${pid} are in memory, and who holds them, as memtoll snapshot does; the program goes on`}>
+                    look at pages now
+                </button>
+            )}
         </span>
     );
 }

@@ -9,15 +9,18 @@ mod arenas;
 mod cached_chunks;
 mod callers;
 mod chunks;
+mod huge_pages;
 mod last_use;
 pub mod page_map;
 mod pinning;
 mod program_memory;
 mod rounding;
 mod units;
+mod untouched;
 mod wastes;
 
 pub use callers::HeldBelow;
+pub use huge_pages::HugePages;
 pub use pinning::{OfBlock, Pin};
 pub use units::Unit;
 pub use wastes::{Kind, Waste};
@@ -27,6 +30,7 @@ use crate::memory_map::Block;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
+use huge_pages::PagesInBlocks;
 use memtoll_model::StackId;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
@@ -36,6 +40,7 @@ use program_memory::ProgramMemory;
 use rounding::Rounding;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use wastes::Found;
 
 /// What a byte of the resident set is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +98,8 @@ pub struct Balance {
     pub never_touched: u64,
     /// Bytes on pages that are swapped out.
     pub swapped: u64,
+    /// Of glibc's malloc.
+    pub huge: HugePages,
     /// The allocator, and in which units it gives memory back.
     pub unit: Unit,
     /// All live blocks, by address, and what each holds.
@@ -165,7 +172,9 @@ pub fn balance(
         return Err(Unknown::Forked(image.about.pid));
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
-    let memory = ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot)).map_err(unreadable)?;
+    let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
+    let memory =
+        ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot), in_blocks).map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
@@ -173,6 +182,7 @@ pub fn balance(
     let mut pinning = Pinning::new(&memory, unit.clone(), snapshot.page, map);
     let mut parts = [0; Part::ALL.len()];
     let mut swapped = 0;
+    let mut huge = HugePages::default();
     let mut mappings: FxHashMap<StackId, u64> = FxHashMap::default();
     let mut globals = Vec::new();
     let mut add = |part: Part, bytes: u64| parts[part as usize] += bytes;
@@ -183,6 +193,9 @@ pub fn balance(
         }
         for (piece, holder) in space.pieces(run.start..end) {
             if let Holder::Allocator = holder {
+                if unit == Unit::Page && run.is_huge && !run.is_files && !run.is_swapped {
+                    huge.add(&piece, &memory, snapshot.page);
+                }
                 pinning.allocators(piece, run.is_swapped);
                 continue;
             }
@@ -213,7 +226,9 @@ pub fn balance(
     let held = pinning.finish(stacks, snapshot.time.0);
     let rounding = Rounding::new(&memory.blocks, &unit, &held.frame_of);
     let resident = snapshot.resident_bytes();
-    let wastes = wastes::wastes(&held, &memory, &rounding, &unit, resident, snapshot.page);
+    let untouched = untouched::lines(&memory.blocks, &held);
+    let found = Found { held: &held, memory: &memory, rounding: &rounding, huge: &huge, untouched: &untouched };
+    let wastes = wastes::wastes(&found, &unit, resident, snapshot.page);
     for (part, bytes) in
         [(Part::Live, held.live), (Part::Slack, held.slack), (Part::Pinned, held.pinned), (Part::FreePages, held.free)]
     {
@@ -232,6 +247,7 @@ pub fn balance(
         live_blocks: memory.blocks.len() as u64,
         never_touched: memory.blocks.iter().zip(&held.blocks).map(|(block, held)| held.never_touched(block)).sum(),
         swapped,
+        huge,
         unit,
         blocks: memory.blocks.into_iter().zip(held.blocks).collect(),
         pins: held.pins,

@@ -87,6 +87,7 @@ pub fn metric_parser() -> impl TypedValueParser<Value = Metric> {
         (Metric::Wall, "wall", "Wall time"),
         (Metric::Faults, "faults", "Page faults"),
         (Metric::ResidentPeak, "resident-peak", "Peak resident set"),
+        (Metric::ResidentEnd, "resident-end", "Resident set when the program exits"),
     ])
 }
 

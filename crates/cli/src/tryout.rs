@@ -6,6 +6,7 @@ use crate::output::{Printing, TextOrJson};
 use memtoll_verify::candidates::{self, Candidate};
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::metric::Metric;
+use memtoll_verify::trial::Manner;
 use memtoll_verify::tryout::try_out;
 use memtoll_verify::{json, text};
 use std::ffi::OsString;
@@ -60,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Code {
     let aim = arguments.pace.aim(arguments.metric);
     let ticker = Ticker::new(&aim);
     let command = CommandLine::words(&arguments.command);
-    let manner = arguments.pace.manner();
+    let manner = Manner { looks_at_end: true, ..arguments.pace.manner() };
     let warm_up = arguments.pace.warm_up();
     let found = match try_out(&command, chosen, &manner, &aim, warm_up, |progress| ticker.show(&progress)) {
         Ok(found) => found,

@@ -168,7 +168,8 @@ impl Arguments {
             command: environment.iter().fold(command, |command, (name, value)| command.with(name, value)),
         };
         let sides = [side("before", before, &self.before_env), side("after", after, &self.after_env)];
-        let looks_at_end = predictions.iter().any(|prediction| prediction.metric == Metric::ResidentEnd);
+        let predicted = predictions.iter().map(|prediction| prediction.metric);
+        let looks_at_end = predicted.chain([self.metric]).any(|metric| metric == Metric::ResidentEnd);
         let manner = Manner { looks_at_end, ..self.pace.manner() };
         let mut aim = self.pace.aim(self.metric);
         aim.share_of_run = self.precision / 100.0;

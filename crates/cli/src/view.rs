@@ -132,6 +132,10 @@ impl serve::Growing for Growing {
     fn mark(&self, name: &str) -> bool {
         self.live.mark(name)
     }
+
+    fn look(&self, pid: u32) -> Result<f64, String> {
+        memtoll_record::snapshot(pid).map(|snapped| snapped.seconds)
+    }
 }
 
 impl Growing {

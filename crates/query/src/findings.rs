@@ -120,11 +120,14 @@ fn stays_resident(place: &str, resident: &Resident, share: Option<&Share>) -> St
         Kind::Arenas { heaps, .. } => format!("{} of threads keep free memory", format::counted(heaps, "heap")),
         Kind::Rounding { .. } => format!("Sizes of {place} are rounded up"),
         Kind::KeptByAllocator => "jemalloc keeps free pages".to_owned(),
+        Kind::HugePages { .. } => "Malloc's huge pages have parts in memory that no block ever used".to_owned(),
+        // It saves no memory, so it is none of the findings.
+        Kind::NeverTouched { .. } => format!("Blocks of {place} were touched only in part"),
     };
     let saves = saves(resident.low, resident.high);
-    let lasting = match resident.why {
-        Kind::Rounding { .. } => String::new(),
-        _ => format!(", half of it free for {}", format::seconds(resident.free_for_ns / 1e9)),
+    let lasting = match resident.why.is_freed() {
+        true => format!(", half of it free for {}", format::seconds(resident.free_for_ns / 1e9)),
+        false => String::new(),
     };
     format!("{what}: {} of the resident set at the end, {saves}{lasting}", percent(share))
 }

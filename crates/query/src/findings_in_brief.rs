@@ -75,6 +75,8 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
                 Kind::Arenas { .. } => "free memory in the heaps of threads",
                 Kind::Rounding { .. } => "sizes that the allocator rounds up",
                 Kind::KeptByAllocator => "free pages that jemalloc keeps",
+                Kind::HugePages { .. } => "parts of huge pages that no block ever used",
+                Kind::NeverTouched { .. } => "parts of blocks that were never touched",
             };
             (saves(resident.low, resident.high), what.to_owned())
         }

@@ -42,6 +42,7 @@ pub struct Resident<'r> {
     pub other: u64,
     pub never_touched: u64,
     pub swapped: u64,
+    pub huge_pages: Option<HugePages>,
     /// The kernel's figure before and after the look.
     pub kernel: [u64; 2],
     /// What answers malloc, as far as it is known.
@@ -64,6 +65,21 @@ pub struct Resident<'r> {
     /// How many other processes have a snapshot.
     #[serde(skip)]
     pub others: usize,
+}
+
+/// malloc's memory in huge pages, bytes: all, that of live blocks, and what small pages would keep out of memory.
+#[derive(Clone, Copy, Serialize)]
+pub struct HugePages {
+    pub bytes: u64,
+    pub live: u64,
+    pub unused: [u64; 2],
+}
+
+impl HugePages {
+    fn of(found: &page_balance::HugePages) -> Option<HugePages> {
+        let page_balance::HugePages { bytes, live, low, high } = *found;
+        (bytes > 0).then_some(HugePages { bytes, live, unused: [low, high] })
+    }
 }
 
 /// What was in memory at an instant, bytes.
@@ -233,6 +249,7 @@ impl<'r> Resident<'r> {
             other: part(Part::Other),
             never_touched: found.never_touched,
             swapped: found.swapped,
+            huge_pages: HugePages::of(&found.huge),
             kernel: [found.kernel.0, found.kernel.1],
             allocator: found.unit.allocator().to_owned(),
             pins: found.pins.iter().map(pin).collect(),

@@ -1,6 +1,7 @@
 //! What the balance of a process's pages says, in words.
 
 use crate::resident::Resident;
+use crate::wastes::saves;
 use memtoll_analysis::page_balance::{Part, Unit};
 use memtoll_text::format;
 
@@ -47,29 +48,32 @@ impl Resident<'_> {
         is_known.then(|| self.found.part(part))
     }
 
-    /// One sentence on what would make the resident set smaller; `None`: that is not known of this allocator.
-    pub fn what_helps(&self) -> Option<String> {
-        /// Less of the resident set than this is no reason to do anything.
-        const WORTH: f64 = 0.05;
-        let pinned = self.pinned?;
-        let is_much = |bytes: u64| bytes as f64 >= WORTH * self.rss as f64;
-        let free = format::bytes(self.free_pages);
-        let gives_back = match self.found.unit {
-            Unit::Slab => format!(
-                "jemalloc keeps {free} that is free, less what it needs itself: dirty_decay_ms and purging decide for how long."
-            ),
-            _ => format!("malloc_trim(0) would give back {free}."),
-        };
-        let separate = "separate the blocks that pin from those that live shortly: by lifetime, in a pool or an arena of their own.";
-        Some(match (is_much(self.free_pages), is_much(pinned)) {
-            (true, true) => {
-                format!("{gives_back} The pinned part comes back only when the blocks that pin it go: {separate}")
+    /// What small pages would keep out of memory, where malloc has huge ones.
+    pub fn huge_pages_half_used(&self) -> Option<String> {
+        let huge = self.huge_pages?;
+        let [low, high] = huge.unused;
+        Some(format!(
+            "Huge pages of malloc: {}, of which live blocks take {}; with small pages, {} would not be in memory.",
+            format::bytes(huge.bytes),
+            format::bytes(huge.live),
+            saves(low, high)
+        ))
+    }
+
+    /// Sentences below the list of what helps.
+    pub fn on_what_helps(&self) -> Vec<&'static str> {
+        let Some(pinned) = self.pinned else { return Vec::new() };
+        let saves_memory = self.wastes.iter().any(|waste| waste.high > 0);
+        let keeps = self.free_pages + pinned;
+        let is_little = (keeps as f64) < 0.1 * self.rss as f64;
+        let nothing = (!saves_memory).then_some(match is_little {
+            true => {
+                "Nothing that the allocator could do: it keeps next to nothing that is free, and only fewer or smaller blocks help."
             }
-            (true, false) => gives_back,
-            (false, true) => format!("Giving back free pages brings next to nothing. What helps: {separate}"),
-            (false, false) => {
-                "The allocator keeps next to nothing that is free: only fewer or smaller blocks help.".to_owned()
-            }
-        })
+            false => "Nothing that memtoll knows: no single line keeps much, and trimming would give back little.",
+        });
+        let of_free_pages = self.wastes.iter().filter(|waste| waste.part == Part::FreePages).count();
+        let overlap = "Those of free pages do not add up: they are partly of the same pages.";
+        nothing.into_iter().chain((of_free_pages > 1).then_some(overlap)).collect()
     }
 }

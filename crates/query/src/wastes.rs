@@ -16,6 +16,9 @@ pub struct WasteRow<'r> {
     /// How much the resident set shrinks at least, and at most, bytes.
     pub low: u64,
     pub high: u64,
+    /// What it saves of addresses, where it saves no memory, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_space: Option<u64>,
     #[serde(flatten)]
     pub place: Option<Place<'r>>,
     /// Of the blocks that it is about.
@@ -35,22 +38,21 @@ pub struct WasteRow<'r> {
 impl<'r> WasteRow<'r> {
     pub fn new(frames: &'r Frames, waste: &Waste) -> WasteRow<'r> {
         let place = waste.frame.map(|frame| Place::of(frames, frame));
-        let (blocks, bytes) = match waste.kind {
-            Kind::Pinned { blocks, bytes } | Kind::TopOfHeap { blocks, bytes } | Kind::Rounding { blocks, bytes } => {
-                (Some(blocks), Some(bytes))
-            }
-            Kind::FreePages | Kind::Arenas { .. } | Kind::KeptByAllocator => (None, None),
-        };
+        let (blocks, bytes) = waste.kind.blocks().unzip();
         let Waste { kind, low, high, .. } = *waste;
         let at = place.as_ref().map_or("(no stack)".to_owned(), shown);
         let remedy = remedy(kind, &at);
         let brief = brief(kind, &at, &saves(low, high));
-        WasteRow { kind: kind.name(), low, high, place, blocks, bytes, remedy, part: kind.part(), brief }
+        let (name, part, address_space) = (kind.name(), kind.part(), kind.addresses());
+        WasteRow { kind: name, low, high, address_space, place, blocks, bytes, remedy, part, brief }
     }
 
     /// What it saves.
     pub fn saves(&self) -> String {
-        saves(self.low, self.high)
+        match self.address_space {
+            Some(bytes) => format!("no memory; {} of addresses", format::bytes(bytes)),
+            None => saves(self.low, self.high),
+        }
     }
 }
 
@@ -72,6 +74,8 @@ fn brief(kind: Kind, place: &str, saves: &str) -> String {
         Kind::Arenas { .. } => format!("MALLOC_ARENA_MAX=1 would save {saves}"),
         Kind::Rounding { .. } => format!("a pool for the blocks of {place} would save {saves}"),
         Kind::KeptByAllocator => format!("jemalloc's decay times keep {saves}"),
+        Kind::HugePages { .. } => format!("small pages instead of huge ones would save {saves}"),
+        Kind::NeverTouched { .. } => format!("{place} asks for more than it touches"),
     }
 }
 
@@ -114,5 +118,16 @@ fn remedy(kind: Kind, place: &str) -> String {
              sooner"
                 .to_owned()
         }
+        Kind::HugePages { bytes, live } => format!(
+            "let malloc have small pages: no glibc.malloc.hugetlb in GLIBC_TUNABLES, or prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) \
+             when the program starts; of {} in huge pages, live blocks take {}",
+            format::bytes(bytes),
+            format::bytes(live)
+        ),
+        Kind::NeverTouched { blocks, bytes, .. } => format!(
+            "{place}: ask for less, and grow: parts of its {} were never touched. They cost addresses and, with \
+             vm.overcommit_memory=2, what may be committed",
+            of_blocks(blocks, bytes)
+        ),
     }
 }

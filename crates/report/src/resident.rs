@@ -34,6 +34,9 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
     if resident.swapped > 0 {
         text += &format!("Swapped out: {}\n", format::bytes(resident.swapped));
     }
+    if let Some(half_used) = resident.huge_pages_half_used() {
+        text += &format::wrapped("", &half_used, width);
+    }
     text += &pins(resident, rows, width);
     text += &globals(resident, width);
     if resident.pinned.is_some() {
@@ -91,7 +94,7 @@ fn pins(resident: &Resident, rows: usize, width: Option<usize>) -> String {
             "Who pins is not known: {} gives memory back in units of its own, which memtoll does not know.",
             resident.allocator
         );
-        return "\n".to_owned() + &format::wrapped("", &text, width);
+        return "\n".to_owned() + &format::wrapped("", &text, width) + &what_helps(resident, width);
     };
     let mut text = String::new();
     if !resident.pins.is_empty() && pinned > 0 {
@@ -149,25 +152,19 @@ fn globals(resident: &Resident, width: Option<usize>) -> String {
 
 /// What would make the resident set smaller, or that nothing would.
 fn what_helps(resident: &Resident, width: Option<usize>) -> String {
+    let notes = resident.on_what_helps();
+    if resident.wastes.is_empty() && notes.is_empty() {
+        return String::new();
+    }
     let mut text = "\nWhat helps\n".to_owned();
-    if resident.wastes.is_empty() {
-        let nothing = "Nothing that the allocator could do: it keeps next to nothing that is free, and only fewer or smaller blocks help.";
-        let other = "Nothing that memtoll knows: no single line keeps much, and trimming would give back little.";
-        let keeps = resident.free_pages + resident.pinned.unwrap_or(0);
-        let is_little = (keeps as f64) < 0.1 * resident.rss as f64;
-        return text + &format::wrapped("", if is_little { nothing } else { other }, width);
+    if !resident.wastes.is_empty() {
+        let mut table = Table::new(&["saves", "what to do"]);
+        for waste in &resident.wastes {
+            table.add([waste.saves(), waste.remedy.clone()]);
+        }
+        text += &table.render(width);
     }
-    let mut table = Table::new(&["saves", "what to do"]);
-    for waste in &resident.wastes {
-        table.add([waste.saves(), waste.remedy.clone()]);
-    }
-    text += &table.render(width);
-    let of_a_part = |part: Part| resident.wastes.iter().filter(|waste| waste.part == part).count();
-    if of_a_part(Part::FreePages) > 1 {
-        let overlap = "Those of free pages do not add up: they are partly of the same pages.";
-        text += &format::wrapped("", overlap, width);
-    }
-    text
+    notes.into_iter().fold(text, |text, note| text + &format::wrapped("", note, width))
 }
 
 fn line(pin: &PinRow) -> String {

@@ -53,7 +53,10 @@ impl Usage {
             Metric::System => Some(system),
             Metric::Allocator => samples.as_ref()?.as_ref().ok().map(allocator),
             Metric::Faults => Some((usage.ru_minflt + usage.ru_majflt) as f64),
-            Metric::ResidentPeak => peak_is_known.then_some(usage.ru_maxrss as f64 * 1024.0),
+            // The kernel's own figure may be a little behind.
+            Metric::ResidentPeak => {
+                peak_is_known.then_some((usage.ru_maxrss as f64 * 1024.0).max(resident_end.unwrap_or(0) as f64))
+            }
             Metric::ResidentEnd => resident_end.map(|bytes| bytes as f64),
         };
         Usage { values: Metric::ALL.map(value) }

@@ -85,22 +85,22 @@ pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
 }
 
 /// A table, or where that is wider than the terminal, a paragraph for each row: no figure is left out or cut.
-fn table_or_paragraphs<const N: usize>(columns: &[&str; N], rows: &[[String; N]], width: Option<usize>) -> String {
+fn table_or_paragraphs<Row: AsRef<[String]>>(columns: &[&str], rows: &[Row], width: Option<usize>) -> String {
     let mut table = Table::new(columns);
-    rows.iter().for_each(|row| table.add(row.clone()));
+    rows.iter().for_each(|row| table.add(row.as_ref().to_vec()));
     let text = table.render(None);
     // The first line is the header, which has colors and is no wider than the others, or nothing is known.
     let fits = |width| text.lines().skip(1).all(|line| line.chars().count() <= width);
     if width.is_none_or(fits) {
         return text;
     }
-    let longest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
-    let paragraph = |row: &[String; N]| {
+    let longest = rows.iter().map(|row| row.as_ref()[0].chars().count()).max().unwrap_or(0);
+    let paragraph = |row: &[String]| {
         let named = columns.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
         let cells: Vec<String> = named.map(|(column, cell)| format!("{column}: {cell}")).collect();
         wrapped(&format!("{:>longest$}  ", row[0]), &cells.join("; "), width)
     };
-    rows.iter().map(paragraph).collect()
+    rows.iter().map(|row| paragraph(row.as_ref())).collect()
 }
 
 /// What was not looked at is left out, and the allocator's share where the kernel does not show it.
@@ -154,25 +154,25 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
 
 /// A tryout, for a terminal of `width` columns, if there is one.
 pub fn tryout(tryout: &Tryout, width: Option<usize>) -> String {
-    let shown = [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::ResidentPeak];
+    let plain = |metric: Metric| tryout.plain[metric as usize].as_ref();
+    // Not known where a shell starts the program, or the kernel does not let memtoll stop it.
+    let end = plain(Metric::ResidentEnd).map(|_| Metric::ResidentEnd);
+    let shown = || [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::ResidentPeak].into_iter().chain(end);
     let mut text = wrapped("", &tryout.command, width) + "\n";
-    let titles = shown.map(Metric::title);
-    let columns = ["", titles[0], titles[1], titles[2], titles[3], "what"];
-    let row = |name: &str, cells: [String; 4], what: &str| {
-        let [cpu, wall, faults, peak] = cells;
-        [name.to_owned(), cpu, wall, faults, peak, what.to_owned()]
+    let columns: Vec<&str> = [""].into_iter().chain(shown().map(Metric::title)).chain(["what"]).collect();
+    let row = |name: &str, cell: &dyn Fn(Metric) -> String, what: &str| -> Vec<String> {
+        [name.to_owned()].into_iter().chain(shown().map(cell)).chain([what.to_owned()]).collect()
     };
-    let plain = shown.map(|metric| with_error(metric, tryout.plain[metric as usize].as_ref()));
-    let mut rows = vec![row(PLAIN, plain, "")];
+    let mut rows = vec![row(PLAIN, &|metric| with_error(metric, plain(metric)), "")];
     for result in &tryout.results {
-        let what = &result.candidate.what;
-        match &result.failed {
-            Some(_) => rows.push(row(&result.candidate.name, Default::default(), "does not work here")),
+        let name = &result.candidate.name;
+        rows.push(match &result.failed {
+            Some(_) => row(name, &|_| String::new(), "does not work here"),
             None => {
-                let saved = shown.map(|metric| change(metric, result.saved[metric as usize].as_ref()));
-                rows.push(row(&result.candidate.name, saved, what));
+                let saved = |metric| change(metric, result.saved[metric as usize].as_ref());
+                row(name, &saved, &result.candidate.what)
             }
-        }
+        });
     }
     text += &table_or_paragraphs(&columns, &rows, width);
     text.push('\n');

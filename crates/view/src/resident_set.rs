@@ -5,7 +5,7 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{
     GlobalOfResident, HeldBelowOfResident, LookOfResident, PageAreaColumns, PageCellColumns, PageOwnerColumns,
-    PartOfResident, PinOfResident, ResidentPack, ResidentSet,
+    PartOfResident, PinOfResident, ResidentPack, ResidentSet, WasteOfResident,
 };
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
@@ -111,6 +111,13 @@ impl Recordings<'_> {
             bytes: row.bytes,
             size: row.size,
         };
+        let pins = pins.collect();
+        let wastes = of.found.wastes.iter().zip(&of.wastes).map(|(found, waste)| WasteOfResident {
+            frame: found.frame.map_or(0, |frame| frames.number(frame) + 1),
+            saves: waste.saves(),
+            remedy: waste.remedy.clone(),
+        });
+        let wastes = wastes.collect();
         ResidentSet {
             pid: of.pid,
             program: image.map_or(String::new(), |image| program(image).to_owned()),
@@ -123,12 +130,14 @@ impl Recordings<'_> {
             never_touched: of.never_touched,
             live_blocks: of.found.live_blocks,
             parts: Part::ALL.into_iter().map(part).collect(),
-            pins: pins.collect(),
+            pins,
             globals: globals.iter().take(MOST_GLOBALS).map(global).collect(),
             globals_left_out: globals.len().saturating_sub(MOST_GLOBALS),
             held_below: (of.held_below.as_ref())
                 .map(|held| HeldBelowOfResident { function: held.place.function.to_owned(), alone: held.alone }),
-            helps: of.what_helps().unwrap_or_default(),
+            wastes,
+            on_wastes: of.on_what_helps().into_iter().map(str::to_owned).collect(),
+            huge_pages: of.huge_pages_half_used().unwrap_or_default(),
             others: of.others,
         }
     }

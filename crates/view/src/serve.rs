@@ -165,6 +165,7 @@ fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, l
             None => text(404, "This recording is complete."),
         },
         (Method::Post, "/mark") => mark(request, look),
+        (Method::Post, "/look") => look_now(request, look),
         (Method::Get, path) => match DOCS.iter().find(|(known, _)| *known == path) {
             Some((_, page)) => text(200, page),
             None => text(404, "There is nothing here."),
@@ -179,6 +180,16 @@ fn mark(request: &mut Request, look: Option<&Look>) -> Reply {
     match look.is_some_and(|look| is_read && look.mark(&name)) {
         true => text(200, ""),
         false => text(422, "The program has exited; no mark was set."),
+    }
+}
+
+fn look_now(request: &mut Request, look: Option<&Look>) -> Reply {
+    let mut pid = String::new();
+    let is_read = request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut pid).is_ok();
+    match look.filter(|_| is_read).map(|look| look.look(&pid)) {
+        Some(Ok(looked)) => body("application/json", &looked.to_string()),
+        Some(Err(why)) => text(422, &why),
+        None => text(422, "This recording is complete."),
     }
 }
 

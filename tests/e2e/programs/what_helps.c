@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-enum { kBlocks = 400000, kOneIn = 64, kThreads = 12, kInThread = 2000 };
+enum { kBlocks = 400000, kOneIn = 64, kThreads = 12, kInThread = 2000, kInHugePage = 200 };
 
 static void** all;
 static void* keep;
@@ -22,16 +23,22 @@ __attribute__((noinline)) static void* survivor(size_t bytes) { return memset(ma
 __attribute__((noinline)) static void* second_survivor(size_t bytes) { return memset(malloc(bytes), 2, bytes); }
 __attribute__((noinline)) static void* passer(size_t bytes) { return memset(malloc(bytes), 3, bytes); }
 
-// Of no file, whose pages depend on what else the machine does; page by page, since statm is some hundred KiB inexact. Without a
-// block of its own.
-static void print_resident(const char* word) {
-    static const char kHead[] = "\nAnonymous:";
+// In memory, of no file, whose pages depend on what else the machine does; page by page, since statm is some hundred KiB inexact. Or
+// the size of all mappings. Without a block of its own.
+static void print_memory(const char* word, int is_resident) {
+    const char* head = is_resident ? "\nAnonymous:" : "\nVmSize:";
     char text[4096] = {0};
-    const int file = open("/proc/self/smaps_rollup", O_RDONLY);
+    const int file = open(is_resident ? "/proc/self/smaps_rollup" : "/proc/self/status", O_RDONLY);
     if (read(file, text, sizeof text - 1) < 0) abort();
     close(file);
-    const unsigned long kib = strtoul(strstr(text, kHead) + sizeof kHead - 1, NULL, 10);
+    const unsigned long kib = strtoul(strstr(text, head) + strlen(head), NULL, 10);
     dprintf(1, "%s %lu\n", word, kib * 1024);
+}
+
+static void print_resident(const char* word) { print_memory(word, 1); }
+
+static void small_pages(void) {
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) abort();
 }
 
 typedef void* Allocate(size_t);
@@ -107,13 +114,21 @@ static void* in_arena(void* unused) {
     return stays;
 }
 
+// A tenth of a huge page.
+static void* in_huge_page(void* unused) {
+    for (int i = 0; i < kInHugePage; i++) survivor(1000);
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&end);
+    return unused;
+}
+
 // Threads allocate one after the other, and live until the end.
-static void arenas(void) {
+static void arenas(void* (*in_thread)(void*)) {
     pthread_t threads[kThreads];
     pthread_barrier_init(&turn, NULL, 2);
     pthread_barrier_init(&end, NULL, kThreads + 1);
     for (int i = 0; i < kThreads; i++) {
-        pthread_create(&threads[i], NULL, in_arena, NULL);
+        pthread_create(&threads[i], NULL, in_thread, NULL);
         pthread_barrier_wait(&turn);
     }
     print_resident("before");
@@ -141,27 +156,39 @@ static void kept(void) {
     if (with("purge")) purge();
 }
 
+// A quarter of it is touched.
+static void capacity(void) {
+    const size_t touched = 64 << 20;
+    keep = malloc(with("less") ? touched : 4 * touched);
+    memset(keep, 1, touched);
+}
+
 int main(int argc, char** argv) {
     const char* layout = argv[1];
     remedy = argv[argc - 1];
-    all = malloc(kBlocks * sizeof(void*));
+    if (with("small") || !strcmp(layout, "capacity")) small_pages();
+    // It would lie in a huge page, too.
+    if (strcmp(layout, "huge")) all = malloc(kBlocks * sizeof(void*));
     if (!strcmp(layout, "survivors")) survivors(atoi(argv[2]));
     if (!strcmp(layout, "two_lines")) two_lines();
     if (!strcmp(layout, "side_by_side")) side_by_side();
     if (!strcmp(layout, "top")) top();
     if (!strcmp(layout, "arenas")) {
         has_survivors = 1;
-        arenas();
+        arenas(in_arena);
     }
     if (!strcmp(layout, "arenas_top")) {
         // From now on, glibc keeps twice as much free memory on top of each heap.
         free(survivor(24 << 20));
-        arenas();
+        arenas(in_arena);
     }
+    if (!strcmp(layout, "huge")) arenas(in_huge_page);
+    if (!strcmp(layout, "capacity")) capacity();
     if (!strcmp(layout, "rounding")) rounding();
     if (!strcmp(layout, "kept")) kept();
     // As a server would.
     if (getenv("LINGER")) usleep(1300000);
     print_resident("after");
+    print_memory("addresses", 0);
     _exit(0);
 }

@@ -1,10 +1,11 @@
 //! What `report --resident` says would make the resident set smaller, against programs that do it.
 
-use memtoll_e2e::{Target, memtoll, printed, program, run};
+use memtoll_e2e::{Target, memtoll, printed, program, run, skipped};
 use serde_json::Value;
 
 const PAGE: u64 = 4096;
 const MIB: u64 = 1 << 20;
+const HUGE: u64 = 2 * MIB;
 
 fn target(layout: &[&str], remedy: &str) -> Target {
     Target::new(program("what_helps.c")).args(layout).arg(remedy)
@@ -25,6 +26,7 @@ fn saved_within(layout: &[&str], remedy: &str) -> u64 {
 
 struct Helps {
     wastes: Vec<Value>,
+    huge_pages: Value,
     text: String,
     first_screen: String,
 }
@@ -35,7 +37,8 @@ impl Helps {
         let answer: Value = serde_json::from_str(&recording.text(&["--resident", "--format", "json"])).expect("JSON");
         let wastes = answer["resident"]["wastes"].as_array().expect("wastes").clone();
         let first_screen = recording.outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        Helps { wastes, text: recording.text(&["--resident"]), first_screen }
+        let huge_pages = answer["resident"]["huge_pages"].clone();
+        Helps { wastes, huge_pages, text: recording.text(&["--resident"]), first_screen }
     }
 
     /// The waste of a kind, of a function where it has one.
@@ -166,6 +169,56 @@ fn jemalloc_keeps_what_it_can_purge() {
     holds(waste, saved);
     let (low, high) = range(waste);
     assert!(low * 10 >= high * 8, "a wide range: {waste}");
+}
+
+/// Twelve threads use a tenth of a huge page each: what no block ever lay on is what small pages save.
+#[test]
+fn huge_pages_that_are_hardly_used_become_small() {
+    let tunables = |huge: u8| format!("glibc.malloc.hugetlb={huge}:glibc.malloc.top_pad=4194304");
+    let with = |huge: u8, remedy: &str| target(&["huge"], remedy).env("GLIBC_TUNABLES", tunables(huge));
+    let huge = plainly(&with(1, "none"), "after");
+    let small = plainly(&with(0, "none"), "after");
+    if huge < small + 8 * MIB {
+        return skipped(
+            "malloc gets no huge pages: that takes glibc 2.35, and transparent huge pages that are not off",
+        );
+    }
+    let helps = Helps::of(&with(1, "none"));
+    let waste = helps.waste("huge_pages", None);
+    is_exact(waste, huge - small);
+    is_exact(waste, huge - plainly(&with(1, "small"), "after"));
+    // Those of the threads, and the main heap's.
+    let number = |name: &str| helps.huge_pages[name].as_u64().expect("a number");
+    assert!(number("bytes") % HUGE == 0 && (12..=14).contains(&(number("bytes") / HUGE)), "{}", helps.huge_pages);
+    let live = 12 * 200 * 1000;
+    assert!((live..live + live / 10).contains(&number("live")), "{}", helps.huge_pages);
+    assert_eq!(helps.huge_pages["unused"], serde_json::json!([waste["low"], waste["high"]]));
+    assert!(helps.text.contains("Huge pages of malloc: 2"), "{}", helps.text);
+}
+
+/// A block of 256 MiB, of which 64 are written: asking for less saves addresses, and no memory.
+#[test]
+fn capacity_that_is_never_touched_saves_addresses_only() {
+    let helps = Helps::of(&target(&["capacity"], "none"));
+    let waste = helps.waste("never_touched", Some("capacity"));
+    assert_eq!((range(waste), waste["blocks"].as_u64()), ((0, 0), Some(1)), "{waste}");
+    // It begins 16 bytes behind a page, so one page more has something.
+    let untouched = (192 << 20) - (PAGE - 16);
+    assert_eq!(
+        (waste["bytes"].as_u64(), waste["address_space"].as_u64()),
+        (Some(256 << 20), Some(untouched)),
+        "{waste}"
+    );
+    assert!(helps.text.contains("no memory; 192 MiB of addresses  capacity what_helps.c:"), "{}", helps.text);
+    assert!(helps.text.contains("only fewer or smaller blocks help"), "{}", helps.text);
+    let saved = |word: &str| {
+        let of = |remedy: &str| plainly(&target(&["capacity"], remedy), word);
+        of("none").abs_diff(of("less"))
+    };
+    assert_eq!(saved("addresses"), 192 << 20);
+    assert!(saved("after") < MIB, "{}", saved("after"));
+    let less = Helps::of(&target(&["capacity"], "less"));
+    assert!(less.wastes.is_empty(), "{:?}", less.wastes);
 }
 
 /// What a long-lived program keeps is a finding and advice, whose saving comes true.

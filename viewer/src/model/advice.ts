@@ -41,6 +41,7 @@ export interface Verified {
     wall_ns: Saved | null;
     faults: Saved | null;
     resident_peak_bytes: Saved | null;
+    resident_end_bytes: Saved | null;
 }
 
 export interface Advised {

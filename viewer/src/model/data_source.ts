@@ -59,6 +59,8 @@ export interface Source {
     live(): Promise<Live>;
     /** Sets a mark now. */
     mark(name: string): Promise<void>;
+    /** Looks at the pages of a process now, while the recording is being made. Returns when that was, ns. */
+    lookNow(pid: number): Promise<number>;
     /** Where live blocks lie at the end of the selection. */
     memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>>;
     /** The blocks of a range of addresses. */

@@ -240,7 +240,9 @@ export interface ResidentSet {
     globals: GlobalOfResident[];
     globals_left_out: number;
     held_below: HeldBelowOfResident | null;
-    helps: string;
+    wastes: WasteOfResident[];
+    on_wastes: string[];
+    huge_pages: string;
     others: number;
 }
 
@@ -282,6 +284,12 @@ export interface Totals {
     values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
     processes: number;
+}
+
+export interface WasteOfResident {
+    frame: number;
+    saves: string;
+    remedy: string;
 }
 
 export interface Wrappers {

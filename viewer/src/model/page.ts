@@ -105,6 +105,10 @@ export class Page implements Source {
         return this.live();
     }
 
+    lookNow(): Promise<never> {
+        return this.live();
+    }
+
     memory(): Promise<never> {
         return Promise.reject(new Error("This page does not hold where blocks lie. Open the recording with memtoll view."));
     }

@@ -33,6 +33,13 @@ export interface Pin {
     medianAge: number;
 }
 
+/** What would make it smaller: what that saves, and what to do. */
+export interface Waste {
+    frame: Frame | null;
+    saves: string;
+    remedy: string;
+}
+
 /** A line, or a file. */
 export interface Owner {
     frame: Frame | null;
@@ -55,6 +62,7 @@ export interface PageMap {
 export interface Held {
     set: ResidentSet;
     pins: Pin[];
+    wastes: Waste[];
     map: PageMap;
 }
 
@@ -75,7 +83,8 @@ export function heldOf(pack: Pack<ResidentPack>): Held | string {
     const owners = Array.from(frame, (number, index) => ({ frame: frameOf(number), file: file[index] ? (files[file[index]! - 1] ?? "") : "" }));
     const parts = Object.fromEntries(PARTS.map((name) => [name, pack.column(`cells.${name}`)])) as Record<PartName, Column>;
     const pins = set.pins.map(({ frame, share, alone, blocks, bytes, median_age_ns }): Pin => ({ frame: frameOf(frame), share, alone, blocks, bytes, medianAge: median_age_ns }));
-    return { set, pins, map: { cell, areas, areasLeftOut: areas_left_out, number: pack.column("cells.number"), parts, owner: pack.column("cells.owner"), owners } };
+    const wastes = set.wastes.map(({ frame, saves, remedy }): Waste => ({ frame: frameOf(frame), saves, remedy }));
+    return { set, pins, wastes, map: { cell, areas, areasLeftOut: areas_left_out, number: pack.column("cells.number"), parts, owner: pack.column("cells.owner"), owners } };
 }
 
 /** What a cell has most of; the first of those that are equal. */

@@ -135,6 +135,12 @@ export class Server implements Source {
         if (!response.ok) throw new Error(await response.text());
     }
 
+    async lookNow(pid: number): Promise<number> {
+        const response = await fetch("/look", { method: "POST", body: String(pid) });
+        if (!response.ok) throw new Error(await response.text());
+        return ((await response.json()) as { at_ns: number }).at_ns;
+    }
+
     memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>> {
         return this.answer({ query: queryOf(selection), page: { memory: { range: null } } }, signal);
     }

@@ -9,6 +9,7 @@ const SAVES: [string, string, Unit][] = [
     ["wall_ns", "wall time", "ns"],
     ["peak_bytes", "at the peak", "bytes"],
     ["resident_peak_bytes", "resident", "bytes"],
+    ["resident_end_bytes", "resident at the end", "bytes"],
     ["allocations", "allocations", "count"],
     ["faults", "page faults", "count"],
 ];
@@ -52,11 +53,12 @@ function isSame(a: Range, b: Range | undefined): boolean {
     return a.low === b?.low && a.high === b.high;
 }
 
-const MEASURED: [name: "cpu_ns" | "wall_ns" | "faults" | "resident_peak_bytes", title: string, unit: Unit][] = [
+const MEASURED: [name: "cpu_ns" | "wall_ns" | "faults" | "resident_peak_bytes" | "resident_end_bytes", title: string, unit: Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
     ["wall_ns", "wall time", "ns"],
     ["faults", "page faults", "count"],
     ["resident_peak_bytes", "resident", "bytes"],
+    ["resident_end_bytes", "resident at the end", "bytes"],
 ];
 
 /** What was measured, beside what was predicted. What may be nothing is left out. */

@@ -74,7 +74,8 @@ export function ResidentView() {
             <Balance held={held} />
             <Pins held={held} />
             <Globals held={held} />
-            {pins.length === 0 && set.helps === "" && <p class="soft note">Who pins is not known: {set.allocator} gives memory back in units of its own, which memtoll does not know.</p>}
+            <WhatHelps held={held} />
+            {pins.length === 0 && set.on_wastes.length === 0 && <p class="soft note">Who pins is not known: {set.allocator} gives memory back in units of its own, which memtoll does not know.</p>}
             <h2 class="over-map">
                 Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${count(map.areasLeftOut)} areas with fewer bytes are not drawn`}</span>
             </h2>
@@ -106,7 +107,7 @@ function Balance({ held: { set } }: { held: Held }) {
             <p class="soft">
                 {set.never_touched > 0 && `${bytes(set.never_touched)} more of the live blocks were never touched. `}
                 {set.swapped > 0 && `${bytes(set.swapped)} are swapped out. `}
-                {set.helps}
+                {set.huge_pages}
             </p>
         </section>
     );
@@ -194,6 +195,39 @@ function Globals({ held: { set } }: { held: Held }) {
                 )}
             />
             {set.globals_left_out > 0 && <p class="soft">and {count(set.globals_left_out)} others</p>}
+        </section>
+    );
+}
+
+/** What would make it smaller, as the text report has it. */
+function WhatHelps({ held: { set, wastes } }: { held: Held }) {
+    const { go } = useShown();
+    if (wastes.length === 0 && set.on_wastes.length === 0) return null;
+    return (
+        <section class="wastes">
+            <h2>What helps</h2>
+            {wastes.length > 0 && (
+                <table aria-label="what would make it smaller">
+                    <thead>
+                        <tr>
+                            <th scope="col">saves</th>
+                            <th scope="col">what to do</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {wastes.map(({ frame, saves, remedy }, index) => (
+                            <tr key={index}>
+                                <td>{saves}</td>
+                                <td>
+                                    <bdi>{remedy}</bdi>{" "}
+                                    {frame && <button class="link" title="Show only stacks with this function" onClick={() => go({ view: "lines", filter: literally(frame.function), metric: "resident" })}>lines</button>}
+                                </td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            )}
+            {set.on_wastes.map((text) => <p key={text} class="soft">{text}</p>)}
         </section>
     );
 }

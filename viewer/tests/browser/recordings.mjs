@@ -124,24 +124,27 @@ int main(void) { touch_all(); for (int i = 0; i < 1000; i++) free(malloc(100)); 
     return record("storm", compile("storm", source, "storm.c", "-g"));
 }
 
-/** Blocks of which one in 64 stays, so that each keeps a page. */
-function survivors() {
+/** Blocks of which one in 64 stays, so that each keeps a page; the others are free for this many seconds before the end. */
+function survivors(name, seconds) {
     const source = `#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static void *all[200000];
 __attribute__((noinline)) static void *survivor(void) { return memset(malloc(100), 1, 100); }
 __attribute__((noinline)) static void *passer(void) { return memset(malloc(100), 1, 100); }
 int main(void) {
     for (int i = 0; i < 200000; i++) all[i] = i % 64 ? passer() : survivor();
     for (int i = 0; i < 200000; i++) if (i % 64) free(all[i]);
+    sleep(${seconds});
     return 0;
 }
 `;
-    return record("survivors", compile("survivors", source, "survivors.c", "-g"));
+    return record(name, compile(name, source, `${name}.c`, "-g"));
 }
 
 export const recordings = {
-    survivors: survivors(),
+    survivors: survivors("survivors", 0),
+    lingering: survivors("lingering", 2),
     storm: storm(),
     wide: wide(),
     phases: phases(),

@@ -676,6 +676,12 @@ test("the view of the resident set has the balance, who pins, and a map of the p
     assert.match(await variable.innerText(), /^all\s+survivors\.c:3 in survivors/);
     const bytes = await variable.locator(".number").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/[^\d]/g, ""))));
     assert.deepEqual(bytes, [200_000 * 8, 200_000 * 8]);
+    // What helps is what the text says, with what it saves.
+    const text = run(MEMTOLL, "report", "--no-debuginfod", recordings.survivors, "--resident").replace(/\s+/g, " ");
+    const helps = await page.getByRole("table", { name: "what would make it smaller" }).locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].innerText, row.cells[1].querySelector("bdi").innerText]));
+    assert.ok(helps.length > 0);
+    assert.deepEqual(helps.map(([, remedy]) => remedy), resident.wastes.map((waste) => waste.remedy));
+    assert.ok(helps.every(([saves, remedy]) => text.includes(`${saves} ${remedy}`)), `${helps}: ${text}`);
     assert.deepEqual(await breaches(page), []);
     // Cells by mouse: what holds them is told; a click leads to the lines of the function.
     await map.evaluate((canvas) => canvas.scrollIntoView());
@@ -687,7 +693,7 @@ test("the view of the resident set has the balance, who pins, and a map of the p
         said = await told.innerText();
         if (/pinned.*survivor/.test(said)) await page.mouse.click(area.x + 300, area.y + y);
     }
-    assert.match(said, /0x[0-9a-f]+, in .* KiB pinned, .* live.*; most by survivor \(survivors\.c:4\)/);
+    assert.match(said, /0x[0-9a-f]+, in .* KiB pinned, .* live.*; most by survivor \(survivors\.c:5\)/);
     await page.waitForFunction(() => location.hash.includes("filter=survivor") && location.hash.includes("view=lines"));
     await page.getByRole("table").first().locator(".body .row", { hasText: "survivor" }).first().waitFor();
     // By keys, and at the peak.
@@ -923,6 +929,21 @@ test("a card shows what the change saved when it was verified, and so does a pag
     server.stop();
 });
 
+test("a card says what a change saves of the resident set at the end", async () => {
+    const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings.lingering, "--format", "json"));
+    const ends = findings.filter((one) => one.saves.resident_end_bytes.high > 0);
+    assert.ok(ends.length > 0, JSON.stringify(findings));
+    const server = await start(recordings.lingering);
+    const { page, problems, close } = await open(server.url);
+    for (const { change } of ends) {
+        const text = await page.locator(".findings li", { hasText: change }).first().innerText();
+        assert.match(text, /saves [\d.]+ [KM]iB( to [\d.]+ [KM]iB)? resident at the end/);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("snippets have the names of the source only where it may be read", async () => {
     const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings.growing, "--format", "json"));
     const named = findings.find((one) => one.snippet.includes("numbers_that_grow"));
@@ -1011,6 +1032,13 @@ test("a recording is shown while it is made", async () => {
     await page.locator('nav a[aria-current][href*="view=snapshots"]').waitFor();
     await page.locator("main .body .row", { hasText: "kept" }).first().waitFor({ timeout: 60_000 });
     assert.deepEqual(await breaches(page), []);
+    // A look at its pages, as memtoll snapshot makes one.
+    await page.getByRole("button", { name: "look at pages now" }).click();
+    const said = page.locator(".said", { hasText: "Looked at the pages of process" });
+    await said.waitFor();
+    const pid = Number(/process (\d+)/.exec(await said.innerText())[1]);
+    await page.locator("main .tools", { hasText: `patient ${pid}` }).waitFor({ timeout: 60_000 });
+    assert.deepEqual(await breaches(page), []);
     // The rest of the program's work is in the complete recording.
     await live.goOn();
     await header.waitFor({ state: "detached", timeout: 60_000 });
@@ -1020,6 +1048,8 @@ test("a recording is shown while it is made", async () => {
     await close();
     assert.equal(await live.end(), 7, "the exit code is the program's");
     assert.ok(report(live.file).sites.some((site) => site.function === "later"));
+    const { looks } = report(live.file, "--list", "looks");
+    assert.deepEqual(looks.filter((look) => look.cause === "asked").map((look) => look.pid), [pid], JSON.stringify(looks));
 });
 
 test("the flame graph zooms and searches", async () => {

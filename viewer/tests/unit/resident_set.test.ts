@@ -6,7 +6,7 @@ import { heldOf, literally, lookOf, mostOf, PARTS, partsOf } from "../../src/mod
 
 const packOf = (head: object, columns: Record<string, number[]>) => packed<ResidentPack>(head, Object.entries(columns).map(([name, values]) => [name, "f64", values]));
 
-const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, helps: "", others: 0 };
+const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, wastes: [{ frame: 1, saves: "4.0 KiB", remedy: "free them" }], on_wastes: [], huge_pages: "", others: 0 };
 
 const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.without_tables": [0] };
 
@@ -39,6 +39,7 @@ test("cells have their parts and owners", () => {
     expect(partsOf(map, 0)).toEqual([{ name: "pinned", bytes: 4000 }, { name: "live", bytes: 96 }]);
     expect(map.owners.map((owner) => owner.frame?.function ?? owner.file)).toEqual(["keep", "/lib/a.so"]);
     expect(held.pins[0]!.frame?.line).toBe(3);
+    expect(held.wastes.map(({ frame, saves, remedy }) => [frame?.function, saves, remedy])).toEqual([["keep", "4.0 KiB", "free them"]]);
     expect(addressOf(map, 4)).toBe(0x900000);
     expect(layoutOf(map.areas, 1000, 150).placed).toHaveLength(2);
     // All cells together are what is in memory.

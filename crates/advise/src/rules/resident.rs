@@ -15,7 +15,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 }
 
 fn draft(facts: &Facts, pages: &Balance, waste: &Waste) -> Option<Draft> {
-    let is_free = !matches!(waste.kind, Kind::Rounding { .. });
+    let is_free = waste.kind.is_freed();
     let free_for = facts.tariff.ns(pages.free_for as f64);
     let of_line = |frame| facts.changeable().find(|(_, site)| site.row.frame == Some(frame));
     // What is about no line stands at the one that had most.
@@ -32,9 +32,7 @@ fn draft(facts: &Facts, pages: &Balance, waste: &Waste) -> Option<Draft> {
         draft.evidence.number("free_for_ns", free_for);
     }
     draft.evidence.number("resident_bytes", pages.resident as f64);
-    if let Kind::Pinned { blocks, bytes } | Kind::TopOfHeap { blocks, bytes } | Kind::Rounding { blocks, bytes } =
-        waste.kind
-    {
+    if let Some((blocks, bytes)) = waste.kind.blocks() {
         draft.evidence.number("blocks", blocks as f64);
         draft.evidence.number("bytes", bytes as f64);
     }
@@ -47,10 +45,15 @@ fn draft(facts: &Facts, pages: &Balance, waste: &Waste) -> Option<Draft> {
     if is_free {
         draft.assumptions.push("the program does not need the memory again".to_owned());
     }
+    if matches!(waste.kind, Kind::HugePages { .. }) {
+        draft.assumptions.push("more page faults cost less than the memory: memtoll verify says".to_owned());
+    }
     draft.at_most = match waste.kind {
         Kind::FreePages | Kind::Pinned { .. } => Confidence::High,
-        Kind::Arenas { .. } | Kind::Rounding { .. } | Kind::KeptByAllocator => Confidence::Medium,
-        Kind::TopOfHeap { .. } => Confidence::Low,
+        Kind::Arenas { .. } | Kind::Rounding { .. } | Kind::KeptByAllocator | Kind::HugePages { .. } => {
+            Confidence::Medium
+        }
+        Kind::TopOfHeap { .. } | Kind::NeverTouched { .. } => Confidence::Low,
     };
     Some(draft)
 }
@@ -67,6 +70,8 @@ fn change(kind: Kind) -> &'static str {
         Kind::Arenas { .. } => "Let threads share arenas",
         Kind::Rounding { .. } => "Put these blocks into a pool with slots of their size",
         Kind::KeptByAllocator => "Let jemalloc give free pages back sooner",
+        Kind::HugePages { .. } => "Let malloc have small pages",
+        Kind::NeverTouched { .. } => "Ask for less, and grow",
     }
 }
 
@@ -78,6 +83,10 @@ fn snippet(kind: Kind) -> &'static str {
         Kind::Arenas { .. } => "mallopt(M_ARENA_MAX, 2); // or MALLOC_ARENA_MAX=2 in the environment",
         Kind::Rounding { .. } => "// slots of the size of a block, one behind the other",
         Kind::KeptByAllocator => "MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0",
+        Kind::HugePages { .. } => {
+            "#include <sys/prctl.h>\nprctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // before the program allocates"
+        }
+        Kind::NeverTouched { .. } => "// reserve what is used, and grow",
     }
 }
 
@@ -112,6 +121,14 @@ fn evidence(kind: Kind, pages: &Balance) -> String {
             )
         }
         Kind::KeptByAllocator => format!("jemalloc keeps free pages, of {resident} that are resident at the end"),
+        Kind::HugePages { bytes, live } => format!(
+            "malloc has {} in huge pages, live blocks take {} of them; of {resident} that are resident at the end",
+            format::bytes(bytes),
+            format::bytes(live)
+        ),
+        Kind::NeverTouched { blocks: number, bytes, untouched } => {
+            format!("of {}, {} were never touched", blocks(number, bytes), format::bytes(untouched))
+        }
     }
 }
 

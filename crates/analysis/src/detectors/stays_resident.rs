@@ -1,6 +1,6 @@
 //! Memory that the program has freed, and that stays in its resident set.
 
-use crate::page_balance::{Balance, Kind, Waste};
+use crate::page_balance::{Balance, Waste};
 use crate::tariff::Tariff;
 
 /// A part of the resident set that is worth a change, and bytes.
@@ -11,7 +11,6 @@ const LASTING: f64 = 1e9;
 
 /// Whether a change of this is worth a word, at the end of a process.
 pub fn stays_resident(pages: &Balance, waste: &Waste, tariff: &Tariff) -> bool {
-    let is_free = !matches!(waste.kind, Kind::Rounding { .. });
     let is_much = waste.likely() >= LEAST && waste.likely() as f64 >= MUCH * pages.resident as f64;
-    is_much && (!is_free || tariff.ns(pages.free_for as f64) >= LASTING)
+    is_much && (!waste.kind.is_freed() || tariff.ns(pages.free_for as f64) >= LASTING)
 }

@@ -2,6 +2,7 @@
 
 use super::arenas::Arenas;
 use super::cached_chunks::CachedChunks;
+use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
@@ -28,6 +29,8 @@ pub struct ProgramMemory {
     /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
     pub cached: Vec<Range<u64>>,
     pub arenas: Arenas,
+    /// On which pages of huge pages a block ever lay.
+    pub in_blocks: PagesInBlocks,
     /// When how much was live for the last time.
     pub last_use: LastUse,
 }
@@ -41,20 +44,28 @@ pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
 }
 
 impl ProgramMemory {
-    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap.
-    pub fn at(recording: &Recording, index: usize, at: Units, main: Range<u64>) -> Result<ProgramMemory, Unreadable> {
+    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap;
+    /// `in_blocks`: pages to watch.
+    pub fn at(
+        recording: &Recording,
+        index: usize,
+        at: Units,
+        main: Range<u64>,
+        in_blocks: PagesInBlocks,
+    ) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live: FxHashMap<u64, Block> = FxHashMap::default();
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
         let mut caches = CachedChunks::default();
         let mut memory = match parent(recording, index) {
-            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main)?,
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main, in_blocks)?,
             None => ProgramMemory {
                 blocks: Vec::new(),
                 mappings: BTreeMap::new(),
                 places: BTreeSet::new(),
                 cached: Vec::new(),
                 arenas: Arenas::new(main),
+                in_blocks,
                 last_use: LastUse::default(),
             },
         };
@@ -73,6 +84,7 @@ impl ProgramMemory {
                         }
                         caches.acquired(block.address);
                         memory.arenas.acquired(&block);
+                        memory.in_blocks.add(&block);
                         memory.last_use.acquired(block.size);
                         live.insert(number.0, block);
                         inherited.remove(&address);

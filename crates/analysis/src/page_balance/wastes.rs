@@ -7,15 +7,19 @@ use super::Part;
 use super::arenas::heap;
 use super::cached_chunks::CachedChunks;
 use super::callers::HeldBelow;
+use super::huge_pages::HugePages;
 use super::pinning::{Held, Pin};
 use super::program_memory::ProgramMemory;
 use super::rounding::Rounding;
 use super::units::Unit;
+use super::untouched;
 use memtoll_model::FrameId;
 use std::ops::Range;
 
 /// A part of the resident set below which nothing is proposed.
 const WORTH: f64 = 0.05;
+/// Addresses, as a part of the resident set, below which no line is named: they cost no memory.
+const WORTH_OF_ADDRESSES: f64 = 0.5;
 
 /// Why memory is in the resident set that need not be there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +36,10 @@ pub enum Kind {
     Rounding { blocks: u64, bytes: u64 },
     /// Free pages that jemalloc keeps for some time.
     KeptByAllocator,
+    /// Huge pages, of which live blocks cover `live` bytes.
+    HugePages { bytes: u64, live: u64 },
+    /// Parts of these blocks that were never touched: addresses, and no memory.
+    NeverTouched { blocks: u64, bytes: u64, untouched: u64 },
 }
 
 impl Kind {
@@ -44,15 +52,46 @@ impl Kind {
             Kind::Arenas { .. } => "arenas",
             Kind::Rounding { .. } => "rounding",
             Kind::KeptByAllocator => "kept_by_allocator",
+            Kind::HugePages { .. } => "huge_pages",
+            Kind::NeverTouched { .. } => "never_touched",
         }
     }
 
     /// The part of the resident set that it is of.
     pub fn part(self) -> Part {
         match self {
-            Kind::FreePages | Kind::TopOfHeap { .. } | Kind::Arenas { .. } | Kind::KeptByAllocator => Part::FreePages,
+            Kind::FreePages
+            | Kind::TopOfHeap { .. }
+            | Kind::Arenas { .. }
+            | Kind::KeptByAllocator
+            | Kind::HugePages { .. } => Part::FreePages,
             Kind::Pinned { .. } => Part::Pinned,
             Kind::Rounding { .. } => Part::Slack,
+            Kind::NeverTouched { .. } => Part::Live,
+        }
+    }
+
+    /// Whether the program has freed the memory.
+    pub fn is_freed(self) -> bool {
+        !matches!(self, Kind::Rounding { .. } | Kind::HugePages { .. } | Kind::NeverTouched { .. })
+    }
+
+    /// The blocks that it is about: how many, and their bytes.
+    pub fn blocks(self) -> Option<(u64, u64)> {
+        match self {
+            Kind::Pinned { blocks, bytes }
+            | Kind::TopOfHeap { blocks, bytes }
+            | Kind::Rounding { blocks, bytes }
+            | Kind::NeverTouched { blocks, bytes, .. } => Some((blocks, bytes)),
+            Kind::FreePages | Kind::Arenas { .. } | Kind::KeptByAllocator | Kind::HugePages { .. } => None,
+        }
+    }
+
+    /// What it saves of addresses, where it saves no memory, bytes.
+    pub fn addresses(self) -> Option<u64> {
+        match self {
+            Kind::NeverTouched { untouched, .. } => Some(untouched),
+            _ => None,
         }
     }
 }
@@ -74,34 +113,44 @@ impl Waste {
         match self.kind {
             // The blocks move to other memory.
             Kind::Pinned { .. } | Kind::Rounding { .. } => self.low,
+            // What lies inside long blocks has mostly been touched.
+            Kind::HugePages { .. } => self.low,
             _ => self.low.midpoint(self.high),
         }
     }
 }
 
+/// What is known of a process's memory.
+pub(super) struct Found<'a> {
+    pub held: &'a Held,
+    pub memory: &'a ProgramMemory,
+    pub rounding: &'a Rounding,
+    pub huge: &'a HugePages,
+    pub untouched: &'a [untouched::Line],
+}
+
 /// All wastes that are worth a change, by what they save for certain, then by what they may save.
-pub(super) fn wastes(
-    held: &Held,
-    memory: &ProgramMemory,
-    rounding: &Rounding,
-    unit: &Unit,
-    resident: u64,
-    page: u64,
-) -> Vec<Waste> {
+pub(super) fn wastes(found: &Found, unit: &Unit, resident: u64, page: u64) -> Vec<Waste> {
+    let Found { held, memory, rounding, huge, untouched } = *found;
+    let is_much = |bytes: u64| bytes as f64 >= WORTH * resident as f64;
+    let addresses = untouched.iter().filter(|line| line.untouched as f64 >= WORTH_OF_ADDRESSES * resident as f64);
+    let mut addresses: Vec<Waste> = addresses.map(untouched_part).collect();
+    addresses.sort_by_key(|waste| (std::cmp::Reverse(waste.kind.addresses()), waste.frame));
     let mut all: Vec<Waste> = Vec::new();
     match unit {
-        Unit::Unknown(_) => return all,
+        Unit::Unknown(_) => return addresses,
         Unit::Page => {
             all.push(free_pages(held, memory));
             all.extend(top_of_heap(held, memory));
             all.extend(arenas(held, memory));
+            let kind = Kind::HugePages { bytes: huge.bytes, live: huge.live };
+            all.push(Waste { kind, low: huge.low, high: huge.high, frame: None });
         }
         Unit::Slab => {
             let low = held.free_ranges.iter().map(|range| memory.pages_with_blocks(range) * page).sum();
             all.push(Waste { kind: Kind::KeptByAllocator, low, high: held.free, frame: None });
         }
     }
-    let is_much = |bytes: u64| bytes as f64 >= WORTH * resident as f64;
     let pinned: Vec<Waste> = held.pins.iter().map(|pin| of_line(pin, unit, page)).collect();
     let by_lines = pinned.iter().any(|waste| is_much(waste.low));
     all.extend(pinned);
@@ -119,7 +168,14 @@ pub(super) fn wastes(
         })
     });
     all.sort_by_key(|waste| (std::cmp::Reverse((waste.low, waste.high)), waste.frame));
+    all.extend(addresses);
     all
+}
+
+/// Less would be asked for: that is no memory, because nothing is there.
+fn untouched_part(line: &untouched::Line) -> Waste {
+    let kind = Kind::NeverTouched { blocks: line.blocks, bytes: line.bytes, untouched: line.untouched };
+    Waste { kind, low: 0, high: 0, frame: line.frame }
 }
 
 /// `malloc_trim` gives back pages between chunks, in the heaps of threads not those behind the last one. What lies on a page of

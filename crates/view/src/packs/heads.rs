@@ -106,8 +106,12 @@ sent! {
         globals_left_out: usize,
         /// The function whose blocks, with those of what it calls, keep nearly all that is pinned, and what would come back.
         held_below: Option<HeldBelowOfResident>,
-        /// What would make it smaller; empty: not known.
-        helps: String,
+        /// What would make it smaller, what saves most first.
+        wastes: Vec<WasteOfResident>,
+        /// Sentences about that; empty: not known of this allocator.
+        on_wastes: Vec<String>,
+        /// What small pages would keep out of memory; empty: malloc has no huge ones.
+        huge_pages: String,
         /// Other processes with a look.
         others: usize,
     }
@@ -123,6 +127,8 @@ sent! {
 
     /// A global variable: how much of it is in memory. `place`: its source file and line; empty: not known.
     GlobalOfResident { symbol: String, module: String, place: String, bytes: u64, size: Option<u64>, }
+    /// What would make a resident set smaller: what it saves and what to do, in words. `frame`: as of a line that pins.
+    WasteOfResident { frame: u32, saves: String, remedy: String, }
 
     /// A function, and what comes back without its blocks.
     HeldBelowOfResident { function: String, alone: u64, }

@@ -22,6 +22,8 @@ pub trait Growing: Sync {
     fn is_over(&self) -> bool;
     /// Sets a mark at this instant. Whether it is in the file.
     fn mark(&self, name: &str) -> bool;
+    /// Looks at the pages of a process now, as `memtoll snapshot` does. When that was, seconds; an error is a sentence.
+    fn look(&self, pid: u32) -> Result<f64, String>;
 }
 
 /// Between two looks at the file's length, and for requests.
@@ -54,6 +56,17 @@ impl Look<'_> {
     pub(super) fn mark(&self, name: &str) -> bool {
         let name = name.trim();
         !name.is_empty() && name.len() <= LONGEST_NAME && !self.is_over && self.growing.mark(name)
+    }
+
+    /// Looks at the pages of the process whose number this is.
+    pub(super) fn look(&self, pid: &str) -> Result<Value, String> {
+        let pid =
+            pid.trim().parse().map_err(|_| format!("expected the number of a process, found \"{}\"", pid.trim()))?;
+        if self.is_over {
+            return Err("The program has exited; memtoll cannot look at its pages.".to_owned());
+        }
+        let seconds = self.growing.look(pid)?;
+        Ok(json!({ "at_ns": (seconds * 1e9) as u64 }))
     }
 
     pub(super) fn add(&self, took: Duration) {
