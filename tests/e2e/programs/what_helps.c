@@ -1,4 +1,5 @@
-// Memory that a remedy gives back. Arguments: a layout, a remedy or "none". Prints the resident set before and after the remedy.
+// Memory that a remedy gives back. Arguments: a layout, a remedy or "none". Prints the resident set before and after the remedy, with
+// jemalloc also what it counts itself.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -82,6 +83,84 @@ static void side_by_side(void) {
     if (with("free")) free_and_trim(0, kBlocks);
 }
 
+// Pseudo-random numbers, the same ones in each run.
+static unsigned draw(void) {
+    static unsigned state = 1;
+    return (state = state * 1664525u + 1013904223u) >> 8;
+}
+
+static size_t one_of_five(void) {
+    static const size_t sizes[] = {24, 100, 300, 1000, 3000};
+    static unsigned number;
+    return sizes[number++ % 5];
+}
+static size_t any_to_2000(void) { return 16 + draw() % 1985; }
+static size_t of_200(void) { return 200; }
+static size_t of_1000(void) { return 1000; }
+static size_t of_100_kib(void) { return 100 << 10; }
+static size_t of_256_kib(void) { return 256 << 10; }
+
+static void* aligned(size_t bytes) {
+    void* block = NULL;
+    if (posix_memalign(&block, 256, bytes)) abort();
+    return memset(block, 1, bytes);
+}
+static void* grown(size_t bytes) {
+    void* block = NULL;
+    for (size_t size = bytes / 8; size <= bytes; size += size) block = realloc(block, size);
+    return memset(block, 1, bytes);
+}
+static void* written(size_t bytes) { return memset(malloc(bytes), 1, bytes); }
+static void* zeroed(size_t bytes) { return calloc(1, bytes); }
+
+// Which layouts there are beside those with functions of their own: one block in `one_in` stays.
+struct Mix {
+    const char* name;
+    int blocks, one_in, in_any_order;
+    size_t (*size)(void);
+    Allocate* allocate;
+};
+
+static const struct Mix kMixes[] = {
+    {"sizes", 100000, 64, 0, one_of_five, written},
+    {"half", 60000, 2, 0, of_1000, written},
+    {"any_lifetimes", 100000, 50, 1, any_to_2000, written},
+    {"aligned", 100000, 64, 0, of_200, aligned},
+    {"grown", 100000, 64, 0, of_1000, grown},
+    {"zeroed", 1000, 16, 0, of_100_kib, zeroed},
+    {"mapped", 200, 8, 0, of_256_kib, written},
+};
+
+__attribute__((noinline)) static void* of_mix_stays(const struct Mix* mix, size_t bytes) { return mix->allocate(bytes); }
+__attribute__((noinline)) static void* of_mix_goes(const struct Mix* mix, size_t bytes) { return mix->allocate(bytes); }
+
+// Frees the blocks that go, or those that stay, in their order or in any.
+static void free_of(const struct Mix* mix, const char* is_kept, int kept) {
+    for (int k = 0; k < mix->blocks; k++) {
+        // 7919 is prime, and no divisor of the number of blocks.
+        const int i = mix->in_any_order ? (int)((long)k * 7919 % mix->blocks) : k;
+        if (is_kept[i] == kept) free(all[i]);
+    }
+}
+
+static void mixed(const struct Mix* mix) {
+    static char is_kept[kBlocks];
+    for (int i = 0; i < mix->blocks; i++) {
+        const size_t bytes = mix->size();
+        is_kept[i] = (mix->in_any_order ? (int)(draw() % mix->one_in) : i % mix->one_in) == 0;
+        all[i] = is_kept[i] ? of_mix_stays(mix, bytes) : of_mix_goes(mix, bytes);
+    }
+    free_of(mix, is_kept, 0);
+    print_resident("before");
+    if (with("trim")) malloc_trim(0);
+    if (with("free")) {
+        malloc_trim(0);
+        print_resident("before");
+        free_of(mix, is_kept, 1);
+        malloc_trim(0);
+    }
+}
+
 static void top(void) {
     if (with("early")) keep = survivor(64);
     for (int i = 0; i < kBlocks; i++) all[i] = passer(200);
@@ -125,11 +204,46 @@ static void rounding(void) {
     print_resident("before");
 }
 
+typedef int Control(const char*, void*, size_t*, void*, size_t);
+
+// What jemalloc answers; NULL: another allocator does.
+static Control* control_of_jemalloc(void) {
+    Control* control;
+    *(void**)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    return control;
+}
+
 // What jemalloc is asked for all arenas.
 static void purge(void) {
-    int (*control)(const char*, void*, size_t*, void*, size_t);
-    *(void**)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    Control* control = control_of_jemalloc();
     if (!control || control("thread.tcache.flush", NULL, NULL, NULL, 0) || control("arena.4096.purge", NULL, NULL, NULL, 0)) abort();
+}
+
+static size_t asked(Control* control, const char* name, size_t length) {
+    size_t value = 0;
+    if (control(name, &value, &length, NULL, 0)) abort();
+    return value;
+}
+
+// What jemalloc counts: all that it has in memory, and the free bytes of slabs, which redis calls allocator_frag.
+static void print_counts_of_jemalloc(void) {
+    Control* control = control_of_jemalloc();
+    uint64_t epoch = 1;
+    if (!control || control("thread.tcache.flush", NULL, NULL, NULL, 0) || control("epoch", NULL, NULL, &epoch, sizeof epoch)) return;
+    size_t free_in_slabs = 0;
+    const unsigned bins = asked(control, "arenas.nbins", sizeof(unsigned));
+    for (unsigned bin = 0; bin < bins; bin++) {
+        char name[64];
+        snprintf(name, sizeof name, "arenas.bin.%u.size", bin);
+        const size_t size = asked(control, name, sizeof(size_t));
+        snprintf(name, sizeof name, "arenas.bin.%u.nregs", bin);
+        const size_t slots = asked(control, name, sizeof(uint32_t));
+        snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curslabs", bin);
+        const size_t slabs = asked(control, name, sizeof(size_t));
+        snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curregs", bin);
+        free_in_slabs += (slabs * slots - asked(control, name, sizeof(size_t))) * size;
+    }
+    dprintf(1, "free_in_slabs %zu\nof_jemalloc %zu\n", free_in_slabs, asked(control, "stats.resident", sizeof(size_t)));
 }
 
 static void kept(void) {
@@ -158,6 +272,9 @@ int main(int argc, char** argv) {
     }
     if (!strcmp(layout, "rounding")) rounding();
     if (!strcmp(layout, "kept")) kept();
+    for (size_t i = 0; i < sizeof kMixes / sizeof *kMixes; i++)
+        if (!strcmp(layout, kMixes[i].name)) mixed(&kMixes[i]);
+    print_counts_of_jemalloc();
     // As a server would.
     if (getenv("LINGER")) usleep(1300000);
     print_resident("after");
