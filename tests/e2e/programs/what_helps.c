@@ -1,7 +1,6 @@
 // Memory that a remedy gives back. Arguments: a layout, a remedy or "none". Prints the resident set before and after the remedy, with
 // jemalloc also what it counts itself.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -131,9 +130,6 @@ static const struct Mix kMixes[] = {
     {"mapped", 200, 8, 0, of_256_kib, written},
 };
 
-__attribute__((noinline)) static void* of_mix_stays(const struct Mix* mix, size_t bytes) { return mix->allocate(bytes); }
-__attribute__((noinline)) static void* of_mix_goes(const struct Mix* mix, size_t bytes) { return mix->allocate(bytes); }
-
 // Frees the blocks that go, or those that stay, in their order or in any.
 static void free_of(const struct Mix* mix, const char* is_kept, int kept) {
     for (int k = 0; k < mix->blocks; k++) {
@@ -148,7 +144,7 @@ static void mixed(const struct Mix* mix) {
     for (int i = 0; i < mix->blocks; i++) {
         const size_t bytes = mix->size();
         is_kept[i] = (mix->in_any_order ? (int)(draw() % mix->one_in) : i % mix->one_in) == 0;
-        all[i] = is_kept[i] ? of_mix_stays(mix, bytes) : of_mix_goes(mix, bytes);
+        all[i] = mix->allocate(bytes);
     }
     free_of(mix, is_kept, 0);
     print_resident("before");
@@ -204,46 +200,42 @@ static void rounding(void) {
     print_resident("before");
 }
 
-typedef int Control(const char*, void*, size_t*, void*, size_t);
-
-// What jemalloc answers; NULL: another allocator does.
-static Control* control_of_jemalloc(void) {
-    Control* control;
-    *(void**)&control = dlsym(RTLD_DEFAULT, "mallctl");
-    return control;
-}
+// Null unless jemalloc is preloaded.
+int mallctl(const char* name, void* old, size_t* old_length, void* new, size_t new_length) __attribute__((weak));
 
 // What jemalloc is asked for all arenas.
 static void purge(void) {
-    Control* control = control_of_jemalloc();
-    if (!control || control("thread.tcache.flush", NULL, NULL, NULL, 0) || control("arena.4096.purge", NULL, NULL, NULL, 0)) abort();
+    if (!mallctl || mallctl("thread.tcache.flush", NULL, NULL, NULL, 0) || mallctl("arena.4096.purge", NULL, NULL, NULL, 0)) abort();
 }
 
-static size_t asked(Control* control, const char* name, size_t length) {
+static size_t asked(const char* name, size_t length) {
     size_t value = 0;
-    if (control(name, &value, &length, NULL, 0)) abort();
+    if (mallctl(name, &value, &length, NULL, 0)) abort();
     return value;
 }
 
-// What jemalloc counts: all that it has in memory, and the free bytes of slabs, which redis calls allocator_frag.
+// What jemalloc counts: all that it has in memory, its own metadata among that, and the free bytes of slabs, which redis calls
+// allocator_frag.
 static void print_counts_of_jemalloc(void) {
-    Control* control = control_of_jemalloc();
     uint64_t epoch = 1;
-    if (!control || control("thread.tcache.flush", NULL, NULL, NULL, 0) || control("epoch", NULL, NULL, &epoch, sizeof epoch)) return;
+    if (!mallctl) return;
+    if (mallctl("thread.tcache.flush", NULL, NULL, NULL, 0) || mallctl("epoch", NULL, NULL, &epoch, sizeof epoch)) abort();
     size_t free_in_slabs = 0;
-    const unsigned bins = asked(control, "arenas.nbins", sizeof(unsigned));
+    const unsigned bins = asked("arenas.nbins", sizeof(unsigned));
     for (unsigned bin = 0; bin < bins; bin++) {
         char name[64];
         snprintf(name, sizeof name, "arenas.bin.%u.size", bin);
-        const size_t size = asked(control, name, sizeof(size_t));
+        const size_t size = asked(name, sizeof(size_t));
         snprintf(name, sizeof name, "arenas.bin.%u.nregs", bin);
-        const size_t slots = asked(control, name, sizeof(uint32_t));
+        const size_t slots = asked(name, sizeof(uint32_t));
         snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curslabs", bin);
-        const size_t slabs = asked(control, name, sizeof(size_t));
+        const size_t slabs = asked(name, sizeof(size_t));
         snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curregs", bin);
-        free_in_slabs += (slabs * slots - asked(control, name, sizeof(size_t))) * size;
+        free_in_slabs += (slabs * slots - asked(name, sizeof(size_t))) * size;
     }
-    dprintf(1, "free_in_slabs %zu\nof_jemalloc %zu\n", free_in_slabs, asked(control, "stats.resident", sizeof(size_t)));
+    dprintf(1, "free_in_slabs %zu\n", free_in_slabs);
+    dprintf(1, "of_jemalloc %zu\n", asked("stats.resident", sizeof(size_t)));
+    dprintf(1, "metadata %zu\n", asked("stats.metadata", sizeof(size_t)));
 }
 
 static void kept(void) {

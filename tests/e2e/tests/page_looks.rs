@@ -58,7 +58,10 @@ fn a_mark_without_a_look_is_told() {
     assert!(why.contains("memtoll did not look at the pages when the resident set had passed 7.0 GiB"), "{why}");
     assert!(why.contains("expected --at ") && why.contains("loaded"), "{why}");
     let why = read_report(&recording.file, &["--flat", "--at", "loaded"]).stderr;
-    assert!(why.contains("goes with --resident, or with --metric resident, ") && why.contains("such as 1.25s"), "{why}");
+    assert!(
+        why.contains("goes with --resident, or with --metric resident, ") && why.contains("such as 1.25s"),
+        "{why}"
+    );
     let why = read_report(&recording.file, &["--metric", "pinned", "--at", "unloaded"]).stderr;
     assert!(why.contains("no mark \"unloaded\"; it has: fill, loaded"), "{why}");
 }

@@ -41,13 +41,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         return Vec::new();
     }
     // The sums have reported unreadable events already.
-    let found = growing(
-        facts.stacks,
-        &sums.thread_filter,
-        (Units::ZERO, Units::MAX),
-        facts.tariff,
-        Reading::Chapters,
-    );
+    let found = growing(facts.stacks, &sums.thread_filter, (Units::ZERO, Units::MAX), facts.tariff, Reading::Chapters);
     let found = found.unwrap_or_default();
     let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
     let lines = facts.lines;

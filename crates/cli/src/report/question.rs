@@ -17,8 +17,10 @@ impl Arguments {
         let asked = self.view(recording, width)?;
         let is_of_pages = matches!(asked, View::Resident { .. }) || self.metric.is_some_and(Metric::is_of_pages);
         if self.selection.is_at_look() && !is_of_pages {
-            return Err("--at with anything but a time goes with --resident, or with --metric resident, never-touched, slack or pinned: \
-                        expected a time such as 1.25s");
+            return Err(
+                "--at with anything but a time goes with --resident, or with --metric resident, never-touched, slack or pinned: \
+                        expected a time such as 1.25s",
+            );
         }
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),
