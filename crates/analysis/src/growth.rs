@@ -89,7 +89,11 @@ pub fn growing(
             continue;
         }
         let mut lines = Lines::new(stacks, index, began, width);
-        match chapters_of(recording, index).filter(|_| reading == Reading::Chapters) {
+        let chapters = match reading {
+            Reading::Chapters => chapters_of(recording, index),
+            Reading::Events => None,
+        };
+        match chapters {
             Some(chapters) => lines.read_chapters(&chapters)?,
             None => recording
                 .for_each_events_between(index, Units::ZERO, Units(lines.ended()), |events| lines.add_events(events))?,
