@@ -5,16 +5,16 @@
 //! windows: a cache that fills up does not. The rate is the median of the slopes between all pairs of windows (Theil and Sen), its
 //! interval that of Sen 1968 with Kendall's variance, at 95 %.
 
+mod lines;
+
+use crate::chapters::chapters_of;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
+use lines::Lines;
 use memtoll_model::FrameId;
-use memtoll_trace::event::Block;
 use memtoll_trace::ids::Units;
-use memtoll_trace::op::Effect;
 use memtoll_trace::unreadable::Unreadable;
-use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
 
 /// Windows, of which the first is start-up: of the time from a line's first block on.
 const WINDOWS: usize = 13;
@@ -43,51 +43,20 @@ pub struct Growing {
     /// Live blocks and bytes at the end of the time.
     pub blocks: u64,
     pub bytes: u64,
-    /// Those of the live blocks that are older than any block of the line was when it was freed.
+    /// Those of the live blocks that are older than any block of the line was when it was freed; from chapters, at least as many are.
     pub older: u64,
     /// Blocks that were freed.
     pub freed: u64,
 }
 
-#[derive(Default)]
-struct Line {
-    live: u64,
-    blocks: u64,
-    freed: u64,
-    longest: u64,
-    /// The piece that it is in, and the first one.
-    piece: usize,
-    first: usize,
-    least: Vec<u64>,
-}
-
-impl Line {
-    /// With its first block in a piece of the time.
-    fn new(first: usize) -> Line {
-        Line { piece: first, first, least: vec![0; PIECES], ..Line::default() }
-    }
-
-    fn goes_to(&mut self, piece: usize) {
-        while self.piece < piece {
-            self.piece += 1;
-            self.least[self.piece] = self.live;
-        }
-    }
-
-    fn changes(&mut self, piece: usize, bytes: i64) {
-        self.goes_to(piece);
-        self.live = self.live.saturating_add_signed(bytes);
-        self.least[piece] = self.least[piece].min(self.live);
-    }
-
-    /// The least that was live in each window, and how many pieces a window has. `None`: it has just begun.
-    fn windows(&self) -> Option<(Vec<u64>, usize)> {
-        let is_new = self.first as f64 > LATEST * PIECES as f64;
-        let pieces = (PIECES - self.first) / WINDOWS;
-        let since = PIECES - pieces * WINDOWS;
-        let least = |window: &[u64]| window.iter().min().copied().unwrap_or(0);
-        (!is_new).then(|| (self.least[since..].chunks(pieces).map(least).collect(), pieces))
-    }
+/// What is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// All events: everything is exact.
+    Events,
+    /// Sums of chapters, and the events of those that are longer than a window. Of a short chapter, the least is what was live when it
+    /// began and was not released in it, and a block's lifetime ends when the chapter does: both err to the safe side.
+    Chapters,
 }
 
 /// Whether the least rises with each window, and still does.
@@ -100,13 +69,13 @@ fn rises(least: &[u64]) -> bool {
     rises && lately >= GOES_ON * rate
 }
 
-/// The lines that grow between two times of the processes that count, those that grow most first. It reads all events until then.
+/// The lines that grow between two times of the processes that count, those that grow most first. Chapters are of whole processes.
 pub fn growing(
     stacks: &mut Stacks,
     filter: &ThreadFilter,
-    from: Units,
-    to: Units,
+    (from, to): (Units, Units),
     tariff: &Tariff,
+    reading: Reading,
 ) -> Result<Vec<Growing>, Unreadable> {
     let recording = stacks.recording();
     let mut found = Vec::new();
@@ -119,53 +88,17 @@ pub fn growing(
         if width == 0 {
             continue;
         }
-        let piece = |time: Units| ((time.0.saturating_sub(began) / width) as usize).min(PIECES - 1);
-        let ended = began + width * PIECES as u64;
-        let mut lines: Vec<(Option<FrameId>, Line)> = Vec::new();
-        let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
-        let mut of_node: FxHashMap<memtoll_model::StackId, usize> = FxHashMap::default();
-        let mut live: FxHashMap<u64, (usize, u64, u64)> = FxHashMap::default();
-        recording.for_each_events_between(index, Units::ZERO, Units(ended), |events| {
-            for event in events.iter().take_while(|event| event.time.0 < ended) {
-                let Block::Number(number) = event.block else { continue };
-                match event.op.effect() {
-                    Effect::Acquire => {
-                        let node = image.node(event.node);
-                        let line = *of_node.entry(node).or_insert_with(|| {
-                            let leading = stacks.leading(node).leading;
-                            let frame = stacks.first(leading);
-                            *by_frame.entry(frame).or_insert_with(|| {
-                                lines.push((frame, Line::new(piece(event.time))));
-                                lines.len() - 1
-                            })
-                        });
-                        lines[line].1.changes(piece(event.time), event.size.0 as i64);
-                        lines[line].1.blocks += 1;
-                        live.insert(number.0, (line, event.size.0, event.time.0));
-                    }
-                    Effect::Release => {
-                        if let Some((line, size, time)) = live.remove(&number.0) {
-                            let line = &mut lines[line].1;
-                            line.changes(piece(event.time), -(size as i64));
-                            line.blocks -= 1;
-                            line.freed += 1;
-                            line.longest = line.longest.max(event.time.0.saturating_sub(time));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            match events.last() {
-                Some(event) if event.time.0 >= ended => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        })?;
-        lines.iter_mut().for_each(|(_, line)| line.goes_to(PIECES - 1));
-        let mut older = vec![0; lines.len()];
-        for (line, _, time) in live.into_values() {
-            older[line] += u64::from(ended - time > lines[line].1.longest);
+        let mut lines = Lines::new(stacks, index, began, width);
+        let chapters = match reading {
+            Reading::Chapters => chapters_of(recording, index),
+            Reading::Events => None,
+        };
+        match chapters {
+            Some(chapters) => lines.read_chapters(&chapters)?,
+            None => recording
+                .for_each_events_between(index, Units::ZERO, Units(lines.ended()), |events| lines.add_events(events))?,
         }
-        for ((frame, line), older) in lines.into_iter().zip(older) {
+        for (frame, line, older) in lines.finish() {
             let Some((least, pieces)) = line.windows().filter(|(least, _)| rises(least)) else { continue };
             let seconds = tariff.ns((width * pieces as u64) as f64) / 1e9;
             let (per_window, interval) = slope(&least[1..]);
@@ -216,31 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn windows_begin_with_the_first_block() {
-        let mut line = Line::new(20);
-        (20..PIECES).for_each(|piece| line.changes(piece, 10));
-        let (least, pieces) = line.windows().unwrap();
-        assert_eq!((least.len(), pieces), (WINDOWS, (PIECES - 20) / WINDOWS));
-        assert!(rises(&least), "{least:?}");
-        assert!(Line::new(PIECES - 10).windows().is_none());
-    }
-
-    #[test]
     fn the_slope_is_in_its_interval() {
         let (exact, interval) = slope(&(0..12).map(|window| 100 * window).collect::<Vec<u64>>());
         assert_eq!((exact, interval), (100.0, (100.0, 100.0)));
         let noisy: Vec<u64> = (0..12).map(|window| 1_000 * window + (window * 7_919) % 500).collect();
         let (median, (low, high)) = slope(&noisy);
         assert!(low < median && median < high && low <= 1_000.0 && 1_000.0 <= high, "{median} {low} {high}");
-    }
-
-    #[test]
-    fn minima_are_those_of_windows() {
-        let mut line = Line::new(0);
-        line.changes(0, 100);
-        line.changes(2, 50);
-        line.changes(2, -120);
-        line.goes_to(4);
-        assert_eq!(line.least[..5], [0, 100, 30, 30, 30]);
     }
 }

@@ -1,12 +1,13 @@
-//! What looks at the pages of processes found when these ended, for each of their live blocks: where metrics of call sites such as
-//! `resident` and `pinned` come from.
+//! What looks at the pages of processes found, for each of their live blocks: where metrics of call sites such as `resident` and `pinned`
+//! come from.
 
 use crate::memory_map::Block;
 use crate::page_balance::{OfBlock, balance};
 use crate::priced::Priced;
 use crate::stacks::Stacks;
-use memtoll_trace::ids::Bytes;
-use memtoll_trace::snapshot::Cause;
+use memtoll_tally::{Charge, Selection};
+use memtoll_trace::ids::{Bytes, Units};
+use memtoll_trace::snapshot::{Cause, Snapshot};
 
 /// What was found in a process image.
 pub struct Look {
@@ -17,30 +18,58 @@ pub struct Look {
 }
 
 /// What was found, by image.
-pub struct Looks(Vec<Option<Look>>);
+pub struct Looks {
+    /// When that was; `None`: when each process ended.
+    at: Option<Units>,
+    found: Vec<Option<Look>>,
+}
 
 impl Looks {
     /// Reads all events of processes that were looked at when they ended. Free memory is shared by lines, as these stacks have them.
     pub fn at_end(stacks: &mut Stacks) -> Looks {
         let images = 0..stacks.recording().images.len();
-        Looks(images.map(|index| Look::of(stacks, index)).collect())
+        let at_end = |index| {
+            let snapshots = stacks.recording().snapshots(index).ok()?;
+            let at_end = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
+            Look::of(stacks, index, &at_end)
+        };
+        Looks { at: None, found: images.map(at_end).collect() }
+    }
+
+    /// Reads the events of image number `index` until a look at its pages. Of other images, nothing is known.
+    pub fn at(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Looks {
+        let mut found: Vec<Option<Look>> = stacks.recording().images.iter().map(|_| None).collect();
+        found[index] = Look::of(stacks, index, snapshot);
+        Looks { at: Some(snapshot.time), found }
+    }
+
+    /// When that was; `None`: when each process ended.
+    pub fn time(&self) -> Option<Units> {
+        self.at
+    }
+
+    /// Whether they tell whose blocks lie in memory at the end of a selection.
+    pub fn are_of(&self, selection: &Selection) -> bool {
+        let is_then = match self.at {
+            None => selection.to == Units::MAX && !selection.instant,
+            Some(time) => selection.instant && selection.to == time,
+        };
+        is_then && selection.charge == Charge::Allocation
     }
 
     /// What was found in an image; `None`: nothing is known.
     pub fn of(&self, image: usize) -> Option<&Look> {
-        self.0.get(image)?.as_ref()
+        self.found.get(image)?.as_ref()
     }
 }
 
 impl Look {
-    fn of(stacks: &mut Stacks, index: usize) -> Option<Look> {
+    fn of(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Option<Look> {
         let recording = stacks.recording();
         if !recording.images[index].own_allocators.show_frees() {
             return None;
         }
-        let snapshots = recording.snapshots(index).ok()?;
-        let at_end = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
-        let found = balance(stacks, index, &at_end, None).ok()?;
+        let found = balance(stacks, index, snapshot, None).ok()?;
         Some(Look { blocks: found.blocks, knows_units: found.unit.is_known() })
     }
 

@@ -188,7 +188,7 @@ pub fn sums_of(recording: &Recording, selection: Selection, thread_filter: Threa
 pub struct Known<'a> {
     /// Slices of its time, which make sums of spans faster.
     pub sliced: Option<&'a Sliced>,
-    /// What lies in memory when processes end: without, nothing is known of pages.
+    /// What lies in memory: without, nothing is known of pages.
     pub looks: Option<&'a Looks>,
 }
 
@@ -224,9 +224,7 @@ fn add_up(
 ) -> Sums {
     let tariff = Tariff::of(recording);
     let programs = Programs::of(recording);
-    // Looks are at what processes leave, and tell whose blocks lie there.
-    let goes_to_the_end = selection.to == Units::MAX && !selection.instant && selection.charge == Charge::Allocation;
-    let looks = known.looks.filter(|_| goes_to_the_end);
+    let looks = known.looks.filter(|looks| looks.are_of(&selection));
     let (mut sees_pages, mut sees_units) = (false, false);
     let mut sites = Sites::default();
     let mut counting: Option<Images> = None;

@@ -29,8 +29,8 @@ pub struct SelectionArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// Show what was live at this time after the start, such as 1.25s or 300ms; with --resident, also peak, end, a mark of memtoll.h,
-    /// or a size of record --snapshot-at
+    /// Show what was live at this time after the start, such as 1.25s or 300ms; with --resident and metrics of pages such as pinned,
+    /// also peak, end, a mark of memtoll.h, or a size of record --snapshot-at
     #[arg(long, value_name = "TIME", value_parser = parse_at, conflicts_with_all = ["from", "to", "between_marks"])]
     at: Option<At>,
 
@@ -88,6 +88,7 @@ impl SelectionArguments {
     fn when(&self) -> When {
         match (&self.at, self.between_marks.as_deref()) {
             (Some(At::Time(at)), _) => When::At { ns: ns(*at) },
+            (Some(At::Look(at)), _) => When::Look { at: at.clone() },
             (_, Some([from, to])) => When::Marks { from: from.clone(), to: to.clone() },
             _ if self.from.is_none() && self.to.is_none() => When::All,
             _ => When::Span { from_ns: self.from.map(ns), to_ns: self.to.map(ns) },

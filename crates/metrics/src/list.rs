@@ -189,13 +189,13 @@ metrics! {
     Mapped "mapped", "mapped": Bytes, Calls, None, Sum { Export TotalIfAny } = |m| m.mapped_bytes.0;
     /// Bytes of the pages that the program touched for the first time, in whole pages.
     Touched "touched", "touched": Bytes, Faults, None, Sum { Viewer Overview Export } = |m| m.touched_bytes.0;
-    /// Bytes of live blocks that are in memory when the process ends.
+    /// Bytes of live blocks that are in memory, at the end or at the look that you choose.
     Resident "resident", "resident": Bytes, Pages, None, Level { Viewer Compared TotalIfAny } = |m| m.resident_bytes.0;
-    /// Bytes of blocks that are live when the process ends and lie on pages that it never wrote to.
+    /// Bytes of live blocks on pages that the process never wrote to, at the end or at the look that you choose.
     NeverTouched "never-touched", "never touched": Bytes, Pages, None, Level { Viewer TotalIfAny } = |m| m.never_touched_bytes.0;
-    /// Bytes in memory beside live blocks when the process ends: the allocator's headers, and what it rounds sizes up to.
+    /// Bytes in memory beside live blocks, at the end or at the look that you choose: the allocator's headers, and what it rounds sizes up to.
     Slack "slack", "slack": Bytes, Units, None, Level { Viewer TotalIfAny } = |m| m.slack_bytes.0;
-    /// Free memory that cannot be given back when the process ends, because live blocks lie on its pages: each line there has an equal share.
+    /// Free memory that cannot be given back, at the end or at the look that you choose, because live blocks lie on its pages: each line there has an equal share.
     Pinned "pinned", "pinned": Bytes, Units, None, Level { Viewer Compared TotalIfAny } = |m| m.pinned_bytes.0;
     /// Recorded calls of allocation functions; a reallocation is one.
     Events "events", "events": Count, Calls, None, Sum {} = |m| m.events;

@@ -159,7 +159,7 @@ pub struct Basis<'r> {
     pub sums: Option<Sums>,
     /// How stacks are shown.
     pub view: View,
-    /// What lies in memory when processes end, if it was asked for.
+    /// What lies in memory, if it was asked for.
     pub looks: Option<Arc<Looks>>,
     /// What things cost.
     pub tariff: Tariff,

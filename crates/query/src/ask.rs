@@ -109,7 +109,8 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         }
         View::Grown => {
             let mut stacks = session.stacks(&selected.view);
-            match growth::growing(&mut stacks, &selected.thread_filter, from, to, &tariff) {
+            let reading = growth::Reading::Events;
+            match growth::growing(&mut stacks, &selected.thread_filter, (from, to), &tariff, reading) {
                 Ok(found) => {
                     let grown = found.into_iter().map(|found| Grown::new(recording, found)).collect();
                     answer.shown = Shown::Grown { grown };

@@ -34,8 +34,8 @@ pub struct Query {
     pub max_size: Option<u64>,
     /// Whether costs are charged to the code that paid them, not to the lines that allocated.
     pub paid: bool,
-    /// Whether it is known what lies in memory at the end: `resident`, `pinned` and the like. That reads all events. A metric that is
-    /// one of these asks for it, too.
+    /// Whether it is known what lies in memory, at the end or at an instant: `resident`, `pinned` and the like. That reads all events. A
+    /// metric that is one of these asks for it, too.
     pub pages: bool,
     /// What rows and branches are sorted by, and what shares are of. Default: see [`Query::metric`].
     pub metric: Option<Metric>,
@@ -70,10 +70,15 @@ pub enum When {
         /// The last one's name.
         to: String,
     },
-    /// What was live at an instant.
+    /// What was live at an instant. If it is asked what lies in memory, that is the look at a process's pages nearest to it.
     At {
         /// The instant.
         ns: u64,
+    },
+    /// What was live at a look at the pages of a process.
+    Look {
+        /// Which look.
+        at: Instant,
     },
 }
 
@@ -193,9 +198,18 @@ impl Query {
         Query { view, ..Query::default() }
     }
 
-    /// Whether its answer knows what lies in memory at the end.
+    /// Whether its answer knows what lies in memory.
     pub fn is_of_pages(&self) -> bool {
         self.pages || self.metric.is_some_and(Metric::is_of_pages)
+    }
+
+    /// At which look at a process's pages, if it is about one.
+    pub(crate) fn look(&self) -> Option<Instant> {
+        match &self.when {
+            When::Look { at } => Some(at.clone()),
+            When::At { ns } if self.is_of_pages() => Some(Instant::Near(*ns)),
+            _ => None,
+        }
     }
 
     /// What rows are sorted by: what was asked for; else what is live, at an instant; cost, where that is charged to who
@@ -203,7 +217,7 @@ impl Query {
     pub fn metric(&self) -> Metric {
         match (self.metric, &self.when) {
             (Some(metric), _) => metric,
-            (None, When::At { .. }) => Metric::Live,
+            (None, When::At { .. } | When::Look { .. }) => Metric::Live,
             (None, _) if self.paid => Metric::Cost,
             (None, _) => Metric::Allocations,
         }

@@ -142,8 +142,8 @@ pub struct HeldBelow<'r> {
     pub alone: u64,
 }
 
-/// The snapshot that was asked for: of the process that had most.
-fn choose(
+/// The snapshot that was asked for, of the process that had most, and how many other processes have one, too.
+pub(crate) fn choose(
     recording: &Recording,
     filter: &ThreadFilter,
     at: &Instant,

@@ -2,6 +2,7 @@
 
 use crate::impossible::Impossible;
 use crate::query::{Query, View as Shown, When};
+use crate::resident::choose;
 use crate::session::Session;
 use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
@@ -9,6 +10,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Known, Sums, sums, sums_knowing, sums_that_match};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
@@ -29,7 +31,7 @@ pub(crate) struct Selected {
     pub view: View,
     /// The wrappers of malloc that the view folds away.
     pub folded: Option<Folded>,
-    /// What lies in memory when processes end, if it was asked for.
+    /// What lies in memory, if it was asked for.
     pub looks: Option<Arc<Looks>>,
     /// The sums of the whole recording, where the wrappers were looked for, until they are taken.
     whole: RefCell<Option<Sums>>,
@@ -44,9 +46,17 @@ impl Selected {
     /// Finds times, processes and threads. Nothing is added up yet.
     pub fn of(session: &Session, query: &Query) -> Result<Selected, Impossible> {
         let recording = session.recording();
-        let selection = selection(recording, query)?;
-        let thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
+        let mut selection = selection(recording, query)?;
+        let mut thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
             .map_err(|who| no_match(recording, who))?;
+        let look = query.look().map(|at| choose(recording, &thread_filter, &at, &Tariff::of(recording))).transpose()?;
+        let look = look.map(|(index, snapshot, _)| (index, snapshot));
+        if let Some((index, snapshot)) = &look {
+            (selection.to, selection.instant) = (snapshot.time, true);
+            if recording.images.len() > 1 {
+                thread_filter = thread_filter.only(recording, *index);
+            }
+        }
         let asked = if selection.instant { selection.to } else { selection.from };
         if asked > Units(recording.ended()) {
             let clock = &recording.about.clock;
@@ -67,7 +77,7 @@ impl Selected {
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
         let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
         let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
-        let looks = query.is_of_pages().then(|| session.looks(&view));
+        let looks = query.is_of_pages().then(|| session.looks(&view, look.as_ref()));
         Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), looks, whole: RefCell::new(whole) })
     }
 
@@ -152,6 +162,8 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
             (selection.from, selection.to) = (Units(from), Units(to));
         }
         When::At { ns } => (selection.to, selection.instant) = (units(*ns), true),
+        // Where the look is, the snapshots tell.
+        When::Look { .. } => {}
     }
     if selection.from > selection.to {
         return Err(Impossible::Backwards);

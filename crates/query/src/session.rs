@@ -7,6 +7,7 @@ use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::Selection;
+use memtoll_trace::snapshot::Snapshot;
 use regex::Regex;
 use std::cell::{RefCell, RefMut};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +21,7 @@ pub struct Session<'r> {
     together: Arc<Together<'r>>,
     /// The stacks of the last view: most questions are about the same.
     stacks: RefCell<Option<(View, Stacks<'r>)>>,
-    /// What lies in memory when processes end, by the lines of the last view that was asked for it.
+    /// What lies in memory, by the lines of the last view that was asked for it.
     looks: RefCell<Option<(View, Arc<Looks>)>>,
 }
 
@@ -103,13 +104,21 @@ impl<'r> Session<'r> {
         (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref(), whole)
     }
 
-    /// What lies in memory when processes end. The first call for a view reads all events.
-    pub(crate) fn looks(&self, view: &View) -> Arc<Looks> {
+    /// What lies in memory at a look at the pages of an image; `None`: when processes end. The first call for a view reads all events.
+    pub(crate) fn looks(&self, view: &View, at: Option<&(usize, Snapshot)>) -> Arc<Looks> {
         let mut known = self.looks.borrow_mut();
-        if let Some((_, looks)) = known.as_ref().filter(|(of, _)| is_same(of, view)) {
+        let is_known = |looks: &Looks| match at {
+            None => looks.time().is_none(),
+            Some((index, snapshot)) => looks.time() == Some(snapshot.time) && looks.of(*index).is_some(),
+        };
+        if let Some((_, looks)) = known.as_ref().filter(|(of, looks)| is_same(of, view) && is_known(looks)) {
             return looks.clone();
         }
-        let looks = Arc::new(Looks::at_end(&mut self.stacks(view)));
+        let mut stacks = self.stacks(view);
+        let looks = Arc::new(match at {
+            None => Looks::at_end(&mut stacks),
+            Some((index, snapshot)) => Looks::at(&mut stacks, *index, snapshot),
+        });
         *known = Some((view.clone(), looks.clone()));
         looks
     }

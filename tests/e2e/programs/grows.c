@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kSteps = 2000 };
+enum { kSteps = 2000, kRequests = 1200 };
 
 static void* kept[kSteps];
 
@@ -13,6 +13,7 @@ static void pause_a_millisecond(void) {
 }
 
 __attribute__((noinline)) static char* open_session(void) { return memset(malloc(200), 1, 200); }
+__attribute__((noinline)) static char* request(void) { return memset(malloc(100), 1, 100); }
 __attribute__((noinline)) static char* fill_cache(void) { return memset(malloc(4000), 1, 4000); }
 __attribute__((noinline)) static char* burst(void) { return memset(malloc(1000), 1, 1000); }
 __attribute__((noinline)) static char* start_up(void) { return memset(malloc(1000), 1, 1000); }
@@ -21,11 +22,13 @@ int main(int argc, char** argv) {
     const char* how = argv[argc - 1];
     for (int i = 0; i < 300 && !strcmp(how, "start"); i++) kept[i] = start_up();
     for (int i = 0; i < kSteps; i++) {
-        if (!strcmp(how, "leak")) {
+        if (!strcmp(how, "leak") || !strcmp(how, "busy_leak")) {
             // One of four sessions is forgotten.
             char* session = open_session();
             if (i % 4) free(session);
         }
+        // Millions of events.
+        for (int k = 0; k < kRequests && !strcmp(how, "busy_leak"); k++) free(request());
         // Full after a third of the time; entries are replaced.
         if (!strcmp(how, "cache")) {
             const int place = i % (kSteps / 3);

@@ -37,6 +37,19 @@ static void marks(void) {
     munmap(all, 12 * kMiB);
 }
 
+// Blocks, of which one in 64 stays.
+static void blocks(void) {
+    enum { kBlocks = 100000, kOneIn = 64 };
+    static void* all[kBlocks];
+    for (int i = 0; i < kBlocks; i++) all[i] = memset(malloc(100), 1, 100);
+    memtoll_mark("filled");
+    stay();
+    for (int i = 0; i < kBlocks; i++)
+        if (i % kOneIn) free(all[i]);
+    memtoll_mark("sparse");
+    stay();
+}
+
 // More marks than anybody looks at.
 static void many(void) {
     for (int i = 0; i < 100; i++) memtoll_mark("round");
@@ -94,6 +107,7 @@ static void asked(void) {
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "marks")) marks();
+    if (!strcmp(what, "blocks")) blocks();
     if (!strcmp(what, "many")) many();
     if (!strcmp(what, "killed")) killed();
     if (!strcmp(what, "brief_mapping")) brief(mapping);

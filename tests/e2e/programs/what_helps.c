@@ -1,6 +1,6 @@
-// Memory that a remedy gives back. Arguments: a layout, a remedy or "none". Prints the resident set before and after the remedy.
+// Memory that a remedy gives back. Arguments: a layout, a remedy or "none". Prints the resident set before and after the remedy, with
+// jemalloc also what it counts itself.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -91,6 +91,81 @@ static void side_by_side(void) {
     if (with("free")) free_and_trim(0, kBlocks);
 }
 
+// Pseudo-random numbers, the same ones in each run.
+static unsigned draw(void) {
+    static unsigned state = 1;
+    return (state = state * 1664525u + 1013904223u) >> 8;
+}
+
+static size_t one_of_five(void) {
+    static const size_t sizes[] = {24, 100, 300, 1000, 3000};
+    static unsigned number;
+    return sizes[number++ % 5];
+}
+static size_t any_to_2000(void) { return 16 + draw() % 1985; }
+static size_t of_200(void) { return 200; }
+static size_t of_1000(void) { return 1000; }
+static size_t of_100_kib(void) { return 100 << 10; }
+static size_t of_256_kib(void) { return 256 << 10; }
+
+static void* aligned(size_t bytes) {
+    void* block = NULL;
+    if (posix_memalign(&block, 256, bytes)) abort();
+    return memset(block, 1, bytes);
+}
+static void* grown(size_t bytes) {
+    void* block = NULL;
+    for (size_t size = bytes / 8; size <= bytes; size += size) block = realloc(block, size);
+    return memset(block, 1, bytes);
+}
+static void* written(size_t bytes) { return memset(malloc(bytes), 1, bytes); }
+static void* zeroed(size_t bytes) { return calloc(1, bytes); }
+
+// Which layouts there are beside those with functions of their own: one block in `one_in` stays.
+struct Mix {
+    const char* name;
+    int blocks, one_in, in_any_order;
+    size_t (*size)(void);
+    Allocate* allocate;
+};
+
+static const struct Mix kMixes[] = {
+    {"sizes", 100000, 64, 0, one_of_five, written},
+    {"half", 60000, 2, 0, of_1000, written},
+    {"any_lifetimes", 100000, 50, 1, any_to_2000, written},
+    {"aligned", 100000, 64, 0, of_200, aligned},
+    {"grown", 100000, 64, 0, of_1000, grown},
+    {"zeroed", 1000, 16, 0, of_100_kib, zeroed},
+    {"mapped", 200, 8, 0, of_256_kib, written},
+};
+
+// Frees the blocks that go, or those that stay, in their order or in any.
+static void free_of(const struct Mix* mix, const char* is_kept, int kept) {
+    for (int k = 0; k < mix->blocks; k++) {
+        // 7919 is prime, and no divisor of the number of blocks.
+        const int i = mix->in_any_order ? (int)((long)k * 7919 % mix->blocks) : k;
+        if (is_kept[i] == kept) free(all[i]);
+    }
+}
+
+static void mixed(const struct Mix* mix) {
+    static char is_kept[kBlocks];
+    for (int i = 0; i < mix->blocks; i++) {
+        const size_t bytes = mix->size();
+        is_kept[i] = (mix->in_any_order ? (int)(draw() % mix->one_in) : i % mix->one_in) == 0;
+        all[i] = mix->allocate(bytes);
+    }
+    free_of(mix, is_kept, 0);
+    print_resident("before");
+    if (with("trim")) malloc_trim(0);
+    if (with("free")) {
+        malloc_trim(0);
+        print_resident("before");
+        free_of(mix, is_kept, 1);
+        malloc_trim(0);
+    }
+}
+
 static void top(void) {
     if (with("early")) keep = survivor(64);
     for (int i = 0; i < kBlocks; i++) all[i] = passer(200);
@@ -142,11 +217,42 @@ static void rounding(void) {
     print_resident("before");
 }
 
+// Null unless jemalloc is preloaded.
+int mallctl(const char* name, void* old, size_t* old_length, void* new, size_t new_length) __attribute__((weak));
+
 // What jemalloc is asked for all arenas.
 static void purge(void) {
-    int (*control)(const char*, void*, size_t*, void*, size_t);
-    *(void**)&control = dlsym(RTLD_DEFAULT, "mallctl");
-    if (!control || control("thread.tcache.flush", NULL, NULL, NULL, 0) || control("arena.4096.purge", NULL, NULL, NULL, 0)) abort();
+    if (!mallctl || mallctl("thread.tcache.flush", NULL, NULL, NULL, 0) || mallctl("arena.4096.purge", NULL, NULL, NULL, 0)) abort();
+}
+
+static size_t asked(const char* name, size_t length) {
+    size_t value = 0;
+    if (mallctl(name, &value, &length, NULL, 0)) abort();
+    return value;
+}
+
+// What jemalloc counts: all that it has in memory, its own metadata among that, and the free bytes of slabs, which redis calls
+// allocator_frag.
+static void print_counts_of_jemalloc(void) {
+    uint64_t epoch = 1;
+    if (!mallctl) return;
+    if (mallctl("thread.tcache.flush", NULL, NULL, NULL, 0) || mallctl("epoch", NULL, NULL, &epoch, sizeof epoch)) abort();
+    size_t free_in_slabs = 0;
+    const unsigned bins = asked("arenas.nbins", sizeof(unsigned));
+    for (unsigned bin = 0; bin < bins; bin++) {
+        char name[64];
+        snprintf(name, sizeof name, "arenas.bin.%u.size", bin);
+        const size_t size = asked(name, sizeof(size_t));
+        snprintf(name, sizeof name, "arenas.bin.%u.nregs", bin);
+        const size_t slots = asked(name, sizeof(uint32_t));
+        snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curslabs", bin);
+        const size_t slabs = asked(name, sizeof(size_t));
+        snprintf(name, sizeof name, "stats.arenas.4096.bins.%u.curregs", bin);
+        free_in_slabs += (slabs * slots - asked(name, sizeof(size_t))) * size;
+    }
+    dprintf(1, "free_in_slabs %zu\n", free_in_slabs);
+    dprintf(1, "of_jemalloc %zu\n", asked("stats.resident", sizeof(size_t)));
+    dprintf(1, "metadata %zu\n", asked("stats.metadata", sizeof(size_t)));
 }
 
 static void kept(void) {
@@ -186,6 +292,9 @@ int main(int argc, char** argv) {
     if (!strcmp(layout, "capacity")) capacity();
     if (!strcmp(layout, "rounding")) rounding();
     if (!strcmp(layout, "kept")) kept();
+    for (size_t i = 0; i < sizeof kMixes / sizeof *kMixes; i++)
+        if (!strcmp(layout, kMixes[i].name)) mixed(&kMixes[i]);
+    print_counts_of_jemalloc();
     // As a server would.
     if (getenv("LINGER")) usleep(1300000);
     print_resident("after");

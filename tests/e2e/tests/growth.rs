@@ -41,6 +41,28 @@ fn sessions_that_are_forgotten_are_found() {
     assert!(recording.text(&[]).contains("pile up: "), "{}", recording.text(&[]));
 }
 
+/// What chapters of millions of events say agrees with the events.
+#[test]
+fn sessions_that_are_forgotten_are_found_among_millions_of_events() {
+    let recording = record("busy_leak");
+    let grown = json(&recording, &["--grown"]);
+    let lines = grown["grown"].as_array().expect("lines");
+    assert_eq!(lines.len(), 1, "{grown}");
+    let exact = &lines[0];
+    let findings = json(&recording, &[]);
+    let is_it = |finding: &&Value| finding["id"] == "grows";
+    let all = findings["findings"].as_array().unwrap().iter();
+    let mut each = all.flat_map(|finding| std::iter::once(finding).chain(finding["also"].as_array().unwrap()));
+    let found = each.find(is_it).unwrap_or_else(|| panic!("{}", findings["findings"]));
+    assert_eq!(exact["function"], "open_session", "{exact}");
+    assert_eq!((&found["blocks"], &found["bytes"]), (&exact["blocks"], &exact["bytes"]), "{found}, not {exact}");
+    let (older, of_events) = (found["older"].as_u64().unwrap(), exact["older_than_any_freed"].as_u64().unwrap());
+    assert!(older <= of_events && older >= of_events * 3 / 4, "{older} of {of_events}: {found}");
+    let rate = |of: &Value| of["bytes_per_second"].as_f64().unwrap();
+    assert!((rate(found) / rate(exact) - 1.0).abs() < 0.1, "{found}, not {exact}");
+    assert!(recording.text(&[]).contains("pile up: "), "{}", recording.text(&[]));
+}
+
 #[test]
 fn caches_bursts_and_start_up_do_not_grow() {
     for how in ["cache", "bursts", "start"] {

@@ -58,7 +58,60 @@ fn a_mark_without_a_look_is_told() {
     assert!(why.contains("memtoll did not look at the pages when the resident set had passed 7.0 GiB"), "{why}");
     assert!(why.contains("expected --at ") && why.contains("loaded"), "{why}");
     let why = read_report(&recording.file, &["--flat", "--at", "loaded"]).stderr;
-    assert!(why.contains("goes with --resident: expected a time such as 1.25s"), "{why}");
+    assert!(
+        why.contains("goes with --resident, or with --metric resident, ") && why.contains("such as 1.25s"),
+        "{why}"
+    );
+    let why = read_report(&recording.file, &["--metric", "pinned", "--at", "unloaded"]).stderr;
+    assert!(why.contains("no mark \"unloaded\"; it has: fill, loaded"), "{why}");
+}
+
+#[test]
+fn call_sites_have_what_they_had_at_each_look() {
+    const BLOCKS: u64 = 100_000;
+    const PAGE: u64 = 4096;
+    let recording = target("blocks").record_alone();
+    let number = |value: &Value, name: &str| value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"));
+    let rows = |at: &str, group: &str| {
+        let json =
+            recording.text(&["--metric", "pinned", "--at", at, "--group", group, "--limit", "100", "--format", "json"]);
+        let answer: Value = serde_json::from_str(&json).expect("JSON");
+        answer["sites"].as_array().expect("sites").clone()
+    };
+    let sum = |rows: &[Value], key: &str| rows.iter().map(|row| number(row, key)).sum::<u64>();
+    let sparse_at = format!("{}ns", number(&resident(&recording, "sparse"), "at_ns"));
+    for at in ["filled", "sparse", "peak", "end", &sparse_at] {
+        let balance = resident(&recording, at);
+        for group in ["site", "line", "thread", "size"] {
+            let rows = rows(at, group);
+            for (key, part) in [
+                ("resident_bytes", "live"),
+                ("never_touched_bytes", "never_touched"),
+                ("slack_bytes", "slack"),
+                ("pinned_bytes", "pinned"),
+            ] {
+                assert_eq!(sum(&rows, key), number(&balance, part), "{at} by {group}: {key}");
+            }
+            let both = sum(&rows, "resident_bytes") + sum(&rows, "never_touched_bytes");
+            assert_eq!(both, sum(&rows, "live_bytes"), "{at} by {group}");
+        }
+    }
+    let of_blocks = |at: &str| {
+        let rows = rows(at, "line");
+        let row = rows.iter().find(|row| row["function"] == "blocks").expect("the line");
+        (number(row, "resident_bytes"), number(row, "pinned_bytes"))
+    };
+    let (filled, sparse) = (of_blocks("filled"), of_blocks("sparse"));
+    let kept = BLOCKS.div_ceil(64);
+    assert_eq!((filled.0, sparse.0), (BLOCKS * 100, kept * 100));
+    // A page for each block that stays, and a second one for those of 112 bytes that lie on a border.
+    assert!(filled.1 < 16 * PAGE, "{filled:?}");
+    assert!((kept * (PAGE - 112)..kept * PAGE * 11 / 10).contains(&sparse.1), "{sparse:?}");
+    let tree = recording.text(&["--tree", "--metric", "pinned", "--at", "sparse"]);
+    assert!(tree.contains("pinned: ") && tree.contains("blocks"), "{tree}");
+    let short = Target::new(program("temporary.c")).record();
+    let why = read_report(&short.file, &["--metric", "pinned", "--at", "peak"]).stderr;
+    assert!(why.contains("memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB"), "{why}");
 }
 
 #[test]

@@ -25,6 +25,8 @@ fn saved_within(layout: &[&str], remedy: &str) -> u64 {
 }
 
 struct Helps {
+    output: String,
+    resident: Value,
     wastes: Vec<Value>,
     huge_pages: Value,
     text: String,
@@ -35,10 +37,17 @@ impl Helps {
     fn of(target: &Target) -> Helps {
         let recording = target.record_alone();
         let answer: Value = serde_json::from_str(&recording.text(&["--resident", "--format", "json"])).expect("JSON");
-        let wastes = answer["resident"]["wastes"].as_array().expect("wastes").clone();
+        let resident = answer["resident"].clone();
+        let wastes = resident["wastes"].as_array().expect("wastes").clone();
         let first_screen = recording.outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        let huge_pages = answer["resident"]["huge_pages"].clone();
-        Helps { wastes, huge_pages, text: recording.text(&["--resident"]), first_screen }
+        Helps {
+            output: recording.outcome.stdout.clone(),
+            huge_pages: resident["huge_pages"].clone(),
+            resident,
+            wastes,
+            text: recording.text(&["--resident"]),
+            first_screen,
+        }
     }
 
     /// The waste of a kind, of a function where it has one.
@@ -46,6 +55,10 @@ impl Helps {
     fn waste(&self, kind: &str, function: Option<&str>) -> &Value {
         let is_it = |waste: &&Value| waste["kind"] == kind && function.is_none_or(|name| waste["function"] == name);
         self.wastes.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} of {function:?}: {:?}", self.wastes))
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        self.resident[name].as_u64().unwrap_or_else(|| panic!("{name}: {}", self.resident))
     }
 
     fn has(&self, kind: &str) -> bool {
@@ -156,6 +169,64 @@ fn blocks_of_odd_sizes_take_less_in_slots() {
     holds(waste, saved);
     // 48 bytes instead of 40, and of 33.
     assert_eq!(range(waste), (400_000 * 8, 400_000 * 15));
+}
+
+/// Of each layout: whether trimming saves something, and the function whose blocks pin something.
+const MIXES: [(&str, bool, Option<&str>); 7] = [
+    ("sizes", true, Some("written")),
+    ("half", false, Some("written")),
+    ("any_lifetimes", true, Some("written")),
+    ("aligned", true, Some("aligned")),
+    ("grown", true, Some("grown")),
+    ("zeroed", true, None),
+    ("mapped", false, None),
+];
+
+#[test]
+fn blocks_of_mixed_sizes_and_lifetimes_save_what_is_predicted() {
+    for (layout, is_trimmed, pins) in MIXES {
+        let helps = Helps::of(&target(&[layout], "none"));
+        let are_there = (helps.has("free_pages"), helps.has("pinned"));
+        assert_eq!(are_there, (is_trimmed, pins.is_some()), "{layout}: {}", helps.resident);
+        let trimmed = saved_within(&[layout], "trim");
+        match is_trimmed {
+            true => is_exact(helps.waste("free_pages", None), trimmed),
+            // What is not worth a word.
+            false => assert!(trimmed <= helps.number("rss") / 20, "{layout}: {trimmed} of {}", helps.resident),
+        }
+        if pins.is_some() {
+            let waste = helps.waste("pinned", pins);
+            let (freed, (_, pages)) = (saved_within(&[layout], "free"), range(waste));
+            holds(waste, freed);
+            // What tcache keeps is at most a twentieth.
+            assert!(freed + pages / 20 + 16 * PAGE >= pages, "{layout}: {freed} came back: {waste}");
+        }
+    }
+}
+
+/// What is in memory of jemalloc, and what is free in its slabs, as it says itself.
+#[test]
+fn jemalloc_counts_the_same() {
+    for layout in [&["survivors", "100"][..], &["sizes"], &["half"], &["any_lifetimes"]] {
+        let helps = Helps::of(&target(layout, "none").env("LD_PRELOAD", "libjemalloc.so.2"));
+        let free_in_slabs = printed(&helps.output, "free_in_slabs");
+        let pinned = helps.number("pinned");
+        assert!(
+            pinned.abs_diff(free_in_slabs) <= free_in_slabs / 50 + 16 * PAGE,
+            "{layout:?}: {free_in_slabs} are free in slabs: {}",
+            helps.resident
+        );
+        let has = ["live", "slack", "pinned", "free_pages"].iter().map(|part| helps.number(part)).sum::<u64>();
+        let [resident, metadata] = ["of_jemalloc", "metadata"].map(|word| printed(&helps.output, word));
+        // Metadata counts there whether it was touched or not.
+        let (least, most) = (resident - metadata, resident);
+        let around = resident / 50 + 16 * PAGE;
+        assert!(
+            least <= has + around && has <= most + around,
+            "{layout:?}: {has} instead of {least} to {most}: {}",
+            helps.resident
+        );
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Blocks that pile up: of a line that frees some of them soon, others stay, more and more of them.
 
 use super::{Facts, Finding, What};
-use crate::growth::{Growing, growing};
+use crate::chapters::chapters_of;
+use crate::growth::{Growing, Reading, growing};
 use memtoll_trace::ids::Units;
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ pub struct Grows {
     /// How fast that grows, bytes a second, and the two ends of its interval at 95 %.
     pub bytes_per_second: f64,
     pub interval: [f64; 2],
-    /// Live blocks that are older than any that was freed.
+    /// At least as many of the live blocks are older than any that was freed.
     pub older: u64,
 }
 
@@ -23,24 +24,25 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     const FEWEST: u64 = 64;
     /// A shorter process, seconds, only builds what it works with.
     const SHORTEST: f64 = 1.0;
-    /// Reading more events takes longer than anybody waits for a finding.
+    /// Reading more events takes longer than anybody waits for a finding, where there are no chapters.
     const MOST_EVENTS: u64 = 3_000_000;
     let (recording, sums) = (facts.recording, facts.sums);
-    let is_short = |events: u64| events <= MOST_EVENTS;
-    let events = sums
-        .counted()
-        .map(|(index, _)| recording.images[index].end.as_ref().map_or(u64::MAX, |end| end.recorder.events));
+    let is_read_at_once = |index: usize| {
+        let end = recording.images[index].end.as_ref();
+        end.is_some_and(|end| end.recorder.events <= MOST_EVENTS) || chapters_of(recording, index).is_some()
+    };
     let is_lasting = recording.seconds().is_some_and(|seconds| seconds >= SHORTEST);
     let may_forget = |blocks: u64, frees: u64| blocks >= FEWEST && frees >= blocks / 10;
     let some_may = facts.lines.iter().any(|line| {
         let metrics = &line.row.metrics;
         may_forget(metrics.live_blocks, metrics.allocations().saturating_sub(metrics.live_blocks))
     });
-    if sums.is_part() || !is_lasting || !some_may || !is_short(events.fold(0, u64::saturating_add)) {
+    if sums.is_part() || !is_lasting || !some_may || !sums.counted().all(|(index, _)| is_read_at_once(index)) {
         return Vec::new();
     }
     // The sums have reported unreadable events already.
-    let found = growing(facts.stacks, &sums.thread_filter, Units::ZERO, Units::MAX, facts.tariff).unwrap_or_default();
+    let found = growing(facts.stacks, &sums.thread_filter, (Units::ZERO, Units::MAX), facts.tariff, Reading::Chapters);
+    let found = found.unwrap_or_default();
     let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
     let lines = facts.lines;
     let finding = |one: Growing| {

@@ -1,6 +1,7 @@
 //! What the options of `memtoll report` ask.
 
 use super::{Arguments, Format};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tree::{By, Direction};
 use memtoll_model::Recording;
@@ -14,8 +15,12 @@ impl Arguments {
     /// The question. `width`: columns of the terminal, if there is one.
     pub(super) fn query(&self, recording: &Recording, width: Option<usize>) -> Result<Query, &'static str> {
         let asked = self.view(recording, width)?;
-        if self.selection.is_at_look() && !matches!(asked, View::Resident { .. }) {
-            return Err("--at with anything but a time goes with --resident: expected a time such as 1.25s");
+        let is_of_pages = matches!(asked, View::Resident { .. }) || self.metric.is_some_and(Metric::is_of_pages);
+        if self.selection.is_at_look() && !is_of_pages {
+            return Err(
+                "--at with anything but a time goes with --resident, or with --metric resident, never-touched, slack or pinned: \
+                        expected a time such as 1.25s",
+            );
         }
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),

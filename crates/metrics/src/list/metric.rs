@@ -21,7 +21,7 @@ pub enum Seen {
     Faults,
     /// The kernel, where it shows when threads lose the CPU.
     Switches,
-    /// memtoll's look at the pages of a process when it ends.
+    /// memtoll's look at the pages of a process.
     Pages,
     /// The same, where memtoll knows in which units the allocator gives memory back.
     Units,
@@ -130,11 +130,11 @@ impl About {
             Seen::Faults => "It needs a kernel that shows page faults.",
             Seen::Switches => "It needs a kernel that shows when threads lose the CPU.",
             Seen::Pages => {
-                "It comes from memtoll's look at the pages of a process when it ends, where there is one (see resident.md). Finding \
-                 it reads all events, so it is not known unless an option asks for it: `--metric`, a limit of a budget, `--resident` of `memtoll diff`."
+                "It comes from memtoll's look at the pages of a process when it ends, or from the look that `--at` chooses, where there is one \
+                 (see resident.md). Finding it reads all events, so it is not known unless an option asks for it: `--metric`, a limit of a budget, `--resident` of `memtoll diff`."
             }
             Seen::Units => {
-                "It comes from memtoll's look at the pages of a process when it ends, as `resident` does, and needs an allocator \
+                "It comes from memtoll's look at the pages of a process, as `resident` does, and needs an allocator \
                  of which memtoll knows in which units it gives memory back: glibc or jemalloc."
             }
         };
@@ -312,7 +312,7 @@ pub struct Sees {
 /// How a value differs from one run of a program to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Steadiness {
-    /// Not at all, where the program does the same: the recorder counts every call.
+    /// Not at all, where the program does the same: the recorder counts every call, and each page of a look.
     Counted,
     /// A little: pages come and go with what else the machine does.
     Faults,
@@ -405,7 +405,7 @@ impl Metric {
     pub fn steadiness(self) -> Steadiness {
         match (self.about().unit, self.about().seen) {
             (Unit::Time, _) => Steadiness::Timed,
-            (_, Seen::Faults | Seen::Pages | Seen::Units) => Steadiness::Faults,
+            (_, Seen::Faults) => Steadiness::Faults,
             _ => Steadiness::Counted,
         }
     }

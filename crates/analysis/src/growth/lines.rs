@@ -1,0 +1,302 @@
+//! Live bytes of each line of a process, in pieces of its time: from events, or from what chapters of them add up to.
+
+use super::{LATEST, PIECES, WINDOWS};
+use crate::stacks::Stacks;
+use memtoll_model::{Chapters, FrameId, Image, StackId};
+use memtoll_trace::chapter::Chapter;
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::NodeId;
+use memtoll_trace::op::Effect;
+use memtoll_trace::unreadable::Unreadable;
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// Pieces that a chapter may last without its events being read: a window.
+const LONGEST: u64 = (PIECES / WINDOWS) as u64;
+
+#[derive(Default)]
+pub(super) struct Line {
+    pub live: u64,
+    pub blocks: u64,
+    pub freed: u64,
+    /// The longest lifetime of a block that was freed, units.
+    longest: u64,
+    /// The piece that it is in, and the first one.
+    piece: usize,
+    first: usize,
+    /// The least that was live in each piece.
+    least: Vec<u64>,
+}
+
+impl Line {
+    /// With its first block in a piece of the time.
+    fn new(first: usize) -> Line {
+        Line { piece: first, first, least: vec![0; PIECES], ..Line::default() }
+    }
+
+    fn goes_to(&mut self, piece: usize) {
+        while self.piece < piece {
+            self.piece += 1;
+            self.least[self.piece] = self.live;
+        }
+    }
+
+    fn changes(&mut self, piece: usize, bytes: i64) {
+        self.goes_to(piece);
+        self.live = self.live.saturating_add_signed(bytes);
+        self.least[piece] = self.least[piece].min(self.live);
+    }
+
+    /// At least `least` was live in these pieces, and in the end so much more as at their begin.
+    fn changes_within(&mut self, first: usize, last: usize, least: u64, bytes: i64) {
+        self.goes_to(first);
+        self.least[first] = self.least[first].min(least);
+        self.least[first + 1..=last].fill(least);
+        self.piece = last;
+        self.live = self.live.saturating_add_signed(bytes);
+    }
+
+    fn frees(&mut self, lifetime: u64) {
+        self.blocks = self.blocks.saturating_sub(1);
+        self.freed += 1;
+        self.longest = self.longest.max(lifetime);
+    }
+
+    /// The least that was live in each window, and how many pieces a window has. `None`: it has just begun.
+    pub fn windows(&self) -> Option<(Vec<u64>, usize)> {
+        let is_new = self.first as f64 > LATEST * PIECES as f64;
+        let pieces = (PIECES - self.first) / WINDOWS;
+        let since = PIECES - pieces * WINDOWS;
+        let least = |window: &[u64]| window.iter().min().copied().unwrap_or(0);
+        (!is_new).then(|| (self.least[since..].chunks(pieces).map(least).collect(), pieces))
+    }
+}
+
+/// A block of a line.
+#[derive(Clone, Copy)]
+struct Held {
+    line: usize,
+    size: u64,
+    time: u64,
+}
+
+/// What a chapter did to a line.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    bytes: i64,
+    blocks: i64,
+    acquired: u64,
+    /// Blocks from before the chapter that were released in it.
+    released_blocks: u64,
+    released_bytes: u64,
+}
+
+/// The lines of a process.
+pub(super) struct Lines<'a, 'r> {
+    stacks: &'a mut Stacks<'r>,
+    image: &'r Image,
+    began: u64,
+    /// Units of a piece.
+    width: u64,
+    lines: Vec<(Option<FrameId>, Line)>,
+    by_frame: FxHashMap<Option<FrameId>, usize>,
+    of_node: FxHashMap<StackId, usize>,
+    /// Live blocks whose acquisition was read, by number.
+    live: FxHashMap<u64, Held>,
+    /// The other live blocks, by line and by the chapter in which they were acquired.
+    born: FxHashMap<(usize, usize), i64>,
+    /// When each chapter ended, units.
+    ends: Vec<u64>,
+}
+
+impl<'a, 'r> Lines<'a, 'r> {
+    pub fn new(stacks: &'a mut Stacks<'r>, index: usize, began: u64, width: u64) -> Self {
+        let image = &stacks.recording().images[index];
+        Lines {
+            stacks,
+            image,
+            began,
+            width,
+            lines: Vec::new(),
+            by_frame: FxHashMap::default(),
+            of_node: FxHashMap::default(),
+            live: FxHashMap::default(),
+            born: FxHashMap::default(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Behind the last piece, units.
+    pub fn ended(&self) -> u64 {
+        self.began + self.width * PIECES as u64
+    }
+
+    fn piece(&self, time: u64) -> usize {
+        ((time.saturating_sub(self.began) / self.width) as usize).min(PIECES - 1)
+    }
+
+    /// The line of a stack, which has a block now if it had none.
+    fn line(&mut self, node: Option<NodeId>, time: u64) -> usize {
+        let (node, piece) = (self.image.node(node), self.piece(time));
+        *self.of_node.entry(node).or_insert_with(|| {
+            let leading = self.stacks.leading(node).leading;
+            let frame = self.stacks.first(leading);
+            *self.by_frame.entry(frame).or_insert_with(|| {
+                self.lines.push((frame, Line::new(piece)));
+                self.lines.len() - 1
+            })
+        })
+    }
+
+    /// Events in the order of their times. It breaks at the end of the last piece.
+    pub fn add_events(&mut self, events: &[Event]) -> ControlFlow<()> {
+        let ended = self.ended();
+        for event in events {
+            if event.time.0 >= ended {
+                return ControlFlow::Break(());
+            }
+            let Block::Number(number) = event.block else { continue };
+            let (time, piece) = (event.time.0, self.piece(event.time.0));
+            match event.op.effect() {
+                Effect::Acquire => {
+                    let (line, size) = (self.line(event.node, time), event.size.0);
+                    self.lines[line].1.changes(piece, size as i64);
+                    self.lines[line].1.blocks += 1;
+                    self.live.insert(number.0, Held { line, size, time });
+                }
+                Effect::Release => {
+                    if let Some(held) = self.live.remove(&number.0) {
+                        let line = &mut self.lines[held.line].1;
+                        line.changes(piece, -(held.size as i64));
+                        line.frees(time.saturating_sub(held.time));
+                    }
+                }
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    pub fn read_chapters(&mut self, chapters: &Chapters) -> Result<(), Unreadable> {
+        self.ends = chapters.times().iter().map(|(_, last)| *last).collect();
+        for (number, &(begin, end)) in chapters.times().iter().enumerate() {
+            if begin >= self.ended() {
+                break;
+            }
+            let chapter = chapters.read(number)?;
+            if end - begin <= LONGEST * self.width && end < self.ended() {
+                self.add_chapter(&chapter, number, (begin, end));
+                continue;
+            }
+            for block in &chapter.carried {
+                let line = self.line(block.node, block.time.0);
+                if !self.live.contains_key(&block.number.0) {
+                    self.is_gone(line, block.time.0);
+                    self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
+                }
+            }
+            chapters.for_each_events(number, |events| self.add_events(events))?;
+        }
+        Ok(())
+    }
+
+    /// A block that was acquired in a chapter whose events were not read is not one of those that are only counted any more.
+    fn is_gone(&mut self, line: usize, time: u64) {
+        let chapter = self.ends.partition_point(|end| *end < time);
+        *self.born.entry((line, chapter)).or_default() -= 1;
+    }
+
+    fn add_chapter(&mut self, chapter: &Chapter, number: usize, (begin, end): (u64, u64)) {
+        let mut changes: FxHashMap<usize, Change> = FxHashMap::default();
+        for block in &chapter.carried {
+            let line = self.line(block.node, block.time.0);
+            let change = changes.entry(line).or_default();
+            change.released_blocks += 1;
+            change.released_bytes += block.size.0;
+            let longest = &mut self.lines[line].1.longest;
+            *longest = (*longest).max(end.saturating_sub(block.time.0));
+            if self.live.remove(&block.number.0).is_none() {
+                self.is_gone(line, block.time.0);
+            }
+        }
+        for (node, sums) in &chapter.sites {
+            let acquired = sums.new_blocks + sums.reallocations;
+            // A site that only frees is no line.
+            if acquired == 0 && sums.live_blocks == 0 {
+                continue;
+            }
+            let line = self.line(*node, begin);
+            let change = changes.entry(line).or_default();
+            change.bytes = change.bytes.wrapping_add(sums.live_bytes.0 as i64);
+            change.blocks = change.blocks.wrapping_add(sums.live_blocks as i64);
+            change.acquired += acquired;
+        }
+        let (first, last) = (self.piece(begin), self.piece(end));
+        for (index, change) in changes {
+            let line = &mut self.lines[index].1;
+            let least = line.live.saturating_sub(change.released_bytes);
+            line.changes_within(first, last, least, change.bytes);
+            line.blocks = line.blocks.saturating_add_signed(change.blocks);
+            let freed = (change.acquired as i64).saturating_sub(change.blocks).max(0) as u64;
+            line.freed += freed;
+            if freed > change.released_blocks {
+                line.longest = line.longest.max(end - begin);
+            }
+            let born = change.blocks.saturating_add_unsigned(change.released_blocks);
+            *self.born.entry((index, number)).or_default() += born;
+        }
+    }
+
+    /// Each line, and how many of its live blocks are older than any block of it was when it was freed.
+    pub fn finish(mut self) -> impl Iterator<Item = (Option<FrameId>, Line, u64)> {
+        let ended = self.ended();
+        self.lines.iter_mut().for_each(|(_, line)| line.goes_to(PIECES - 1));
+        let mut older = vec![0; self.lines.len()];
+        for held in self.live.into_values() {
+            older[held.line] += u64::from(ended - held.time > self.lines[held.line].1.longest);
+        }
+        for ((line, chapter), count) in self.born {
+            let age = self.ends.get(chapter).map_or(0, |end| ended.saturating_sub(*end));
+            older[line] += if age > self.lines[line].1.longest { count.max(0) as u64 } else { 0 };
+        }
+        self.lines.into_iter().zip(older).map(|((frame, line), older)| (frame, line, older))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rises;
+    use super::*;
+
+    #[test]
+    fn windows_begin_with_the_first_block() {
+        let mut line = Line::new(20);
+        (20..PIECES).for_each(|piece| line.changes(piece, 10));
+        let (least, pieces) = line.windows().unwrap();
+        assert_eq!((least.len(), pieces), (WINDOWS, (PIECES - 20) / WINDOWS));
+        assert!(rises(&least), "{least:?}");
+        assert!(Line::new(PIECES - 10).windows().is_none());
+    }
+
+    #[test]
+    fn minima_are_those_of_windows() {
+        let mut line = Line::new(0);
+        line.changes(0, 100);
+        line.changes(2, 50);
+        line.changes(2, -120);
+        line.goes_to(4);
+        assert_eq!(line.least[..5], [0, 100, 30, 30, 30]);
+    }
+
+    #[test]
+    fn what_a_chapter_does_not_release_was_live_all_the_time() {
+        let mut line = Line::new(0);
+        line.changes(0, 100);
+        // 30 of the 100 bytes go, and 50 come.
+        line.changes_within(2, 4, 70, 20);
+        line.goes_to(6);
+        assert_eq!((&line.least[..7], line.live), (&[0, 100, 70, 70, 70, 120, 120][..], 120));
+        line.changes_within(6, 6, 110, -10);
+        assert_eq!((line.least[6], line.live), (110, 110));
+    }
+}
