@@ -35,7 +35,7 @@ fn the_resident_set_at_the_end_is_measured_before_and_after() {
     let text = tried("one-arena", "resident-end", "json", &program, &arguments);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["winner"], &json["decided_by"]), (&"one-arena".into(), &"resident_end_bytes".into()), "{json}");
-    let target = Target::new(&program).args(&arguments);
+    let target = Target::new(&program).args(arguments);
     let plainly = |target: &Target| printed(&run(target.plain_command()).stdout, "after") as f64;
     let as_it_is = plainly(&target);
     let saved = as_it_is - plainly(&target.env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"));
