@@ -1,12 +1,13 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-resident check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
 	libc6-dbg libjemalloc2 libjemalloc-dev libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod clickhouse-server golang-go heaptrack xz-utils valgrind chromium python3 python3-venv git openjdk-17-jdk-headless
 LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
+RESIDENT_NEEDS = $(BUILD_NEEDS) git jq python3 sqlite3 redis-server redis-tools ripgrep openjdk-17-jdk-headless
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 ALLOCATOR_NEEDS = $(BUILD_NEEDS) cmake python3
@@ -170,6 +171,11 @@ check-counts: build ## compare allocations, frees and bytes with Valgrind's on r
 check-lost-blocks: build ## compare lost and reachable blocks with those of Valgrind's memcheck on real programs
 	@tools/need $(CHECK_NEEDS)
 	cargo run --release --package memtoll-bench --bin check-lost-blocks -- --memtoll $(MEMTOLL)
+
+check-resident: build ## what holds the memory of real programs: redis, python3, sqlite3, node, ripgrep, git, javac; two of them fixed (ONLY="redis git")
+	@tools/need $(RESIDENT_NEEDS)
+	@tools/need-node
+	tools/resident-programs $(MEMTOLL) $(ONLY)
 
 check-costs: build ## compare page faults and time with the kernel's counts and with samples, on real programs
 	@tools/need $(COST_NEEDS)
