@@ -3,6 +3,7 @@
 use super::chunks;
 use crate::memory_map::Block;
 use memtoll_model::Image;
+use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::Snapshot;
 use std::ops::Range;
@@ -19,17 +20,28 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Which library a program has loaded decides which functions answer.
+    /// Those of an allocator inside a file that answers, or may; then those of the malloc that import tables lead to. Where that is
+    /// not known, a library that the program has loaded decides.
     pub(super) fn of(image: &Image, snapshot: &Snapshot) -> Unit {
         const OTHERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard"];
+        let of = &image.own_allocators;
         let files = || snapshot.mappings.iter().map(|mapping| last_part(&mapping.path));
-        let other = OTHERS.into_iter().find(|name| files().any(|file| file.starts_with("lib") && file.contains(name)));
-        let own = image.own_allocators.allocators.first().map(|own| own.name.as_str());
-        let musl = files().any(|file| file.starts_with("ld-musl")).then_some("musl");
-        match other.or(own).or(musl) {
+        let answers = |own: &&OwnAllocator| own.answered.calls > 0 || own.recorded != RecordedCalls::All;
+        let own = of.allocators.iter().find(answers).map(|own| own.name.as_str());
+        let malloc = of.malloc.as_ref().map(|malloc| malloc.name.as_str());
+        let loaded =
+            || OTHERS.into_iter().find(|name| files().any(|file| file.starts_with("lib") && file.contains(name)));
+        let musl = || files().any(|file| file.starts_with("ld-musl")).then_some("musl");
+        Unit::named(own.or(malloc).or_else(loaded).or_else(musl))
+    }
+
+    /// Those of an allocator by its name; glibc's malloc where there is no other.
+    fn named(allocator: Option<&str>) -> Unit {
+        match allocator {
+            None => Unit::Page,
+            Some(name) if name.starts_with("glibc") => Unit::Page,
             Some("jemalloc") => Unit::Slab,
             Some(name) => Unit::Unknown(name.to_owned()),
-            None => Unit::Page,
         }
     }
 
@@ -138,5 +150,18 @@ mod jemalloc {
             assert_eq!(unit(&block(base + 64, 64)), base..base + PAGE);
             assert_eq!(unit(&block(base + 0x40, 20_000)), base..base + 0x40 + 20_480 + PAGE - 0x40);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_allocators_say_the_units() {
+        assert_eq!(Unit::named(Some("glibc 2.36")), Unit::Page);
+        assert_eq!(Unit::named(Some("jemalloc")), Unit::Slab);
+        assert_eq!(Unit::named(Some("a malloc of its own")), Unit::Unknown("a malloc of its own".to_owned()));
+        assert_eq!(Unit::named(None), Unit::Page);
     }
 }
