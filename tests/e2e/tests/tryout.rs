@@ -27,7 +27,7 @@ fn a_heap_that_is_given_back_and_taken_again_is_kept() {
     assert!(best["setting"].as_str().unwrap().starts_with("GLIBC_TUNABLES=glibc.malloc.trim_threshold="), "{json}");
 }
 
-/// Twelve threads fill a heap each, one after the other. What they print of themselves is what memtoll measures.
+/// Twelve threads fill a heap each, one after the other. What they print of themselves is what memtoll measures that one arena saves.
 #[test]
 fn the_resident_set_at_the_end_is_measured_before_and_after() {
     let program = program("what_helps.c");
@@ -39,12 +39,11 @@ fn the_resident_set_at_the_end_is_measured_before_and_after() {
     let plainly = |target: &Target| printed(&run(target.plain_command()).stdout, "after") as f64;
     let as_it_is = plainly(&target);
     let saved = as_it_is - plainly(&target.env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"));
-    let close = |found: &Value, expected: f64| {
-        let found = found["resident_end_bytes"]["median"].as_f64().unwrap();
-        (found - expected).abs() <= expected / 50.0 + 65_536.0
-    };
-    assert!(close(&json["plain"], as_it_is), "{as_it_is}: {json}");
-    assert!(close(&json["candidates"][0]["saved"], saved), "{saved}: {json}");
+    // The program leaves out pages of files.
+    let of_files = json["plain"]["resident_end_bytes"]["median"].as_f64().unwrap() - as_it_is;
+    assert!((0.0..4e6).contains(&of_files), "{as_it_is}: {json}");
+    let found = json["candidates"][0]["saved"]["resident_end_bytes"]["median"].as_f64().unwrap();
+    assert!((found - saved).abs() <= saved / 50.0 + 65_536.0, "{saved}: {json}");
     let text = tried("one-arena", "resident-end", "text", &program, &arguments);
     assert!(text.contains("resident set at the end") && text.contains("of resident set at the end"), "{text}");
 }

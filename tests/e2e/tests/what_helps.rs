@@ -331,7 +331,7 @@ fn verify_measures_what_advice_predicts() {
             "--min-rounds",
             "3",
             "--max-rounds",
-            "3",
+            "9",
             "--finding",
             id,
             file,
