@@ -673,7 +673,7 @@ test("the view of the resident set has the balance, who pins, and a map of the p
     assert.equal(shares[0], resident.pins[0].share);
     assert.equal(shares[2], resident.pins[0].blocks);
     const variable = page.getByRole("table", { name: "global variables" }).locator(".body .row").first();
-    assert.match(await variable.innerText(), /^all\s+survivors\.c:3 in survivors/);
+    assert.match(await variable.innerText(), /^all\s+survivors\.c:4 in survivors/);
     const bytes = await variable.locator(".number").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/[^\d]/g, ""))));
     assert.deepEqual(bytes, [200_000 * 8, 200_000 * 8]);
     // What helps is what the text says, with what it saves.
