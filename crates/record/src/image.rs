@@ -188,7 +188,7 @@ impl Worker {
             header.heartbeat.fetch_add(1, Relaxed);
             // Read before draining: what is written before the end is drained after it was noticed.
             if let Some(ended) = self.signals.over() {
-                self.fetch_until(ended.0);
+                self.fetch_the_rest();
                 self.drain_all();
                 break ended;
             }
@@ -268,10 +268,11 @@ impl Worker {
         header.supervisor_sleeps.store(0, Relaxed);
     }
 
-    /// All that the kernel has to tell until a time, in ticks.
-    fn fetch_until(&mut self, time: u64) {
+    /// All that the kernel has to tell of an image that is over; by now, that of its end has come, too.
+    fn fetch_the_rest(&mut self) {
+        let now = self.run.around.clock.now();
         if let Some(feed) = &mut self.feed {
-            while feed.fetch() < time {
+            while feed.fetch() < now {
                 std::thread::sleep(NAP);
             }
         }
