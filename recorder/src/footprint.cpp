@@ -110,7 +110,7 @@ void end_comparing() { comparing.store(false, std::memory_order_release); }
 
 void grow(size_t bytes) {
     grown.fetch_add(bytes, std::memory_order_relaxed);
-    // What other threads took during a look is looked at by the same thread.
+    // Memory that other threads took during a look: the same thread looks again.
     while (grown.load(std::memory_order_relaxed) >= next_look.load(std::memory_order_relaxed)) {
         const bool is_crowd = session.arena && session.arena->slots_used.load(std::memory_order_relaxed) > kCrowd;
         if (is_crowd && looking.exchange(true, std::memory_order_acquire)) return;

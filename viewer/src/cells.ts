@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { useSize } from "./hooks";
 import { cellAt, layoutOf, type MemoryArea } from "./model/memory_map";
 
-/** A map of cells on a canvas: where they lie, beside labels so many pixels wide, and which one the mouse or the keys point to. */
+/** A map of cells on a canvas: the cells' places, right of labels of `label` pixels, and the cell under the mouse or chosen by keys. */
 export function useCells(areas: MemoryArea[], label: number) {
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
