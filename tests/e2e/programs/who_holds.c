@@ -67,12 +67,14 @@ static void two_lines(void) {
     keep = all;
 }
 
-static pthread_barrier_t barrier;
+static pthread_barrier_t filled, barrier;
 
+// glibc has fewer arenas than there are threads here: no thread may get what another has freed.
 static void* in_arena(void* unused) {
     void* blocks[2000];
     for (int i = 0; i < 2000; i++) blocks[i] = passer(1000);
     void* stays = survivor(1000);
+    pthread_barrier_wait(&filled);
     for (int i = 0; i < 2000; i++) free(blocks[i]);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
@@ -82,6 +84,7 @@ static void* in_arena(void* unused) {
 
 static void arenas(void) {
     pthread_t threads[kThreads];
+    pthread_barrier_init(&filled, NULL, kThreads);
     pthread_barrier_init(&barrier, NULL, kThreads + 1);
     for (int i = 0; i < kThreads; i++) pthread_create(&threads[i], NULL, in_arena, NULL);
     pthread_barrier_wait(&barrier);
