@@ -121,6 +121,9 @@ pub fn leaving_programs(folder: &Path) -> Result<Vec<Program>, String> {
     const WAYS: [&str; 6] = ["lists", "kept", "last", "stack", "variable", "thread"];
     let lost = folder.join("lost");
     compile("gcc", &["-std=gnu11", "-O1", "-g", "-w", "-pthread"], "../../tests/e2e/programs/lost.c", &lost)?;
+    let (json, script) = (folder.join("small.json"), folder.join("list.cmake"));
+    write(&json, &json_input(500))?;
+    write(&script, "foreach(i RANGE 1000)\n  list(APPEND all ${i})\nendforeach()\nlist(SORT all)\n")?;
     let mut programs: Vec<Program> = WAYS
         .into_iter()
         .map(|way| Program { is_loop: true, ..program(way, CommandLine::new([text(&lost), way.to_owned()])) })
@@ -138,6 +141,10 @@ pub fn leaving_programs(folder: &Path) -> Result<Vec<Program>, String> {
         program("perl", CommandLine::new(["perl", "-e", HASH])),
         program("bash", CommandLine::new(["bash", "-c", "a=(); for i in 1 2 3; do a+=($i); done; echo ${a[@]}"])),
         program("sort", CommandLine::new(["sort", "/etc/passwd"])),
+        program("jq", CommandLine::new(["jq", "[.[] | {name, tags}] | group_by(.tags) | length", &text(&json)])),
+        program("ripgrep", CommandLine::new(["rg", "-j1", "--count", "tags", &text(&json)])),
+        program("cmake", CommandLine::new(["cmake", "-P", &text(&script)])),
+        program("cc1plus", cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")?),
     ]);
     Ok(programs)
 }

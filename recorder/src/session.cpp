@@ -319,6 +319,7 @@ bool Session::connect(bool forked) {
     // takes the old one's place, so that such a frame's pointers stay good.
     const uint64_t allocator_begin = forked ? arena->allocator_begin.load(std::memory_order_relaxed) : 0;
     const uint64_t allocator_end = forked ? arena->allocator_end.load(std::memory_order_relaxed) : 0;
+    const uint64_t malloc = forked ? arena->malloc : reinterpret_cast<uint64_t>(find_symbol("malloc", Where::kAfterRecorder));
     const bool replace = forked && welcome.arena_bytes == arena->arena_bytes && !has_gaps_.load(std::memory_order_relaxed);
     const long place = replace ? reinterpret_cast<long>(arena) : loaded_late ? far_from_code(welcome.arena_bytes) : 0;
     const long address =
@@ -334,6 +335,7 @@ bool Session::connect(bool forked) {
         arena->allocator_end.store(allocator_end, std::memory_order_relaxed);
     }
     arena->own_ranges = reinterpret_cast<uint64_t>(own_ranges::table());
+    arena->malloc = malloc;
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
     set_ticks_per_microsecond(arena->ticks_per_microsecond);
     if (counter_forbidden_.load(std::memory_order_relaxed)) share_time();

@@ -291,6 +291,7 @@ struct ArenaHeader {
     // KiB: its own in bits 31..0, the program's unwinding tables that it has read in bits 63..32.
     std::atomic<uint64_t> own_memory;
     uint64_t own_ranges; // where the process has the table of the recorder's other memory: OwnRange[kMostOwnRanges]
+    uint64_t malloc;     // the address of the malloc that the program would call without the recorder; its file's module is announced
 
     // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
     // that all stamps of the process are in order; the supervisor sets it to the true time again and again.

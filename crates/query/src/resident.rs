@@ -182,6 +182,14 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
     }
     let all = looks::looks(recording, filter, |units| tariff.ns(units as f64) as u64).unwrap_or_default();
     if all.is_empty() {
+        let chosen = recording.images.iter().enumerate().filter(|(index, _)| filter.of(*index).is_some());
+        let refusals = chosen.filter_map(|(_, image)| Some((image, image.end.as_ref()?.pages_refused.as_ref()?)));
+        let refusals: Vec<String> = refusals
+            .map(|(image, why)| format!("the kernel refused to show the pages of process {}: {why}", image.about.pid))
+            .collect();
+        if !refusals.is_empty() {
+            return Impossible::NoPages { why: refusals.join("; ") };
+        }
         let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the \
                    kernel shows them";
         return Impossible::NoPages { why: why.to_owned() };

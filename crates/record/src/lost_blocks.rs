@@ -136,7 +136,7 @@ pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Resul
     let has_ended = |handle: &u64| memory.word(handle + TID).is_ok_and(|word| word as u32 == 0);
     let ended = process.ended_threads.iter().filter(|handle| has_ended(handle));
     left_out.extend(ended.filter_map(|handle| stacks::left_over(&maps, *handle)));
-    if process.has_all_blocks && glibc_heap::answers(&maps) {
+    if process.has_all_blocks && glibc_heap::has(&maps, arena.header().malloc) {
         let starts = process.blocks.iter().map(|block| block.address);
         left_out.extend(glibc_heap::areas(&maps, &memory, starts));
     }

@@ -324,6 +324,8 @@ structs! {
         filled_pages: AtomicU64,
         own_memory: AtomicU64,
         own_ranges: u64,
+        malloc: u64,
+        _to_time: [u8; 56],
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,

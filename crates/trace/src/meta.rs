@@ -204,6 +204,9 @@ pub struct ImageEnd {
     /// The resident set without the recorder, at some hundred instants: when, units, and how many bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident_curve: Vec<(u64, u64)>,
+    /// Why the kernel did not show the pages of the process, if it refused a look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_refused: Option<String>,
     /// What came of the search for lost blocks.
     #[serde(default)]
     pub leak_search: LeakSearch,

@@ -121,6 +121,10 @@ ThreadState* new_state(uint32_t index) {
     state->log.slot = session.slots() + index;
     state->stacks.memory = reinterpret_cast<char*>(state) + kHeadBytes;
     state->stacks.start(&session.tree, session.arena->stack_depth, announce_module, state, footprint::take);
+    if (index == 0) {
+        Module of_malloc;
+        module_at(session.arena->malloc, of_malloc, announce_module, state);
+    }
     constexpr size_t kUsedSoon = 80 << 10;
     footprint::grow(kUsedSoon);
     return state;

@@ -1,4 +1,5 @@
-// Memory of which it is known who holds which page when the program ends. Arguments: a layout; "trim" gives back what can be.
+// Memory of which it is known who holds which page when the program ends. Arguments: a layout; "trim" gives back what can be,
+// "hidden" hides the process from other users' tools.
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { kBlocks = 400000, kOneIn = 64, kThreads = 20, kGlobal = 24 << 20 };
@@ -94,6 +96,7 @@ static void arenas(void) {
 int main(int argc, char** argv) {
     setvbuf(stdout, NULL, _IONBF, 0);
     const char* layout = argv[1];
+    if (!strcmp(argv[argc - 1], "hidden")) prctl(PR_SET_DUMPABLE, 0);
     if (!strcmp(layout, "survivors")) survivors(atoi(argv[2]));
     if (!strcmp(layout, "top")) top();
     if (!strcmp(layout, "capacity")) capacity();

@@ -10,6 +10,7 @@
 //! says what to install or build.
 
 mod build;
+mod confined;
 mod costs;
 mod debug_server;
 mod readme;
@@ -19,6 +20,7 @@ mod skipped;
 mod terminal;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
+pub use confined::{nobody, record_confined, refuse};
 pub use costs::{CostReport, Costs, printed, without_perf};
 pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;

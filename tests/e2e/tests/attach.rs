@@ -103,9 +103,13 @@ impl Attached {
     }
 
     /// As Ctrl-C does.
-    fn end(mut self) -> String {
+    fn asks_to_end(&self) {
         // SAFETY: kill takes no pointers; the child has not been waited for.
         unsafe { libc::kill(self.memtoll.id() as libc::pid_t, libc::SIGINT) };
+    }
+
+    fn end(mut self) -> String {
+        self.asks_to_end();
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.said, &mut rest).unwrap();
         assert_eq!(self.memtoll.wait().unwrap().code(), Some(0), "{rest}");
@@ -149,6 +153,29 @@ fn every_call_from_an_instant_on_is_counted() {
         expect_exact(&report(&file).function("exact"), u64::from(3 * threads));
         assert!(said.contains("stood still for"), "{said}");
     }
+}
+
+/// Threads that never rest make events faster than memtoll packs them: packing goes on after it has let go.
+#[test]
+fn a_recording_ends_when_memtoll_lets_go() {
+    const ENDING: f64 = 5.0; // seconds, on a busy machine; packing takes 17
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    let running = Running::with_threads(50);
+    let begin = Instant::now();
+    let attached = Attached::to(running.pid(), &file);
+    std::thread::sleep(Duration::from_millis(500));
+    let until_end = begin.elapsed().as_secs_f64();
+    attached.asks_to_end();
+    running.end_well();
+    attached.end();
+    let outcome = read_report(&file, &["--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let seconds = report["seconds"].as_f64().unwrap();
+    assert!(seconds < until_end + ENDING, "{seconds} s, asked to end after {until_end}");
+    let processors = std::thread::available_parallelism().unwrap().get() as f64;
+    let used = report["totals"]["cpu_ns"].as_f64().unwrap() / 1e9;
+    assert!(used > 0.0 && used <= seconds * processors * 1.01, "{used} s of {seconds} s on {processors} processors");
 }
 
 #[test]

@@ -1,77 +1,21 @@
 //! Without privileges, and where the kernel refuses to tell of page faults.
 
-use memtoll_e2e::{
-    CostReport, Outcome, Recording, Target, install, memtoll, printed, program, run, scratch, without_perf,
-};
+use memtoll_e2e::{CostReport, Recording, Target, nobody, printed, program, record_confined, refuse, without_perf};
 use serde_json::Value;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-/// Records `name` with its own copy of memtoll, which every user can run; `before` is done in the supervisor first.
-fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
-    let directory = scratch();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let copy = |from: &std::path::Path, name: &str| {
-        let to = directory.path().join(name);
-        install(from, &to);
-        to
-    };
-    let (tool, target) = (copy(&memtoll(), "memtoll"), copy(&program(name), name));
-    let file = directory.path().join("run.memtoll");
-    let mut command = Command::new(tool);
-    command.args(["record", "-q", "--fault-period=1", "-o"]).arg(&file).arg("--").arg(target);
-    command.current_dir(directory.path()).env("TMPDIR", directory.path());
-    // SAFETY: system calls only.
-    unsafe { command.pre_exec(before) };
-    let outcome: Outcome = run(command);
-    assert!(outcome.status.success(), "{outcome:?}");
-    Recording::of(outcome, file, directory)
-}
-
-fn result(returned: i64) -> std::io::Result<()> {
-    if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-}
-
-/// An ordinary user, if the tests are not run by one anyway.
-fn nobody() -> std::io::Result<()> {
-    const NOBODY: libc::uid_t = 65534;
-    // SAFETY: system calls that take no pointers.
-    unsafe {
-        if libc::geteuid() != 0 {
-            return Ok(());
-        }
-        result(libc::setresgid(NOBODY, NOBODY, NOBODY).into())?;
-        result(libc::setresuid(NOBODY, NOBODY, NOBODY).into())
-    }
-}
 
 /// From here on, perf events cannot be opened.
 fn refuse_perf_events() -> std::io::Result<()> {
-    refuse(libc::SYS_perf_event_open, libc::EPERM)
+    refuse(libc::SYS_perf_event_open, None, libc::EPERM)
 }
 
 /// Linux before 5.3 has no descriptors of processes.
 fn no_process_descriptors() -> std::io::Result<()> {
-    refuse(libc::SYS_pidfd_open, libc::ENOSYS)
+    refuse(libc::SYS_pidfd_open, None, libc::ENOSYS)
 }
 
-/// From here on, a system call fails.
-fn refuse(call: libc::c_long, errno: i32) -> std::io::Result<()> {
-    let instruction = |code: u32, k: u32, skip: u8| libc::sock_filter { code: code as u16, jt: 0, jf: skip, k };
-    let program = [
-        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, 1),
-        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32, 0),
-        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
-    ];
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the program is complete, and lives until the kernel has copied it.
-    unsafe {
-        result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
-        result(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program).into())
-    }
+/// The recording of a program with all its page faults.
+fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
+    record_confined(&program(name), &[], &["--fault-period=1"], before)
 }
 
 #[test]

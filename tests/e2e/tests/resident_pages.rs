@@ -1,6 +1,6 @@
 //! Who holds the resident set, for programs of which it is known.
 
-use memtoll_e2e::{Recording, Target, printed, program, program_with, read_report};
+use memtoll_e2e::{Recording, Target, nobody, printed, program, program_with, read_report, record_confined, refuse};
 use serde_json::Value;
 use std::process::Command;
 
@@ -140,6 +140,33 @@ fn arenas_of_threads_keep_free_pages() {
     assert_eq!(number(told.first_pin(), "blocks"), 20);
     let stacks = told.number("stacks");
     assert!((20 * 2 * PAGE..4 * MIB).contains(&stacks), "{stacks} bytes of stacks: {}", told.resident);
+}
+
+/// Linux before 6.7 does not look at whole ranges.
+fn without_scans() -> std::io::Result<()> {
+    const PAGEMAP_SCAN: u32 = 0xc060_6610;
+    refuse(libc::SYS_ioctl, Some(PAGEMAP_SCAN), libc::ENOTTY)
+}
+
+#[test]
+fn without_scans_the_pages_are_read_one_by_one() {
+    for before in [nobody, without_scans] {
+        let recording = record_confined(&program("who_holds.c"), &["capacity"], &[], before);
+        let resident = balance(&recording, &[]);
+        assert!(number(&resident, "live").abs_diff(32 * MIB) <= 16 * PAGE, "{resident}");
+    }
+}
+
+#[test]
+fn a_process_that_hides_its_pages_says_so() {
+    let recording = record_confined(&program("who_holds.c"), &["survivors", "100", "hidden"], &[], nobody);
+    let refused = read_report(&recording.file, &["--resident"]);
+    assert!(!refused.status.success());
+    let why = "the kernel refused to show the pages of process ";
+    assert!(refused.stderr.contains(why) && refused.stderr.contains("Permission denied"), "{refused:?}");
+    // One line, in each report.
+    let report = recording.text(&[]);
+    assert_eq!(report.matches("the kernel does not show which of its pages are in memory").count(), 1, "{report}");
 }
 
 #[test]

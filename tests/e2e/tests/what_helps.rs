@@ -1,6 +1,6 @@
 //! What `report --resident` says would make the resident set smaller, against programs that do it.
 
-use memtoll_e2e::{Target, memtoll, printed, program, run, skipped};
+use memtoll_e2e::{Target, memtoll, printed, program, program_with, run, skipped};
 use serde_json::Value;
 
 const PAGE: u64 = 4096;
@@ -227,6 +227,15 @@ fn jemalloc_counts_the_same() {
             helps.resident
         );
     }
+}
+
+/// Of two libraries with a malloc, the one that was loaded first answers: the other may be met first in a stack.
+#[test]
+fn the_allocator_is_the_one_that_answers() {
+    let linked = program_with("what_helps.c", &["-O2", "-pthread", "-Wl,--no-as-needed", "-l:libjemalloc.so.2"]);
+    let allocator = |target: Target| Helps::of(&target.args(["survivors", "100", "none"])).resident["allocator"].clone();
+    assert_eq!(allocator(Target::new(linked.clone())), "jemalloc");
+    assert_eq!(allocator(Target::new(linked).env("LD_PRELOAD", "libc.so.6")), "glibc");
 }
 
 #[test]

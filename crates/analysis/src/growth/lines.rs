@@ -5,7 +5,7 @@ use crate::stacks::Stacks;
 use memtoll_model::{Chapters, FrameId, Image, StackId};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::NodeId;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
@@ -81,14 +81,30 @@ struct Held {
 }
 
 /// What a chapter did to a line.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Change {
     bytes: i64,
     blocks: i64,
     acquired: u64,
-    /// Blocks from before the chapter that were released in it.
-    released_blocks: u64,
-    released_bytes: u64,
+    reallocations: u64,
+    /// The sizes of its blocks from before the chapter that were released in it.
+    released: Vec<u64>,
+}
+
+impl Change {
+    /// How many blocks were freed or resized in the chapter.
+    fn released(&self) -> u64 {
+        (self.acquired as i64).saturating_sub(self.blocks).max(0) as u64
+    }
+
+    /// The least that the line had live, if it had `before` when the chapter began. What a line resizes is taken to be its own, and to
+    /// be live meanwhile; what was freed, to be the largest of the blocks that may have been.
+    fn least(&mut self, before: u64) -> u64 {
+        let freed = self.released().saturating_sub(self.reallocations).min(self.released.len() as u64) as usize;
+        self.released.sort_unstable_by(|a, b| b.cmp(a));
+        let stays = before.saturating_sub(self.released[..freed].iter().sum());
+        stays.min(before.saturating_add_signed(self.bytes))
+    }
 }
 
 /// The lines of a process.
@@ -103,6 +119,8 @@ pub(super) struct Lines<'a, 'r> {
     of_node: FxHashMap<StackId, usize>,
     /// Live blocks whose acquisition was read, by number.
     live: FxHashMap<u64, Held>,
+    /// Blocks that threads are resizing.
+    resized: FxHashMap<ThreadNo, Held>,
     /// The other live blocks, by line and by the chapter in which they were acquired.
     born: FxHashMap<(usize, usize), i64>,
     /// When each chapter ended, units.
@@ -121,6 +139,7 @@ impl<'a, 'r> Lines<'a, 'r> {
             by_frame: FxHashMap::default(),
             of_node: FxHashMap::default(),
             live: FxHashMap::default(),
+            resized: FxHashMap::default(),
             born: FxHashMap::default(),
             ends: Vec::new(),
         }
@@ -155,23 +174,35 @@ impl<'a, 'r> Lines<'a, 'r> {
             if event.time.0 >= ended {
                 return ControlFlow::Break(());
             }
-            let Block::Number(number) = event.block else { continue };
             let (time, piece) = (event.time.0, self.piece(event.time.0));
-            match event.op.effect() {
-                Effect::Acquire => {
-                    let (line, size) = (self.line(event.node, time), event.size.0);
-                    self.lines[line].1.changes(piece, size as i64);
-                    self.lines[line].1.blocks += 1;
-                    self.live.insert(number.0, Held { line, size, time });
-                }
-                Effect::Release => {
-                    if let Some(held) = self.live.remove(&number.0) {
-                        let line = &mut self.lines[held.line].1;
-                        line.changes(piece, -(held.size as i64));
-                        line.frees(time.saturating_sub(held.time));
+            // What a reallocation gives back is live until the block has its new size.
+            let resized = self.resized.remove(&event.thread);
+            if let Block::Number(number) = event.block {
+                match event.op.effect() {
+                    Effect::Acquire => {
+                        let (line, size) = (self.line(event.node, time), event.size.0);
+                        let same = resized.filter(|held| held.line == line).map_or(0, |held| held.size);
+                        self.lines[line].1.changes(piece, size as i64 - same as i64);
+                        self.lines[line].1.blocks += 1;
+                        self.live.insert(number.0, Held { line, size, time });
+                        if same > 0 {
+                            continue;
+                        }
                     }
+                    Effect::Release => {
+                        if let Some(held) = self.live.remove(&number.0) {
+                            self.lines[held.line].1.frees(time.saturating_sub(held.time));
+                            match event.op.is_release_half() {
+                                true => drop(self.resized.insert(event.thread, held)),
+                                false => self.lines[held.line].1.changes(piece, -(held.size as i64)),
+                            }
+                        }
+                    }
+                    _ => {}
                 }
-                _ => {}
+            }
+            if let Some(held) = resized {
+                self.lines[held.line].1.changes(piece, -(held.size as i64));
             }
         }
         ControlFlow::Continue(())
@@ -211,8 +242,7 @@ impl<'a, 'r> Lines<'a, 'r> {
         for block in &chapter.carried {
             let line = self.line(block.node, block.time.0);
             let change = changes.entry(line).or_default();
-            change.released_blocks += 1;
-            change.released_bytes += block.size.0;
+            change.released.push(block.size.0);
             let longest = &mut self.lines[line].1.longest;
             *longest = (*longest).max(end.saturating_sub(block.time.0));
             if self.live.remove(&block.number.0).is_none() {
@@ -230,19 +260,19 @@ impl<'a, 'r> Lines<'a, 'r> {
             change.bytes = change.bytes.wrapping_add(sums.live_bytes.0 as i64);
             change.blocks = change.blocks.wrapping_add(sums.live_blocks as i64);
             change.acquired += acquired;
+            change.reallocations += sums.reallocations;
         }
         let (first, last) = (self.piece(begin), self.piece(end));
-        for (index, change) in changes {
+        for (index, mut change) in changes {
             let line = &mut self.lines[index].1;
-            let least = line.live.saturating_sub(change.released_bytes);
-            line.changes_within(first, last, least, change.bytes);
+            line.changes_within(first, last, change.least(line.live), change.bytes);
             line.blocks = line.blocks.saturating_add_signed(change.blocks);
-            let freed = (change.acquired as i64).saturating_sub(change.blocks).max(0) as u64;
-            line.freed += freed;
-            if freed > change.released_blocks {
+            let (released, from_before) = (change.released(), change.released.len() as u64);
+            line.freed += released;
+            if released > from_before {
                 line.longest = line.longest.max(end - begin);
             }
-            let born = change.blocks.saturating_add_unsigned(change.released_blocks);
+            let born = change.blocks.saturating_add_unsigned(from_before);
             *self.born.entry((index, number)).or_default() += born;
         }
     }
@@ -286,6 +316,21 @@ mod tests {
         line.changes(2, -120);
         line.goes_to(4);
         assert_eq!(line.least[..5], [0, 100, 30, 30, 30]);
+    }
+
+    #[test]
+    fn what_is_resized_stays_live() {
+        let change = |acquired: u64, reallocations: u64| Change {
+            bytes: 200,
+            blocks: 0,
+            acquired,
+            reallocations,
+            released: vec![10, 1_000, 30],
+        };
+        assert_eq!(change(3, 3).least(1_040), 1_040, "all were resized");
+        assert_eq!(change(3, 2).least(1_040), 40, "one was freed: perhaps the largest");
+        assert_eq!(change(9, 0).least(1_040), 0);
+        assert_eq!(Change { bytes: -500, ..change(3, 3) }.least(1_040), 540);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::lost_blocks::{self, Found};
 use crate::wire::look;
 use crate::{page_look, proc_files};
 use memtoll_trace::ids::Units;
-use memtoll_trace::meta::{NotSearched, Note};
+use memtoll_trace::meta::NotSearched;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use std::io;
 use std::sync::atomic::Ordering::*;
@@ -41,19 +41,7 @@ impl Worker {
     }
 
     fn look_at_pages(&self) -> Option<Snapshot> {
-        let why = match self.pages() {
-            Ok(snapshot) => return Some(snapshot),
-            Err(error) => error,
-        };
-        let clock = &self.run.around.clock;
-        if proc_files::exists(self.pid) {
-            self.run.note(Note {
-                time: clock.units(clock.now()),
-                text: format!("the kernel does not show which pages of some processes are in memory: {why}"),
-                missing: false,
-            });
-        }
-        None
+        self.pages().map_err(|error| self.run.looks.is_refused(self.image, &error)).ok()
     }
 
     /// Which of the blocks nothing points to.

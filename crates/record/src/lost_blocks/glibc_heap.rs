@@ -17,12 +17,9 @@ const ARENA_WITHIN: u64 = 4096;
 /// Its chunks begin at multiples of this.
 const CHUNK: u64 = 16;
 
-/// Whether glibc's malloc answers the program: there is no other that does.
-pub fn answers(maps: &[MapLine]) -> bool {
-    const OTHERS: [&str; 5] = ["jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard"];
-    let mut files = maps.iter().map(|line| last_part(&line.path));
-    let has_glibc = maps.iter().any(is_glibc);
-    has_glibc && !files.any(|file| file.starts_with("lib") && OTHERS.iter().any(|other| file.contains(other)))
+/// Whether the function at this address is glibc's.
+pub fn has(maps: &[MapLine], function: u64) -> bool {
+    maps.iter().any(|line| (line.start..line.end).contains(&function) && is_glibc(line))
 }
 
 /// Whether a mapping is of glibc's own file.
@@ -76,10 +73,12 @@ mod tests {
 
     #[test]
     fn another_allocator_answers_in_the_place_of_glibcs() {
-        let (libc, other) = (line("/usr/lib/libc.so.6"), line("/usr/lib/libjemalloc.so.2"));
-        assert!(answers(std::slice::from_ref(&libc)));
-        assert!(!answers(&[libc, other]));
-        assert!(!answers(&[line(memtoll_processor::HERE.musl_loader)]));
+        let libc = line("/usr/lib/libc.so.6");
+        let other = MapLine { start: 4096, end: 8192, ..line("/usr/lib/libjemalloc.so.2") };
+        let maps = [libc, other];
+        assert!(has(&maps, 16));
+        assert!(!has(&maps, 4096));
+        assert!(!has(&[line(memtoll_processor::HERE.musl_loader)], 16));
     }
 
     /// 24 bytes fill their chunk to the last: the next chunk's first word is the block's last one.

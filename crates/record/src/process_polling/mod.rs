@@ -196,7 +196,8 @@ impl Looks {
         let has_waited = is_over();
         let took = processor_time().saturating_sub(before);
         if let Some(watched) = self.locked().watched.get_mut(&image) {
-            watched.saw_pages(if has_waited { seen } else { Err(std::io::ErrorKind::TimedOut.into()) }, took);
+            watched.looked_at_pages(&seen, took);
+            watched.saw_pages(seen.ok().filter(|_| has_waited));
         }
     }
 
@@ -248,7 +249,7 @@ impl Looks {
         let seen = page_look::take(pid, &arena, cause, Units(self.around.clock.units(self.now())));
         let took = processor_time().saturating_sub(before);
         if let Some(watched) = self.locked().watched.get_mut(&image) {
-            watched.looked_at_pages(took);
+            watched.looked_at_pages(&seen, took);
         }
         let told = match seen {
             Ok(seen) => {
@@ -264,6 +265,13 @@ impl Looks {
         }
     }
 
+    /// The kernel refused a look at the pages of a process.
+    pub fn is_refused(&self, image: ImageNo, error: &std::io::Error) {
+        if let Some(watched) = self.locked().watched.get_mut(&image) {
+            watched.is_refused(error);
+        }
+    }
+
     /// Looks at the pages of those that have more memory than ever. Nobody waits for that.
     fn look_at_pages(&self) {
         let due: Vec<_> = {
@@ -276,7 +284,8 @@ impl Looks {
             let seen = page_look::take(pid, &arena, Cause::Peak, Units(self.around.clock.units(self.now())));
             let took = processor_time().saturating_sub(before);
             if let Some(watched) = self.locked().watched.get_mut(&image) {
-                watched.saw_pages(seen, took);
+                watched.looked_at_pages(&seen, took);
+                watched.saw_pages(seen.ok());
             }
         }
         let (now, pause) = (self.now(), PAUSE_OF_PEAKS_US * self.around.ticks_per_microsecond);
@@ -364,7 +373,8 @@ impl Looks {
             Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },
             None => known,
         };
-        let known = Known { curve, pages_at_peak, marks_passed_over: watched.marks_passed_over, ..known };
+        let (marks_passed_over, pages_refused) = (watched.marks_passed_over, watched.pages_refused.take());
+        let known = Known { curve, pages_at_peak, marks_passed_over, pages_refused, ..known };
         if let Some(resident) = &known.resident {
             let from = if watched.in_round { seen_last.unwrap_or(watched.began) } else { watched.began };
             let most = resident.program.saturating_add(resident.error);

@@ -29,6 +29,8 @@ pub struct Known {
     pub pages_at_peak: Option<Snapshot>,
     /// Marks at which the pages were not looked at.
     pub marks_passed_over: u64,
+    /// Why the kernel did not show the pages.
+    pub pages_refused: Option<String>,
 }
 
 /// What one look saw.
@@ -79,6 +81,8 @@ pub(super) struct Watched {
     pub(super) seen_pages: Arc<SeenPages>,
     /// Marks that were not looked at: it would have taken too long.
     pub(super) marks_passed_over: u64,
+    /// Why the kernel refused the first look that it refused.
+    pub(super) pages_refused: Option<String>,
     /// The resident set for which the process asked last for a look before it gave memory back, or more, bytes.
     asked_above: u64,
     /// How many of the sizes it has passed for which its pages are looked at.
@@ -126,6 +130,7 @@ impl Watched {
             is_peak_given: false,
             seen_pages,
             marks_passed_over: 0,
+            pages_refused: None,
             asked_above: 0,
             sizes_passed: 0,
             page_looks: Duration::ZERO,
@@ -209,16 +214,26 @@ impl Watched {
         self.ended.is_some() || self.sizes_passed >= sizes.len()
     }
 
-    /// Looks at its pages took so much more processor time.
-    pub(super) fn looked_at_pages(&mut self, took: Duration) {
+    /// A look at its pages has ended, and took so much processor time.
+    pub(super) fn looked_at_pages(&mut self, seen: &io::Result<Snapshot>, took: Duration) {
         self.page_looks += took;
+        if let Err(error) = seen {
+            self.is_refused(error);
+        }
     }
 
-    /// The pages, if the kernel told; what the look took.
-    pub(super) fn saw_pages(&mut self, seen: io::Result<Snapshot>, took: Duration) {
-        self.looked_at_pages(took);
+    /// The kernel refused a look at its pages.
+    pub(super) fn is_refused(&mut self, error: &io::Error) {
+        let has_ended = error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
+        if self.pages_refused.is_none() && !has_ended && proc_files::exists(self.pid) {
+            self.pages_refused = Some(error.to_string());
+        }
+    }
+
+    /// The pages, if they are known, at what may be the highest resident set.
+    pub(super) fn saw_pages(&mut self, seen: Option<Snapshot>) {
         let largest = self.pages_at_peak.as_ref().map_or(0, Snapshot::resident_bytes);
-        if let Some(seen) = seen.ok().filter(|seen| seen.resident_bytes() > largest) {
+        if let Some(seen) = seen.filter(|seen| seen.resident_bytes() > largest) {
             self.pages_at_peak = Some(seen);
             self.is_peak_given = false;
         }

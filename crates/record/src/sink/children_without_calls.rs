@@ -74,6 +74,7 @@ impl Sink {
                 ended,
                 title: None,
                 resident_curve: Vec::new(),
+                pages_refused: None,
                 leak_search: LeakSearch::default(),
                 leak_suppressions: None,
                 recorder,

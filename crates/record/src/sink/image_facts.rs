@@ -136,6 +136,12 @@ impl Facts {
         self.seen_at.push(at);
     }
 
+    /// The file whose code is at an address.
+    pub fn file_at(&self, address: u64) -> Option<&str> {
+        let holds = |module: &&Module| (module.start..module.end).contains(&address);
+        self.modules.iter().find(holds).map(|module| module.path.as_str())
+    }
+
     /// The module that held a piece of code: where several lay at one address, one after the other, that of the file that was
     /// mapped then.
     pub fn module_of(&self, code: &CodePlace) -> Option<&Module> {

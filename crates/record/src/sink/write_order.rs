@@ -8,7 +8,7 @@ use crate::join::Join;
 use crate::output::Output;
 use crate::process_polling::Word;
 use crate::run::Run;
-use crate::wire;
+use crate::wire::{self, ArenaHeader};
 use memtoll_processor::HERE;
 use memtoll_tally::{Everything, Tally};
 use memtoll_text::format::counted;
@@ -48,7 +48,7 @@ impl Sink {
 
     /// Writes which allocators the image has inside its files, if that is news. `forwards`: what the executable has goes on to
     /// the recorder's.
-    fn write_own_allocators(&mut self, forwards: bool) {
+    fn write_own_allocators(&mut self, header: &ArenaHeader, forwards: bool) {
         let Facts { executable, modules, mapped_at_first, .. } = &self.facts;
         // Inside Valgrind, nothing is redirected, and the program is no more than a file that is mapped.
         let is_translated = last_part(executable).ends_with(HERE.valgrind);
@@ -63,8 +63,9 @@ impl Sink {
         for own in allocators.iter_mut().filter(|own| is_translated && own.why.is_none()) {
             own.why = Some("Valgrind runs a translation of its code".to_owned());
         }
-        let malloc =
-            self.run.own_allocators.malloc_of(executable, libraries(), forwards, || self.run.files.open_files());
+        // Of an image that Valgrind runs, no file is known to the recorder.
+        let answers = self.facts.file_at(header.malloc).map(|file| vec![file]).unwrap_or_else(|| libraries().collect());
+        let malloc = self.run.own_allocators.malloc_of(executable, answers, forwards, || self.run.files.open_files());
         let found = OwnAllocators { allocators, malloc, unfreed_reused: self.ledger.overtaken.unfreed() };
         if self.own_allocators.as_ref().is_none_or(|written| *written != found) {
             // None is what a reader begins with.
@@ -105,7 +106,9 @@ impl Sink {
         let unfreed_reused = self.ledger.overtaken.unfreed();
         let now = OwnAllocators { unfreed_reused, ..OwnAllocators::default() }.reuse_unfreed_blocks();
         if self.own_allocators.as_ref().is_none_or(|written| written.reuse_unfreed_blocks() != now) {
-            self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0 && self.own_allocators.is_some());
+            let header = arena.header();
+            // As long as the recorder has said nothing, it may not.
+            self.write_own_allocators(header, header.own_allocator.load(Relaxed) == 0 && self.own_allocators.is_some());
         }
         let marks = self.facts.take_marks();
         if !marks.is_empty() {
@@ -172,7 +175,8 @@ impl Sink {
         self.write_nodes(arena, Nodes::All);
         self.end_last_chapter();
         self.write_places();
-        self.write_own_allocators(arena.header().own_allocator.load(Relaxed) == 0);
+        let header = arena.header();
+        self.write_own_allocators(header, header.own_allocator.load(Relaxed) == 0);
         self.write_attached(Some(self.ledger.tally.freed_ageless()));
         let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
@@ -201,6 +205,7 @@ impl Sink {
             ended: self.time.at(ended).max(self.time.last()).0,
             title: known.title,
             resident_curve: known.curve,
+            pages_refused: known.pages_refused,
             leak_search: std::mem::take(&mut self.leak_search),
             leak_suppressions,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
@@ -262,6 +267,9 @@ impl Sink {
         }
         if self.facts.given_up {
             missing(format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
+        }
+        if let Some(why) = &end.pages_refused {
+            remark(format!("{process}: the kernel does not show which of its pages are in memory: {why}"));
         }
         if let Some(late) = self.facts.late_files() {
             remark(format!("{process}: {late}"));
