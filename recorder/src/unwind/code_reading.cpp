@@ -14,13 +14,13 @@ bool follows_call(uintptr_t address) {
 }
 
 Instruction CodeReader::instruction_at(uintptr_t address) {
-    const auto is_inside = [&](size_t bytes) { return address - window_at_ + bytes <= window_bytes_ && address >= window_at_; };
-    if (!is_inside(arch::kLongestInstruction)) {
-        window_at_ = address;
-        window_bytes_ = kernel::copy(window_, address, sizeof window_);
+    const size_t at = address % Window::kBytes;
+    Window& window = windows_[address / Window::kBytes % kWindows];
+    if (window.at != address - at) {
+        window.at = address - at;
+        window.bytes = kernel::copy(window.code, window.at, sizeof window.code);
     }
-    const size_t at = address - window_at_;
-    return arch::read_instruction(window_ + at, window_bytes_ - at);
+    return arch::read_instruction(window.code + at, at < window.bytes ? window.bytes - at : 0);
 }
 
 bool CodeReader::is_new(uintptr_t target) {
@@ -193,7 +193,7 @@ void CodeReader::make_row(const Way& way, Row& row) {
 
 bool CodeReader::read(Place place, Row& row) {
     is_in_file_ = place.in_file;
-    window_bytes_ = 0; // there may be other code now
+    for (Window& window : windows_) window.at = window.bytes = 0; // there may be other code now
     // Assembly in files may not care for the ABI.
     uses_frame_ = 0;
     denies_frame_ = switches_ = false;

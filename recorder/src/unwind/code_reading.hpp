@@ -85,9 +85,15 @@ private:
     bool denies_frame_ = false; // it has no frame pointer
     bool switches_ = false;     // it returns on another stack, where the frame pointer may be
     unsigned steps_ = 0;
-    uint8_t window_[512]; // code, copied
-    uintptr_t window_at_ = 0;
-    size_t window_bytes_ = 0;
+    // Code, copied: ways lead to and fro between a few places. An instruction may begin in one window and end in the next.
+    struct Window {
+        static constexpr size_t kBytes = 512;
+        uintptr_t at = 0;
+        size_t bytes = 0;
+        uint8_t code[kBytes + arch::kLongestInstruction];
+    };
+    static constexpr unsigned kWindows = 8;
+    Window windows_[kWindows];
 };
 
 } // namespace memtoll::unwind
