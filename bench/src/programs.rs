@@ -119,6 +119,7 @@ pub fn deep_loop(folder: &Path) -> Result<PathBuf, String> {
 /// The programs of `make check-lost-blocks`: those of known truth, by how they leave blocks, and real ones.
 pub fn leaving_programs(folder: &Path) -> Result<Vec<Program>, String> {
     const WAYS: [&str; 6] = ["lists", "kept", "last", "stack", "variable", "thread"];
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let lost = folder.join("lost");
     compile("gcc", &["-std=gnu11", "-O1", "-g", "-w", "-pthread"], "../../tests/e2e/programs/lost.c", &lost)?;
     let (json, script) = (folder.join("small.json"), folder.join("list.cmake"));
