@@ -35,14 +35,37 @@ pub enum Family {
 }
 
 /// What is known of a family: its name, how names of its functions begin, one that acquires a block and one that releases one,
-/// and a message that its code contains.
+/// and a message that only its code contains.
 struct About {
     family: Family,
     name: &'static str,
     prefixes: &'static [&'static str],
     acquires: &'static [&'static str],
     releases: &'static [&'static str],
-    message: &'static [u8],
+    message: Message,
+}
+
+/// A text, with each byte inverted: memtoll's own file is not to contain what it looks for.
+struct Message(&'static [u8]);
+
+impl Message {
+    fn text(&self) -> Vec<u8> {
+        self.0.iter().map(|byte| !byte).collect()
+    }
+}
+
+macro_rules! message {
+    ($text:literal) => {{
+        const INVERTED: [u8; $text.len()] = {
+            let (mut bytes, mut at) = (*$text, 0);
+            while at < bytes.len() {
+                bytes[at] = !bytes[at];
+                at += 1;
+            }
+            bytes
+        };
+        Message(&INVERTED)
+    }};
 }
 
 const FAMILIES: [About; 5] = [
@@ -52,7 +75,7 @@ const FAMILIES: [About; 5] = [
         prefixes: &["je_", "_rjem_", "rjem_"],
         acquires: &["malloc", "mallocx"],
         releases: &["free", "sdallocx", "dallocx"],
-        message: b"<jemalloc>: ",
+        message: message!(b"<jemalloc>: Malformed conf string"),
     },
     About {
         family: Family::Mimalloc,
@@ -60,7 +83,7 @@ const FAMILIES: [About; 5] = [
         prefixes: &["mi_"],
         acquires: &["malloc", "malloc_aligned"],
         releases: &["free"],
-        message: b"mimalloc: ",
+        message: message!(b"environment option mimalloc_%s has an invalid value"),
     },
     About {
         family: Family::Tcmalloc,
@@ -68,7 +91,7 @@ const FAMILIES: [About; 5] = [
         prefixes: &["tc_"],
         acquires: &["malloc"],
         releases: &["free"],
-        message: b"TCMALLOC_",
+        message: message!(b"TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD"),
     },
     About {
         family: Family::Snmalloc,
@@ -76,7 +99,7 @@ const FAMILIES: [About; 5] = [
         prefixes: &["sn_"],
         acquires: &["malloc", "rust_alloc"],
         releases: &["free", "rust_dealloc"],
-        message: b"initialise snmalloc",
+        message: message!(b"Failed to initialise snmalloc"),
     },
     About {
         family: Family::Mozjemalloc,
@@ -84,7 +107,7 @@ const FAMILIES: [About; 5] = [
         prefixes: &["moz_"],
         acquires: &["arena_malloc"],
         releases: &["arena_free"],
-        message: b"MOZ_RELEASE_ASSERT(malloc_initialized)",
+        message: message!(b"MOZ_RELEASE_ASSERT(malloc_initialized)"),
     },
 ];
 
@@ -199,7 +222,7 @@ pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Ve
 
 /// The families that messages in the file tell of.
 fn named_by_messages(file: &object::File<'_>) -> Vec<Family> {
-    let is_there = |about: &&About| has_message(file, about.message);
+    let is_there = |about: &&About| has_message(file, &about.message.text());
     FAMILIES.iter().filter(is_there).map(|about| about.family).collect()
 }
 

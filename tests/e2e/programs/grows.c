@@ -30,9 +30,9 @@ int main(int argc, char** argv) {
             if (i % 4) free(session);
         }
         // One block, which is resized again and again.
-        if (!strcmp(how, "busy_list")) list = longer_list(list, 1000 + 200 * i);
+        if (!strcmp(how, "list")) list = longer_list(list, 1000 + 200 * i);
         // Millions of events.
-        for (int k = 0; k < kRequests && !strncmp(how, "busy", 4); k++) free(request());
+        for (int k = 0; k < kRequests && !strcmp(how, "busy_leak"); k++) free(request());
         // Full after a third of the time; entries are replaced.
         if (!strcmp(how, "cache")) {
             const int place = i % (kSteps / 3);

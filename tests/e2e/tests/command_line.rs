@@ -284,6 +284,17 @@ fn finding<'a>(list: &'a Value, check: &str) -> &'a Value {
     list.as_array().unwrap().iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("{check}: {list}"))
 }
 
+/// memtoll knows messages of allocators, and contains none.
+#[test]
+fn a_program_that_looks_for_allocators_is_not_said_to_have_them() {
+    let folder = scratch();
+    let stripped = folder.path().join("stripped");
+    let strip = Command::new("strip").arg(memtoll()).arg("-o").arg(&stripped).status().unwrap();
+    assert!(strip.success());
+    let found = doctor("", &[stripped.to_str().unwrap()]).to_string();
+    assert!(["jemalloc", "mimalloc", "tcmalloc", "snmalloc"].iter().all(|name| !found.contains(name)), "{found}");
+}
+
 #[test]
 fn the_doctor_says_what_is_missing_and_what_helps() {
     let tiny = program("tiny.c");

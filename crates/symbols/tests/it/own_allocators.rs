@@ -53,7 +53,7 @@ fn malloc_of_the_program_itself() {
 /// As Rust's crates have it.
 const PREFIXED: &str = "
 #include <stdlib.h>
-const char *message = \"<jemalloc>: out of memory\";
+const char *message = \"<jemalloc>: Malformed conf string\";
 __attribute__((noinline)) void *_rjem_malloc(size_t size) { return malloc(size); }
 __attribute__((noinline)) void *_rjem_mallocx(size_t size, int flags) { return malloc(size + flags); }
 __attribute__((noinline)) void _rjem_sdallocx(void *block, size_t size, int flags) { if (size > flags) free(block); }
