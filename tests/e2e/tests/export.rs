@@ -94,7 +94,7 @@ fn printed_by_pprof(out: &Path, options: &[&str]) -> String {
 #[test]
 fn pprof_adds_up_what_the_report_says() {
     let script = "import json\nfor i in range(2000): json.loads(json.dumps({'a': [i, str(i)] * 10}))";
-    let recording = Target::new("python3").arg("-c").arg(script).record();
+    let recording = Target::new("/usr/bin/python3").arg("-c").arg(script).record();
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let folder = scratch();
     let out = folder.path().join("python.pb.gz");
@@ -245,7 +245,7 @@ fn peak_of_export(recording: &Path, format: &str) -> u64 {
 fn call_paths_are_written_one_by_one() {
     // Thousands of paths of Python's interpreter. Rows of a table of them took nearly three times the memory.
     let script = "import json\nfor i in range(2000): json.loads(json.dumps({'a': [i, str(i)] * 10}))";
-    let recording = Target::new("python3").arg("-c").arg(script).record();
+    let recording = Target::new("/usr/bin/python3").arg("-c").arg(script).record();
     let [collapsed, callgrind] = ["collapsed", "callgrind"].map(|format| peak_of_export(&recording.file, format));
     assert!(collapsed < callgrind * 3 / 2, "{collapsed} bytes, and {callgrind} for callgrind");
 }

@@ -35,7 +35,7 @@ fn it_has_24_lines_and_the_three_lines_of_code_that_matter_most() {
         Target::new(program("forwards.c")),
         Target::shell("for i in 1 2 3; do \"$1\" >/dev/null; done; exit 3", &[&program("tiny.c")]),
         Target::new("git").args(["--version"]),
-        Target::new("python3").args(["-c", "x = [str(i) * 20 for i in range(200000)]"]),
+        Target::new("/usr/bin/python3").args(["-c", "x = [str(i) * 20 for i in range(200000)]"]),
     ];
     for target in programs {
         let recording = target.record();

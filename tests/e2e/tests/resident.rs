@@ -137,7 +137,7 @@ fn of_a_program_in_the_place_of_a_larger_one() {
 #[test]
 fn of_a_small_program_with_many_libraries() {
     // Its libraries' unwinding tables are a large part of it. In the middle of three runs, the kernel's error is no excuse.
-    let target = Target::new("python3").args(["-c", "import json"]);
+    let target = Target::new("/usr/bin/python3").args(["-c", "import json"]);
     let plain = median([(); 3].map(|()| plain_peak(&target)));
     let runs = [(); 3].map(|()| recorded(&target));
     let program = median(runs.each_ref().map(|run| run.program));
@@ -148,7 +148,7 @@ fn of_a_small_program_with_many_libraries() {
 #[test]
 fn of_python() {
     // Each object from malloc: millions of calls, from tens of thousands of places.
-    agrees(&Target::new("python3").args(["-c", JSON]).env("PYTHONMALLOC", "malloc"), 1);
+    agrees(&Target::new("/usr/bin/python3").args(["-c", JSON]).env("PYTHONMALLOC", "malloc"), 1);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn check(recording: &Recording) -> Value {
 fn sql_finds_the_reports_figures_of_a_real_program() {
     let script =
         "import json\nall = [json.loads(json.dumps({'a': [i, str(i)] * 10})) for i in range(2000)]\nprint(len(all))";
-    check(&Target::new("python3").arg("-c").arg(script).record());
+    check(&Target::new("/usr/bin/python3").arg("-c").arg(script).record());
 }
 
 #[test]

@@ -64,6 +64,9 @@ fn predictions_come_true_or_not() {
     let unknown = predicts(resident);
     assert_eq!(unknown.status.code(), Some(7));
     assert!(said(&unknown).contains("measurement cannot tell whether the prediction came true"), "{}", said(&unknown));
+    let at_end = predicts(format!(r#""resident_end_bytes": {}"#, range(1.0, 2.0)));
+    let text = String::from_utf8_lossy(&at_end.stdout);
+    assert!(text.contains("The resident set at the end is not known of commands that a shell runs"), "{text}");
     let missing = verify(&["--prediction", file.to_str().unwrap(), "--finding", "arena-1"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(said(&missing).contains("there is no finding \"arena-1\"; it has: reuse-1"));
