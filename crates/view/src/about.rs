@@ -72,6 +72,8 @@ fn about(recording: &Recording) -> About {
         process_count: recording.images.len(),
         threads: threads.take(MOST).map(thread).collect(),
         thread_count: images().flat_map(|image| &image.threads).filter(|thread| thread.runs()).count(),
-        notes: recording.damage.iter().chain(&recording.missing).chain(&recording.notes).cloned().collect(),
+        damage: recording.damage.clone(),
+        missing: recording.missing.clone(),
+        notes: recording.notes.clone(),
     }
 }
