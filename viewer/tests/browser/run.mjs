@@ -743,7 +743,7 @@ test("who waited for whom", async () => {
     await page.waitForFunction(() => !/adding up …|Reading all events/.test(document.body.innerText));
     const waits = report(recordings.waiting).threads.flatMap((thread) => (thread.waits ?? []).map(({ holder_tid }) => [thread.tid, holder_tid]));
     // On a machine with one processor, nobody may have waited.
-    assert.equal((await page.getByRole("main").innerText()).includes("waits in the allocator"), waits.length > 0, JSON.stringify(waits));
+    assert.equal((await page.getByRole("main").innerText()).match(/waits? in the allocator/) !== null, waits.length > 0, JSON.stringify(waits));
     assert.equal((await page.locator(".arrows path").count()) > 0, waits.some(([own, holder]) => holder !== null && holder !== own), JSON.stringify(waits));
     for (const [tid, holder] of waits.filter(([, holder]) => holder !== null)) {
         const told = await page.locator(".body .row", { hasText: `${tid} of ` }).locator('[role="cell"]').last().getAttribute("title");
@@ -1007,7 +1007,7 @@ test("a recording is shown while it is made", async () => {
     await header.filter({ hasText: "recording" }).waitFor();
     await page.getByRole("button", { name: "mark", exact: true }).click();
     await page.locator(".said", { hasText: "mark 1" }).waitFor();
-    await page.locator(".caption", { hasText: /\b1 mark\b/ }).waitFor({ timeout: 60_000 });
+    await page.locator(".caption", { hasText: /1 mark(?!s)/ }).waitFor({ timeout: 60_000 });
     await page.getByRole("button", { name: "snapshot" }).click();
     await page.locator('nav a[aria-current][href*="view=snapshots"]').waitFor();
     const shownAt = Number(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("to"));
@@ -1030,7 +1030,7 @@ test("a recording is shown while it is made", async () => {
     assert.equal(await live.end(), 7, "the exit code is the program's");
     assert.ok(report(live.file).sites.some((site) => site.function === "later"));
     // The snapshot is of the instant of its mark, up to the clock's last correction.
-    const snapshot = report(live.file, "--list", "marks").marks.find((mark) => mark.name === "snapshot 1");
+    const snapshot = report(live.file, "--list", "marks").marks.find((mark) => mark.name.startsWith("snapshot "));
     assert.ok(Math.abs(shownAt - snapshot.first_ns) < 100_000, `${shownAt}: ${JSON.stringify(snapshot)}`);
     const { looks } = report(live.file, "--list", "looks");
     assert.deepEqual(looks.filter((look) => look.cause === "asked").map((look) => look.pid), [pid], JSON.stringify(looks));
