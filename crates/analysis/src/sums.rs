@@ -9,8 +9,8 @@ use crate::looks::{Look, Looks};
 use crate::memory_map::Block;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
-use crate::processor::ProcessorTimes;
 use crate::process_ends::{ended, until};
+use crate::processor::ProcessorTimes;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
@@ -345,8 +345,7 @@ fn priced<'f>(
     let hides_frees = !recording.images[index].own_allocators.show_frees();
     let is_searched =
         is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
-    let is_gone = ended(recording, index) < until
-        && (selection.instant || selection.to < Units(recording.ended()));
+    let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),

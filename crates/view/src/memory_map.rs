@@ -80,7 +80,8 @@ impl Recordings<'_> {
             selected.rows.iter().flat_map(|row| row.nodes.iter().copied()).collect()
         });
         let is_shown = |block: &&Block| {
-            thread_filter.admit(image, block.thread) && matching.as_ref().is_none_or(|nodes| nodes.contains(&block.node))
+            thread_filter.admit(image, block.thread)
+                && matching.as_ref().is_none_or(|nodes| nodes.contains(&block.node))
         };
         let shown: Vec<Block> = blocks.iter().filter(is_shown).copied().collect();
         let head = self.map_head(at, Some(image), &processes, missing.as_ref());

@@ -131,7 +131,10 @@ mod tests {
     fn refused(query: Query) -> String {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
         let recording = Recording::open(&golden).unwrap();
-        let ask = Ask { query: Query { view: View::Table { group: GroupBy::Site, limit: None }, ..query }, page: Page::Shown };
+        let ask = Ask {
+            query: Query { view: View::Table { group: GroupBy::Site, limit: None }, ..query },
+            page: Page::Shown,
+        };
         let answer = Engine::new(Recordings::new(&recording, Compared::default())).answer(&ask);
         answer.err().expect("no answer").to_string()
     }
@@ -142,8 +145,14 @@ mod tests {
         let all = [
             (filter("zzz"), "No call stack matches the filter \"zzz\" in this selection. "),
             (filter("("), "The filter \"(\" is not a regular expression: unclosed group."),
-            (Query { processes: vec!["none".to_owned()], ..Query::default() }, "No process of this recording is called \"none\"."),
-            (Query { threads: vec!["none".to_owned()], ..Query::default() }, "No thread of this recording is called \"none\"."),
+            (
+                Query { processes: vec!["none".to_owned()], ..Query::default() },
+                "No process of this recording is called \"none\".",
+            ),
+            (
+                Query { threads: vec!["none".to_owned()], ..Query::default() },
+                "No thread of this recording is called \"none\".",
+            ),
             (
                 Query { when: When::Span { from_ns: Some(1 << 60), to_ns: None }, ..Query::default() },
                 "The recording ends after ",

@@ -197,7 +197,12 @@ fn look_now(request: &mut Request, look: Option<&Look>) -> Reply {
 fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) -> Reply {
     if let Some(bytes) = request.body_length().map(|bytes| bytes as u64).filter(|bytes| *bytes > LONGEST_QUESTION) {
         let [found, most] = [bytes, LONGEST_QUESTION].map(|bytes| format::counted(bytes, "byte"));
-        return text(413, &format!("The filter is too long: with it, this question has {found}, and at most {most} are read. Shorten it."));
+        return text(
+            413,
+            &format!(
+                "The filter is too long: with it, this question has {found}, and at most {most} are read. Shorten it."
+            ),
+        );
     }
     let mut question = String::new();
     if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {

@@ -213,6 +213,8 @@ interface Share {
     name: string;
     /** What a row has of it. */
     part: (row: number) => number;
+    /** What a row waited beside it, ns. */
+    waited: (row: number) => number;
 }
 
 /** What shares of a metric are of; null: a mean has none. */
@@ -224,10 +226,10 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
     const processor = profile.balance.processor_ns;
     if (processor !== null && CPU_TIME.includes(metric.name)) {
         const waited = (row: number) => (metric.name === "cost" ? of("waiting", row) + of("reading", row) : 0);
-        return { whole: processor, name: "CPU time", part: (row) => of(metric.name, row) - waited(row) };
+        return { whole: processor, name: "CPU time", part: (row) => of(metric.name, row) - waited(row), waited };
     }
     const total = totalOf(profile.totals, metric);
-    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row) };
+    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row), waited: () => 0 };
 }
 
 export function Overview() {
@@ -296,7 +298,7 @@ export function Overview() {
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
-                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}</span>
+                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}{share && share.waited(site.index) > 0 && `, beside ${time(share.waited(site.index))} of waiting`}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>

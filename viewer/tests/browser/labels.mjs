@@ -155,7 +155,7 @@ test("rows add up to the totals, with each filter in each view", async () => {
         for (const group of ["line", "function", "module", "type", "thread", "process"]) {
             await show(page, `view=lines&metric=bytes&group=${group}${part}`);
             await rows(page).first().waitFor();
-            assert.ok((await page.locator("main .shares").innerText()).startsWith(`shares are of ${named} bytes`), group);
+            assert.ok((await page.locator("main .shares").innerText()).startsWith(`shares are of ${named}`), group);
             for (const [name, total] of Object.entries(totals)) assert.equal(sum(await exactly(page, "main .body .row", await column(name))), total, `${group} ${name} ${filter}`);
         }
         for (const reversed of [false, true]) {
