@@ -70,8 +70,13 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     compare: Compare,
 };
 
+/** What only a server can select. */
+const UNFILTERED = { filter: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+
 export function App({ source }: { source: Source }) {
-    const [state, setState] = useState<State>(() => fromHash(location.hash));
+    // A page has sums of all call stacks: it does not say that they are of some.
+    const here = () => ({ ...fromHash(location.hash), ...(source.asks ? {} : UNFILTERED) });
+    const [state, setState] = useState<State>(here);
     const current = useRef(state);
     current.current = state;
     const [theme, changeTheme] = useTheme();
@@ -97,7 +102,7 @@ export function App({ source }: { source: Source }) {
     }, []);
 
     useEffect(() => {
-        const moved = () => setState(fromHash(location.hash));
+        const moved = () => setState(here());
         addEventListener("popstate", moved);
         addEventListener("hashchange", moved);
         return () => {

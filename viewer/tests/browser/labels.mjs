@@ -49,10 +49,24 @@ for (const how of ["flipped", "cut"])
         server.stop();
     });
 
-test("a page of a recording that is harmed says so, too", async () => {
+test("a page of a recording that is harmed says so, too, and a comparison with one names it", async () => {
     recordings["python-cut"] = harmed("python", "cut");
-    const { page, problems, close } = await open(pathToFileURL(html("python-cut")));
-    await page.getByRole("complementary", { name: "what is missing" }).getByText("The recording is incomplete").waitFor();
+    const server = await start(recordings["python-cut"], recordings.phases);
+    for (const [url, words] of [[pathToFileURL(html("python-cut")), "The file is cut off"], [server.url, "In python-cut.memtoll, the file is cut off"]]) {
+        const { page, problems, close } = await open(url);
+        const banner = page.getByRole("complementary", { name: "what is missing" });
+        await banner.getByText(words).waitFor();
+        await banner.getByText("The recording is incomplete").waitFor();
+        assert.deepEqual(problems, []);
+        await close();
+    }
+    server.stop();
+});
+
+test("a page without events has no filter, whatever its address says", async () => {
+    const { page, problems, close } = await open(`${pathToFileURL(html("phases"))}#view=overview&filter=late`);
+    assert.equal(number((await facts(page)).allocations), report(recordings.phases).totals.allocations);
+    assert.equal(await page.getByText("call stacks that match").count(), 0);
     assert.deepEqual(problems, []);
     await close();
 });
