@@ -39,7 +39,8 @@ impl Recordings<'_> {
     fn damage(&self) -> Vec<String> {
         let others =
             self.sides.iter().flatten().map(Session::recording).filter(|other| !std::ptr::eq(*other, self.recording()));
-        let named = others.flat_map(|other| other.damage.iter().map(move |why| format!("in {}, {why}", file_name(other))));
+        let named =
+            others.flat_map(|other| other.damage.iter().map(move |why| format!("in {}, {why}", file_name(other))));
         self.recording().damage.iter().cloned().chain(named).collect()
     }
 }
