@@ -1,12 +1,15 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Shown, type Context, type Table } from "./context";
+import { Shown, type Context } from "./context";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
-import { asCsv, asMarkdown, asText, copy, save } from "./model/table_text";
+import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
+import type { Profile } from "./model/answer";
 import type { Live, Source } from "./model/data_source";
+import { counted } from "./model/format";
+import { Missing } from "./missing";
 import { baseText, fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
-import { Definition } from "./widgets";
+import { Definition, Failed } from "./widgets";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -67,14 +70,19 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     compare: Compare,
 };
 
+/** What only a server can select. */
+const UNFILTERED = { filter: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+
 export function App({ source }: { source: Source }) {
-    const [state, setState] = useState<State>(() => fromHash(location.hash));
+    // A page has sums of all call stacks: it does not say that they are of some.
+    const here = () => ({ ...fromHash(location.hash), ...(source.asks ? {} : UNFILTERED) });
+    const [state, setState] = useState<State>(here);
     const current = useRef(state);
     current.current = state;
     const [theme, changeTheme] = useTheme();
     const [help, setHelp] = useState(false);
     const [said, say] = useState("");
-    const copied = useRef<(() => Table) | null>(null);
+    const copied = useRef<(() => TextTable) | null>(null);
     const spans = useRef<{ list: [number | null, number | null][]; at: number }>({ list: [[state.from, state.to]], at: 0 });
 
     const go = useCallback((change: Partial<State>, replace = false) => {
@@ -94,7 +102,7 @@ export function App({ source }: { source: Source }) {
     }, []);
 
     useEffect(() => {
-        const moved = () => setState(fromHash(location.hash));
+        const moved = () => setState(here());
         addEventListener("popstate", moved);
         addEventListener("hashchange", moved);
         return () => {
@@ -103,7 +111,11 @@ export function App({ source }: { source: Source }) {
         };
     }, []);
 
+    const [damage, setDamage] = useState<string[]>([]);
+    useEffect(() => source.damage.tell(setDamage), [source]);
+
     const [live, setLive] = useState<Live | null>(null);
+    const [gone, setGone] = useState("");
     const generation = live?.generation ?? 0;
     const opened = useLoaded("open", () => source.open(), generation);
     const recording = opened.value;
@@ -113,7 +125,11 @@ export function App({ source }: { source: Source }) {
 
     useEffect(() => {
         if (recording?.live == null || live?.over) return;
-        const timer = setInterval(() => source.live().then(setLive, () => clearInterval(timer)), 1000);
+        const ended = () => {
+            clearInterval(timer);
+            setGone("memtoll does not answer any more: the page shows the recording as it was.");
+        };
+        const timer = setInterval(() => source.live().then(setLive, ended), 1000);
         return () => clearInterval(timer);
     }, [recording?.live == null, live?.over]);
     const metric = recording?.metrics.find((one) => one.name === state.metric && one.known) ?? recording?.metrics[0];
@@ -128,7 +144,7 @@ export function App({ source }: { source: Source }) {
         const isText = as === "text";
         const name = isText ? "memtoll.txt" : "memtoll.md";
         const how = await copy(isText ? asText(table) : asMarkdown(table), name);
-        say(how === "copied" ? `Copied ${table.rows.length} rows as ${isText ? "text" : "Markdown"}.` : `Saved as ${name}: the browser does not let the page copy.`);
+        say(how === "copied" ? `Copied ${counted(table.rows.length, "row")} as ${isText ? "text" : "Markdown"}.` : `Saved as ${name}: the browser does not let the page copy.`);
     }, []);
 
     useEffect(() => {
@@ -195,21 +211,27 @@ export function App({ source }: { source: Source }) {
         return () => removeEventListener("keydown", pressed);
     }, [recording, metric, theme, compares]);
 
-    const profile = loaded.value;
+    // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave.
+    const last = useRef<Profile | null>(null);
+    last.current = loaded.value ?? last.current;
+    const profile = last.current;
+    // A recording that is being made is not cut off: it goes on.
+    const isMade = recording?.live != null && !live?.over;
     const context = useMemo<Context | null>(
         () =>
             recording && profile && metric
-                ? { source, recording, profile, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
+                ? { source, recording, profile, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
                 : null,
-        [recording, profile, state, metric, theme],
+        [recording, profile, damage, isMade, state, metric, theme],
     );
     if (opened.failed && !recording) return <main class="failed"><p role="alert">{opened.error}</p></main>;
-    if (!context) return <main class="failed"><p role="status">{loaded.failed ? loaded.error : "Opening the recording …"}</p></main>;
+    if (!context) return <main class="failed">{loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <p role="status">Opening the recording …</p>}</main>;
     const View = SHOWN[state.view];
     return (
         <Generation.Provider value={recording?.live ?? 0}>
         <Shown.Provider value={context}>
-            <Header live={live?.over ? null : live} loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
+            <Header live={live?.over ? null : live} loading={loaded.loading} error={gone} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
+            <Missing />
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
@@ -237,7 +259,7 @@ export function App({ source }: { source: Source }) {
                 </div>
             </nav>
             <main aria-label={TITLES[state.view]} aria-busy={loaded.loading}>
-                <View />
+                {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <View />}
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}

@@ -3,28 +3,26 @@ import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
 import type { Recording, Source, TreePart } from "./model/data_source";
 import { selectionOf, type State } from "./model/state";
+import type { TextTable } from "./model/table_text";
 import type { TreeItem } from "./model/tree";
-import { useLoaded, type Loaded, type Theme } from "./hooks";
+import { useLoaded, type Loaded } from "./hooks";
+import type { Theme } from "./model/theme";
 
 /** What every view gets. */
 export interface Context {
     source: Source;
     recording: Recording;
     profile: Profile;
+    /** What cannot be read. */
+    damage: string[];
     state: State;
     /** Changes the state, and with it the URL. */
     go: (change: Partial<State>, replace?: boolean) => void;
     metric: Metric;
     theme: Theme;
     /** Sets what `c` copies. */
-    setCopy: (copy: (() => Table) | null) => void;
+    setCopy: (copy: (() => TextTable) | null) => void;
     say: (text: string) => void;
-}
-
-/** A table as it is copied. */
-export interface Table {
-    heads: string[];
-    rows: string[][];
 }
 
 export const Shown = createContext<Context | null>(null);

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { timeAt } from "./model/time_axis";
-import { count, counted, time } from "./model/format";
+import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
 import type { State } from "./model/state";
 
@@ -27,13 +27,13 @@ function useLasts(is: boolean): boolean {
 }
 
 export function Header({ live, loading, error, changeTheme, help, compareWith }: Props) {
-    const { recording, state, go, theme, source } = useShown();
+    const { recording, damage, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const lasts = useLasts(loading);
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
     const from = state.from ?? 0;
-    const to = state.to ?? timeline.end_ns;
+    const to = Math.max(from, state.to ?? timeline.end_ns);
     return (
         <header class="top">
             <h1>memtoll</h1>
@@ -54,7 +54,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
                     {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
                 </button>
             ) : (
-                <span class="selection">whole run</span>
+                <span class="selection">{damage.length > 0 ? "what can be read" : "whole run"}</span>
             )}
             {isPart && !recording.compares && (
                 <button onClick={compareWith} title="This span becomes the one before, for Compare (b)">compare</button>
@@ -66,16 +66,16 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
 }
 
 /** Goes somewhere as soon as the file was opened after this instant. */
-type Reopened = (then: (end: number) => Partial<State>) => Promise<void>;
+type Reopened = (then: Partial<State>) => Promise<void>;
 
 function useReopened(): Reopened {
     const { recording, go, source } = useShown();
-    const [waits, setWaits] = useState<{ after: number; then: (end: number) => Partial<State> } | null>(null);
+    const [waits, setWaits] = useState<{ after: number; then: Partial<State> } | null>(null);
     const opened = recording.live ?? 0;
     useEffect(() => {
         if (!waits || opened <= waits.after) return;
         setWaits(null);
-        go(waits.then(Math.round(recording.timeline.end_ns)));
+        go(waits.then);
     }, [opened, waits]);
     return async (then) => setWaits({ after: (await source.live()).generation, then });
 }
@@ -84,21 +84,22 @@ function useReopened(): Reopened {
 function Recording({ live, reopened }: { live: Live; reopened: Reopened }) {
     const { source, say, state, recording } = useShown();
     const count = useRef(0);
-    const tried = (what: Promise<void>) => void what.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
+    const tried = (what: Promise<unknown>) => void what.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
     const mark = async (kind: string) => {
         const name = `${kind} ${++count.current}`;
-        await source.mark(name);
+        const at = await source.mark(name);
         say(`Set the mark “${name}”.`);
+        return at;
     };
     const snapshot = async () => {
-        await mark("snapshot");
-        await reopened((end) => ({ view: "snapshots", to: end }));
+        const at = await mark("snapshot");
+        await reopened({ view: "snapshots", from: null, to: at });
     };
     const pid = Number(state.process) || recording.about.processes[0]?.pid;
     const lookNow = async (pid: number) => {
         const at = await source.lookNow(pid);
         say(`Looked at the pages of process ${pid}, after ${time(at)}.`);
-        await reopened(() => ({ view: "resident", look: String(at), process: recording.about.process_count > 1 ? String(pid) : state.process }));
+        await reopened({ view: "resident", look: String(at), process: recording.about.process_count > 1 ? String(pid) : state.process });
     };
     return (
         <span class="live">
@@ -145,7 +146,7 @@ function Who() {
                         <option value="">all {count(process_count)}</option>
                         {processes.map((one) => (
                             <option key={one.pid} value={String(one.pid)}>
-                                {one.pid} {one.command.slice(0, 60)}
+                                {one.pid} {isolated(one.command.slice(0, 60))}
                             </option>
                         ))}
                     </select>
@@ -160,7 +161,7 @@ function Who() {
                             .filter((one) => state.process === "" || String(one.pid) === state.process)
                             .map((one) => (
                                 <option key={`${one.pid}/${one.tid}`} value={String(one.tid)}>
-                                    {one.tid} {one.name ?? ""}
+                                    {one.tid} {isolated(one.name ?? "")}
                                 </option>
                             ))}
                     </select>

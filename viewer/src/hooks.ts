@@ -2,6 +2,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, t
 import type { RefObject } from "preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { rememberedTheme, rememberTheme, type Theme } from "./model/theme";
 
 /** Height of a row, pixels: the same in every table. */
 export const ROW = 22;
@@ -78,7 +79,7 @@ export const Generation = createContext(0);
 
 export type Loaded<T> = { value: T | null; error: string; loading: boolean; failed: boolean };
 
-/** What `load` gives for `key`. While something new is loaded, what was there before stays. */
+/** What `load` gives for `key`. While something new is loaded, what was there before stays; where it fails, that leaves. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, generation = useContext(Generation)): Loaded<T> {
     const [loaded, setLoaded] = useState<Loaded<T>>({ value: null, error: "", loading: true, failed: false });
     const latest = useRef(load);
@@ -92,7 +93,7 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
             (error: unknown) => {
                 if (abort.signal.aborted) return;
                 const text = error instanceof Error ? error.message : String(error);
-                setLoaded((before) => ({ ...before, error: text, loading: false, failed: true }));
+                setLoaded({ value: null, error: text, loading: false, failed: true });
             },
         );
         return () => abort.abort();
@@ -100,12 +101,10 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     return loaded;
 }
 
-export type Theme = "light" | "dark";
-
-/** The theme that is chosen, or that of the system. */
+/** The theme that was chosen, or that of the system. */
 export function useTheme(): [Theme, () => void] {
     const system = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
-    const [chosen, choose] = useState<Theme | null>(null);
+    const [chosen, choose] = useState<Theme | null>(rememberedTheme);
     const [isDark, setDark] = useState(system.matches);
     useEffect(() => {
         const changed = () => setDark(system.matches);
@@ -116,7 +115,12 @@ export function useTheme(): [Theme, () => void] {
     useLayoutEffect(() => {
         document.documentElement.dataset["theme"] = theme;
     }, [theme]);
-    return [theme, () => choose(theme === "dark" ? "light" : "dark")];
+    const change = () => {
+        const other = theme === "dark" ? "light" : "dark";
+        rememberTheme(other);
+        choose(other);
+    };
+    return [theme, change];
 }
 
 /** Whether a key is meant for what has the focus, and not for the page. */

@@ -4,7 +4,7 @@ import { useShown } from "./context";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
 import { axisOf, timeAt, type Axis } from "./model/time_axis";
-import { bytes, count, shortCount, time } from "./model/format";
+import { bytes, count, counted, isolated, shortCount, time } from "./model/format";
 import type { State } from "./model/state";
 import { Define } from "./widgets";
 
@@ -245,12 +245,12 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                         const index = Math.floor((ns - shown.start) / shown.interval);
                         if (left < 0 || index < 0 || index >= shown.live.length) return wishes.read("");
                         const seen = wishes.seen();
-                        const rate = (column: Activity["live"] | null, what: string) => (column ? ` · ${count(column[index]!)} ${what}` : "");
+                        const rate = (column: Activity["live"] | null, what: string) => (column ? ` · ${counted(column[index]!, what)}` : "");
                         const resident = (index: number) => (shown.resident && !Number.isNaN(shown.resident[index]!) ? ` · ${bytes(shown.resident[index]!)} in memory` : "");
                         const inside = shown.allocations ? ` in ${timeAt(shown.interval, shown.interval / 10)}` : "";
-                        const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${one.name}, ${time(one.to - one.from)}`))];
+                        const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${isolated(one.name)}, ${time(one.to - one.from)}`))];
                         const place = timeAt(Math.max(0, shown.start + index * shown.interval), (seen.to - seen.from) / 1000);
-                        wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${resident(index)}${rate(shown.allocations, "allocations")}${rate(shown.faults, "page faults")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
+                        wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${resident(index)}${rate(shown.allocations, "allocation")}${rate(shown.faults, "page fault")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
                     },
                 ],
             },
@@ -289,6 +289,11 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
     return plot;
 }
 
+/** `1 mark`, `2 marks and 30 regions`. */
+function eventsOf(marks: number, regions: number): string {
+    return [marks > 0 && counted(marks, "mark"), regions > 0 && counted(regions, "region")].filter(Boolean).join(" and ");
+}
+
 /** How long a region, such as a frame, may be: those that are longer stand out. */
 function Budget({ activity, budget, set }: { activity: Activity; budget: number; set: (budget: number) => void }) {
     return (
@@ -314,6 +319,7 @@ export function TimelineBand() {
     /** The whole run, and what was looked at last. */
     const known = useMemo<Activity[]>(() => [firstSight(timeline)], [timeline, who]);
     const [whole, setWhole] = useState<Activity | null>(null);
+    const [error, setError] = useState("");
     const [seen, setSeen] = useState<Span>(() => shownOf(state, end));
     const now = useRef(seen);
     // A recording that is being made grows, and whoever looks at all of it still does.
@@ -407,6 +413,7 @@ export function TimelineBand() {
     useEffect(() => {
         let isOver = false;
         setWhole(null);
+        setError("");
         load(null).then(
             (found) => {
                 if (isOver) return;
@@ -415,7 +422,7 @@ export function TimelineBand() {
                 if (plot.current) plot.current.shown = bestOf(known, now.current, end);
                 refine();
             },
-            (error: unknown) => !isOver && say(error instanceof Error ? error.message : String(error)),
+            (why: unknown) => !isOver && setError(why instanceof Error ? why.message : String(why)),
         );
         return () => void (isOver = true);
     }, [known]);
@@ -495,7 +502,9 @@ export function TimelineBand() {
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
                 {!timeline.known && <span>not known of all processes</span>}
-                {there > 0 && <span title={names.slice(0, 50).join("\n")}>{count(there)} marks and regions{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</span>}
+                {state.filter !== "" && <span title="The curves are of all call stacks, whatever the filter is.">all call stacks</span>}
+                {error && <span class="error" role="alert">{error}</span>}
+                {there > 0 && <span title={names.slice(0, 50).join("\n")}>{eventsOf(whole!.marks.length, whole!.regions.length)}{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</span>}
                 {whole && whole.lengths.length > 0 && <Budget activity={whole} budget={state.budget} set={(budget) => go({ budget }, true)} />}
                 <span class="reading" ref={reading} />
                 <span class="hint">
@@ -514,7 +523,7 @@ export function TimelineBand() {
                 </div>
             )}
             <div
-                class="plot"
+                class={error ? "plot stale" : "plot"}
                 ref={box}
                 style={{ height: `${PLOT + rows * REGION}px` }}
                 tabIndex={0}

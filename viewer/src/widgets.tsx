@@ -3,12 +3,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
-import type { Frame, Metric } from "./model/answer";
+import type { Loaded } from "./hooks";
+import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
 import { inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { editorLink } from "./model/source_file";
-import { toHash } from "./model/state";
+import { toHash, type State } from "./model/state";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
 function Place({ text }: { text: string }) {
@@ -222,6 +223,31 @@ export function Search() {
 /** What a view says that has nothing to show: why, and what to do. */
 export function Empty({ children }: { children: ComponentChildren }) {
     return <p class="empty">{children}</p>;
+}
+
+/** Why a selection has no answer, and what leads back to one. */
+export function Failed({ why, state, go }: { why: string; state: State; go: (change: Partial<State>) => void }) {
+    return (
+        <div class="empty alert" role="alert">
+            <p><bdi>{why}</bdi></p>
+            {state.filter !== "" && <button onClick={() => go({ filter: "" })}>empty the filter</button>}
+            {(state.process !== "" || state.thread !== "") && <button onClick={() => go({ process: "", thread: "" })}>all processes and threads</button>}
+            {(state.from !== null || state.to !== null) && <button onClick={() => go({ from: null, to: null })}>whole run</button>}
+        </div>
+    );
+}
+
+/** What stands where something is loaded, or could not be. */
+export function Pending({ of, children }: { of: Loaded<unknown>; children: ComponentChildren }) {
+    return of.failed ? <p class="empty alert" role="alert"><bdi>{of.error}</bdi></p> : <Empty>{children}</Empty>;
+}
+
+/** What shares are of. */
+export function SharesOf({ metric }: { metric: Metric }) {
+    const { profile, state } = useShown();
+    const total = totalOf(profile.totals, metric);
+    if (!total || metric.over) return null;
+    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{state.filter && ", of the call stacks that match"}</span>;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

@@ -1,6 +1,7 @@
 //! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
 
 use crate::memory_map::live_blocks;
+use crate::process_ends::is_there;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
@@ -27,8 +28,7 @@ pub struct Generations {
 pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filter: &ThreadFilter) -> Generations {
     let mut all = Generations::default();
     for (image, of) in recording.images.iter().enumerate() {
-        // What a process had when it ended is live no more than the process is, and stays in its sums all the same.
-        if of.about.began > at || thread_filter.of(image).is_none() || !of.own_allocators.show_frees() {
+        if !is_there(recording, image, at) || thread_filter.of(image).is_none() || !of.own_allocators.show_frees() {
             continue;
         }
         let (blocks, missing) = live_blocks(recording, image, at);

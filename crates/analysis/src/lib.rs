@@ -32,6 +32,7 @@ mod parallel;
 pub mod patterns;
 mod peak_of_sum;
 pub mod priced;
+pub mod process_ends;
 pub mod processor;
 pub mod regions;
 pub mod reserved;

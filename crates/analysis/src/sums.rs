@@ -9,6 +9,7 @@ use crate::looks::{Look, Looks};
 use crate::memory_map::Block;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
+use crate::process_ends::{ended, until};
 use crate::processor::ProcessorTimes;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
@@ -232,6 +233,7 @@ fn add_up(
     let mut damage = Vec::new();
     let (mut only_curve, mut counted) = (None, 0);
     let mut peak = PeakOfSum::default();
+    let until = until(recording, selection.to, &thread_filter);
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = thread_filter.of(index) else {
             images.push(ImageSums::default());
@@ -259,7 +261,8 @@ fn add_up(
                 }
             }
         };
-        for (node, extra, mut metrics) in priced(&tariff, recording, index, selection, &thread_filter, &found.sites) {
+        let who = (&thread_filter, until);
+        for (node, extra, mut metrics) in priced(&tariff, recording, index, selection, who, &found.sites) {
             if looks.is_some() {
                 let blocks = metrics.blocks();
                 metrics.without_pages = if look.is_some() { 0 } else { blocks };
@@ -322,19 +325,14 @@ fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut i
     }
 }
 
-/// When an image ended, units.
-fn ended(recording: &Recording, index: usize) -> u64 {
-    recording.images[index].end.as_ref().map_or(recording.ended(), |end| end.ended)
-}
-
-/// Prices what was found in an image. Nothing is live of one that has ended when the selection does; a selection that goes on
-/// to the end of the recording counts what each process left.
+/// Prices what was found in an image. Nothing is live of one that has ended when the selection does; a span that goes on to the end
+/// of the recording counts what each process left.
 fn priced<'f>(
     tariff: &Tariff,
     recording: &'f Recording,
     index: usize,
     selection: Selection,
-    thread_filter: &ThreadFilter,
+    (thread_filter, until): (&ThreadFilter, u64),
     sites: &'f FoundSites,
 ) -> impl Iterator<Item = (Option<NodeId>, u64, Priced)> + 'f {
     let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
@@ -347,7 +345,7 @@ fn priced<'f>(
     let hides_frees = !recording.images[index].own_allocators.show_frees();
     let is_searched =
         is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
-    let is_gone = ended(recording, index) < selection.to.0 && selection.to < Units(recording.ended());
+    let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.iter().map(move |(node, extra, counts)| {
         let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
@@ -387,7 +385,8 @@ pub fn sums_in_image(
     // The caller has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
-    let all = priced(&tariff, recording, index, selection, thread_filter, &found.sites);
+    let who = (thread_filter, until(recording, selection.to, thread_filter));
+    let all = priced(&tariff, recording, index, selection, who, &found.sites);
     all.map(|(id, _, metrics)| (image.node(id), metrics)).collect()
 }
 

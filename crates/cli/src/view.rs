@@ -129,7 +129,7 @@ impl serve::Growing for Growing {
         self.is_over.load(Relaxed)
     }
 
-    fn mark(&self, name: &str) -> bool {
+    fn mark(&self, name: &str) -> Option<f64> {
         self.live.mark(name)
     }
 

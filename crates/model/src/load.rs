@@ -42,6 +42,11 @@ impl Recording {
         self.reader.bytes
     }
 
+    /// Length of the file now, bytes, if it is less than when it was opened.
+    pub fn cut_to(&self) -> Option<u64> {
+        self.reader.bytes_now().ok().filter(|now| *now < self.reader.bytes)
+    }
+
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
     }

@@ -18,14 +18,12 @@ impl Live {
         self.0.output.path()
     }
 
-    /// Sets a mark at this instant, in the oldest process that is being recorded, and has its pages looked at. Whether there is one,
-    /// and the mark is in the file.
-    pub fn mark(&self, name: &str) -> bool {
+    /// Sets a mark at this instant, in the oldest process that is being recorded, and has its pages looked at. Returns when that was,
+    /// seconds; `None`: there is no process, or the mark is not in the file.
+    pub fn mark(&self, name: &str) -> Option<f64> {
         let clock = &self.0.around.clock;
         let time = clock.units(clock.now());
-        let Some(image) = self.0.roster.with_active(|active| active.iter().map(|active| active.image).min()) else {
-            return false;
-        };
+        let image = self.0.roster.with_active(|active| active.iter().map(|active| active.image).min())?;
         // It comes from outside: no thread of the program sets it.
         let mark = Mark { time, thread: None, kind: MarkKind::Instant, name: name.to_owned(), work: None };
         let is_set =
@@ -34,6 +32,6 @@ impl Live {
             let cause = Cause::Mark { name: name.to_owned(), time: Units(time) };
             self.0.looks.wish(Wish { image, cause, answer: None });
         }
-        is_set
+        is_set.then(|| clock.describe(0, None).seconds(time))
     }
 }

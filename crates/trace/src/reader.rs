@@ -144,6 +144,11 @@ impl Reader {
         &self.path
     }
 
+    /// Length of the file now, bytes.
+    pub fn bytes_now(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
     fn io(&self, source: io::Error) -> Error {
         Error::Io { path: self.path.clone(), source }
     }

@@ -7,6 +7,7 @@ use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
 use memtoll_analysis::thread_filter::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
+use memtoll_query::Session;
 use memtoll_query::run_details::answering;
 use memtoll_text::format;
 use memtoll_text::shell;
@@ -21,7 +22,7 @@ impl Recordings<'_> {
     pub(crate) fn about(&self) -> Pack {
         let (timeline, live) = timeline::of(self.recording());
         let mut pack = Pack::new(&AboutPack {
-            about: about(self.recording()),
+            about: About { damage: self.damage(), ..about(self.recording()) },
             metrics: metrics::describe(&self.tariff, has_looks(self.recording())),
             timeline,
             parts: PARTS,
@@ -33,6 +34,20 @@ impl Recordings<'_> {
         pack.columns("timeline", &live);
         pack
     }
+
+    /// What cannot be read of the recording that is shown, and, with their names, of those that it is compared with.
+    fn damage(&self) -> Vec<String> {
+        let others =
+            self.sides.iter().flatten().map(Session::recording).filter(|other| !std::ptr::eq(*other, self.recording()));
+        let named =
+            others.flat_map(|other| other.damage.iter().map(move |why| format!("in {}, {why}", file_name(other))));
+        self.recording().damage.iter().cloned().chain(named).collect()
+    }
+}
+
+/// What the file of a recording is called.
+fn file_name(recording: &Recording) -> String {
+    recording.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Whether the pages of a process were looked at when it ended.
@@ -59,7 +74,7 @@ fn about(recording: &Recording) -> About {
     };
     let of = &recording.about;
     About {
-        file: recording.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        file: file_name(recording),
         command: shell::line(&of.command),
         started: format::date(of.started),
         duration_ns: recording.seconds().map(|seconds| seconds * 1e9),
@@ -72,6 +87,8 @@ fn about(recording: &Recording) -> About {
         process_count: recording.images.len(),
         threads: threads.take(MOST).map(thread).collect(),
         thread_count: images().flat_map(|image| &image.threads).filter(|thread| thread.runs()).count(),
-        notes: recording.damage.iter().chain(&recording.missing).chain(&recording.notes).cloned().collect(),
+        damage: Vec::new(),
+        missing: recording.missing.clone(),
+        notes: recording.notes.clone(),
     }
 }

@@ -26,6 +26,7 @@ impl<'a> Engine<'a> {
     /// The answer, or why there is none.
     pub fn answer(&mut self, Ask { query, page }: &Ask) -> Result<Pack, NoAnswer> {
         let Engine { open, selections, live_blocks, looked_up } = self;
+        open.check_files()?;
         match (page, &query.view) {
             (Page::About, _) => Ok(open.about()),
             (Page::Advice, _) => open.advice(open.settings.sources),

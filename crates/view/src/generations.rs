@@ -8,6 +8,7 @@ use crate::packs::GenerationsPack;
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::generations::{Live, generations};
+use memtoll_analysis::process_ends::until;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_trace::meta::MarkKind;
@@ -35,7 +36,7 @@ impl Recordings<'_> {
         self.needs_frees()?;
         let Selected { sums, rows: all, .. } = selected;
         let (selection, thread_filter) = (sums.selection, &sums.thread_filter);
-        let at = selection.to.0.min(self.recording().ended());
+        let at = until(self.recording(), selection.to, thread_filter);
         let borders = self.borders(borders, selection.from.0, at, thread_filter);
         let times: Vec<u64> = borders.iter().map(|border| border.at).collect();
         let found = generations(self.recording(), at, &times, thread_filter);

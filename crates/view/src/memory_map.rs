@@ -10,10 +10,11 @@ use crate::packs::{
 use crate::recordings::Recordings;
 use crate::selections::{Selected, Selections};
 use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
+use memtoll_analysis::process_ends::{is_there, until};
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::StackId;
 use memtoll_query::Query;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// Cells of a map at the most, unless there are more areas. A screen has room for fewer.
@@ -61,8 +62,8 @@ impl Recordings<'_> {
     ) -> Result<Pack, NoAnswer> {
         self.needs_frees()?;
         let selected = selections.of(self, query)?;
-        let (at, thread_filter) =
-            (selected.sums.selection.to.0.min(self.recording().ended()), &selected.sums.thread_filter);
+        let thread_filter = &selected.sums.thread_filter;
+        let at = until(self.recording(), selected.sums.selection.to, thread_filter);
         let processes = self.processes(at, thread_filter);
         let Some(&(image, _)) = processes.first() else {
             let head = self.map_head(at, None, &processes, None);
@@ -75,8 +76,14 @@ impl Recordings<'_> {
                 LiveBlocks { of: (image, at), blocks, missing: missing.map(|why| why.to_string()) }
             }
         };
-        let is_of_thread = |block: &&Block| thread_filter.admit(image, block.thread);
-        let shown: Vec<Block> = blocks.iter().filter(is_of_thread).copied().collect();
+        let matching = selected.matching.is_some().then(|| -> FxHashSet<StackId> {
+            selected.rows.iter().flat_map(|row| row.nodes.iter().copied()).collect()
+        });
+        let is_shown = |block: &&Block| {
+            thread_filter.admit(image, block.thread)
+                && matching.as_ref().is_none_or(|nodes| nodes.contains(&block.node))
+        };
+        let shown: Vec<Block> = blocks.iter().filter(is_shown).copied().collect();
         let head = self.map_head(at, Some(image), &processes, missing.as_ref());
         *last = Some(LiveBlocks { of, blocks, missing });
         Ok(match range {
@@ -111,12 +118,12 @@ impl Recordings<'_> {
         }
     }
 
-    /// Images that began until then, and about how many bytes were live in them, most first.
+    /// Images that are there then, and about how many bytes were live in them, most first.
     fn processes(&self, at: u64, thread_filter: &ThreadFilter) -> Vec<(usize, u64)> {
         let recording = self.recording();
         let mut all = Vec::new();
-        for (index, image) in recording.images.iter().enumerate() {
-            if image.about.began > at || thread_filter.of(index).is_none() {
+        for index in 0..recording.images.len() {
+            if !is_there(recording, index, at) || thread_filter.of(index).is_none() {
                 continue;
             }
             let live = recording.summary(index).ok().flatten().and_then(|summary| {

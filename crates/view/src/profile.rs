@@ -36,9 +36,9 @@ impl Recordings<'_> {
         let tree = tree.map(|tree| (tree, tree.columns(|frame| frames.number(frame))));
         let columns = self.site_columns(&mut frames, &of.rows, &sites.shown, sites.others);
         let mut pack = Pack::new(&ProfilePack {
-            totals: self.totals(&of.sums),
-            balance: self.balance(&of.sums),
-            memory: self.resident(&of.sums),
+            totals: self.totals(of),
+            balance: self.balance(of),
+            memory: self.resident(of),
             findings: of.findings.clone(),
             wrappers: of.wrappers.clone(),
             damage: of.sums.damage.clone(),
@@ -59,9 +59,9 @@ impl Recordings<'_> {
     /// A part of the time, without the numbers of its rows.
     pub(crate) fn slice(&self, of: &Selected, slice: Slice) -> Pack {
         Pack::new(&SlicePack {
-            totals: self.totals(&of.sums),
-            balance: self.balance(&of.sums),
-            memory: self.resident(&of.sums),
+            totals: self.totals(of),
+            balance: self.balance(of),
+            memory: self.resident(of),
             findings: of.findings.clone(),
             wrappers: of.wrappers.clone(),
             damage: of.sums.damage.clone(),
@@ -69,18 +69,22 @@ impl Recordings<'_> {
         })
     }
 
-    /// All sums together: the number of each metric, and the interval of those that have one.
-    fn totals(&self, sums: &Sums) -> Totals {
-        let (total, tariff) = (&sums.total, &self.tariff.of_sums(sums));
+    /// All that is shown together: the number of each metric, and the interval of those that have one.
+    fn totals(&self, of: &Selected) -> Totals {
+        let (total, tariff) = (of.total(), &self.tariff.of_sums(&of.sums));
         Totals {
             values: metrics::totals(total, tariff),
             intervals: metrics::intervals(total, tariff),
-            processes: sums.counted().count(),
+            processes: of.sums.counted().count(),
         }
     }
 
-    /// The resident set and what is only reserved.
-    fn resident(&self, sums: &Sums) -> Memory {
+    /// The resident set and what is only reserved. Of stacks that match a filter, neither is known.
+    fn resident(&self, of: &Selected) -> Memory {
+        if of.matching.is_some() {
+            return Memory { resident: None, at_end: None, reserved: None };
+        }
+        let sums = &of.sums;
         let facts = Facts::of(self.recording(), sums, &self.tariff);
         let figure = |figure: Figure| figure.value(&facts).ok().map(Estimated::from);
         let at_end = facts.resident.and_then(|of| of.at_end);
@@ -89,13 +93,20 @@ impl Recordings<'_> {
     }
 
     /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
-    /// it.
-    fn balance(&self, sums: &Sums) -> packs::Balance {
-        let balance = Balance::of_all(self.recording(), sums);
+    /// it. Of stacks that match a filter, only what is charged to them is known.
+    fn balance(&self, of: &Selected) -> packs::Balance {
+        let balance = Balance::of_all(self.recording(), &of.sums);
+        let tariff = self.tariff.of_sums(&of.sums);
+        let (costs, allocator, charged_faults, mapping) = match &of.matching {
+            None => (balance.costs, balance.allocator, balance.charged_faults, balance.mapping),
+            Some(of) => (of.costs(), tariff.allocator(of), tariff.faults_of(of), tariff.mapping(of)),
+        };
+        let is_all = of.matching.is_none();
         let part = Estimated::from;
-        let share = |factor: f64| part(balance.charged_faults.scaled(factor));
-        let zeroing = match balance.costs.faults {
-            faults if faults > 0.0 => (balance.costs.zeroing / faults).clamp(0.0, 1.0),
+        let times_faults = self.tariff.times_faults();
+        let share = |factor: f64| times_faults.then(|| part(charged_faults.scaled(factor)));
+        let zeroing = match costs.faults {
+            faults if faults > 0.0 => (costs.zeroing / faults).clamp(0.0, 1.0),
             _ => 0.0,
         };
         let rest = balance.rest().or_else(|| {
@@ -103,18 +114,19 @@ impl Recordings<'_> {
             Some(Estimate::exact(processor).minus(balance.explained()))
         });
         let sees = self.tariff.sees();
+        let knows_others = sees.fault_prices && (sees.faults || balance.faults.counted.is_some());
         packs::Balance {
             processor_ns: balance.program().map(|program| program.value),
             plain: balance.plain.map(part),
-            allocator: part(balance.allocator),
+            allocator: part(allocator),
             faults: share(1.0 - zeroing),
             zeroing: share(zeroing),
-            mapping: part(balance.mapping),
-            other_faults: part(balance.other_faults),
-            recorder: balance.recorder.map(part),
-            rest: rest.map(part),
-            waiting_ns: sees.switches.then_some(balance.costs.waiting),
-            reading_ns: sees.switches.then_some(balance.costs.reading),
+            mapping: part(mapping),
+            other_faults: (knows_others && is_all).then(|| part(balance.other_faults)),
+            recorder: balance.recorder.filter(|_| is_all).map(part),
+            rest: rest.filter(|_| is_all).map(part),
+            waiting_ns: sees.switches.then_some(costs.waiting),
+            reading_ns: sees.switches.then_some(costs.reading),
             sees_faults: sees.faults,
         }
     }

@@ -93,6 +93,13 @@ impl<'a> Recordings<'a> {
         (clock.units(ns.floor() / 1e9).saturating_sub(1) as f64 + 0.5) / clock.units_per_second * 1e9
     }
 
+    /// Fails if a file is shorter than when it was opened: what is gone would be missing without a word.
+    pub(crate) fn check_files(&self) -> Result<(), NoAnswer> {
+        let all = self.sides.iter().flatten().map(Session::recording);
+        let cut = all.filter_map(|recording| Some((recording.cut_to()?, recording.file_bytes()))).next();
+        cut.map_or(Ok(()), |(now, was)| Err(NoAnswer::CutShort { now, was }))
+    }
+
     /// What the one that is shown says to a query, or why it says nothing.
     pub(crate) fn ask(&self, query: &Query) -> Result<Answer<'a>, NoAnswer> {
         Ok(self.session().ask(query)?)

@@ -33,7 +33,7 @@ impl Recordings<'_> {
     pub(crate) fn resident_set(&self, query: &Query) -> Result<Pack, NoAnswer> {
         let answer = match self.session().ask(query) {
             Ok(answer) => answer,
-            Err(why) if !why.is_wrong() => return Ok(self.no_resident_set(why.to_string())),
+            Err(why) if !why.is_wrong() => return Ok(self.no_resident_set(NoAnswer::from(why).to_string())),
             Err(why) => return Err(why.into()),
         };
         let Shown::Resident { resident } = answer.shown else { return Err(NoAnswer::Lacks("resident")) };

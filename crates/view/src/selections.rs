@@ -3,6 +3,7 @@
 use crate::no_answer::NoAnswer;
 use crate::packs::Wrappers;
 use crate::recordings::Recordings;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::View as StackView;
 use memtoll_analysis::sums::Sums;
@@ -18,6 +19,8 @@ pub(crate) struct Selected {
     pub(crate) view: StackView,
     /// All call sites.
     pub(crate) rows: Vec<Row>,
+    /// The call stacks that match the filter together; `None`: there is no filter.
+    pub(crate) matching: Option<Priced>,
     pub(crate) findings: Value,
     pub(crate) wrappers: Option<Wrappers>,
 }
@@ -32,8 +35,21 @@ impl Selected {
         let findings =
             serde_json::to_value(&answer.findings).map_err(|error| NoAnswer::Json { what: "findings", error })?;
         let wrappers = open.wrappers(query, &sums);
-        Ok(Selected { sums, view: answer.basis.view, rows: table.rest, findings, wrappers })
+        let matching = query.filter.is_some().then(|| together(&table.rest));
+        Ok(Selected { sums, view: answer.basis.view, rows: table.rest, matching, findings, wrappers })
     }
+
+    /// All that is shown together.
+    pub(crate) fn total(&self) -> &Priced {
+        self.matching.as_ref().unwrap_or(&self.sums.total)
+    }
+}
+
+fn together(rows: &[Row]) -> Priced {
+    rows.iter().fold(Priced::default(), |mut sum, row| {
+        sum.add(&row.metrics);
+        sum
+    })
 }
 
 fn selection(query: &Query) -> Query {

@@ -16,6 +16,7 @@ use growing::Look;
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_model::Recording;
 use memtoll_query::View;
+use memtoll_text::format;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
@@ -177,9 +178,9 @@ fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, l
 fn mark(request: &mut Request, look: Option<&Look>) -> Reply {
     let mut name = String::new();
     let is_read = request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut name).is_ok();
-    match look.is_some_and(|look| is_read && look.mark(&name)) {
-        true => text(200, ""),
-        false => text(422, "The program has exited; no mark was set."),
+    match look.filter(|_| is_read).and_then(|look| look.mark(&name)) {
+        Some(marked) => body("application/json", &marked.to_string()),
+        None => text(422, "The program has exited; no mark was set."),
     }
 }
 
@@ -194,6 +195,15 @@ fn look_now(request: &mut Request, look: Option<&Look>) -> Reply {
 }
 
 fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) -> Reply {
+    if let Some(bytes) = request.body_length().map(|bytes| bytes as u64).filter(|bytes| *bytes > LONGEST_QUESTION) {
+        let [found, most] = [bytes, LONGEST_QUESTION].map(|bytes| format::counted(bytes, "byte"));
+        return text(
+            413,
+            &format!(
+                "The filter is too long: with it, this question has {found}, and at most {most} are read. Shorten it."
+            ),
+        );
+    }
     let mut question = String::new();
     if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {
         return text(400, "expected a question in UTF-8");
@@ -217,7 +227,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     }
     match answer {
         Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),
-        Err(why) => text(422, &why.to_string()),
+        Err(why) => text(if why.is_nothing() { 404 } else { 422 }, &why.to_string()),
     }
 }
 

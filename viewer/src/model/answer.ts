@@ -1,6 +1,7 @@
 // What the server or the page says of a selection.
 
 import { known, number, type Unit } from "./format";
+import type { Column as TextColumn } from "./table_text";
 import type { Column, Declared, Pack, With } from "./pack";
 import type { Balance, Intervals, Memory, ProfilePack, Totals, Wrappers } from "./packs";
 
@@ -28,6 +29,9 @@ export interface Metric {
     /** The smallest difference that two recordings resolve: a share of the whole, and a number; null: none by itself. */
     resolves: [share: number, least: number] | null;
 }
+
+/** The column of a metric in a table that is copied. */
+export const columnOf = ({ name, unit }: Metric): TextColumn => ({ title: name, unit });
 
 /** The metrics that are shown there. */
 export const shownIn = (metrics: Metric[], list: List) => metrics.filter((metric) => metric.lists.includes(list));
@@ -91,7 +95,6 @@ export interface Profile {
     findings: Finding[];
     /** Null: there are none. */
     wrappers: Wrappers | null;
-    damage: string[];
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
@@ -170,14 +173,14 @@ export function sitesOf(pack: With<SiteColumn, Pick<ProfilePack["head"], "types"
 }
 
 export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
-    const { totals, balance, memory, findings, wrappers, damage, texts } = pack.head;
+    const { totals, balance, memory, findings, wrappers, texts } = pack.head;
     const frames = framesOf(pack, texts, "");
     const treeOf = (): CallTree => {
         const [parent, frame, others] = pack.all("tree.parent", "tree.frame", "tree.others");
         return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
     const sites = sitesOf(pack, frames);
-    return { totals, balance, memory, findings, wrappers, damage, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
+    return { totals, balance, memory, findings, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */

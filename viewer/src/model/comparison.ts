@@ -1,7 +1,7 @@
 // What changed, by call site: as a server says it, or of two selections of a page.
 
 import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answer";
-import { count } from "./format";
+import { counted } from "./format";
 import { frameName, siteName } from "./names";
 import type { Pack } from "./pack";
 import type { ChangesPack } from "./packs";
@@ -53,7 +53,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison
     // NaN: not known, or counted.
     const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
     // Behind the rows: those without a row, what is in no row, and all.
-    const rest = [together(`${count(others)} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
+    const rest = [together(counted(others, "other call site"), rows.length), together("in no row: peaks at other times", rows.length + 1)];
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 

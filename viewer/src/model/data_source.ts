@@ -4,12 +4,13 @@ import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import type { Metric, Profile, Timeline } from "./answer";
 import type { Comparison } from "./comparison";
+import type { Damage } from "./damage";
 import type { Changed } from "./changed_tree";
 import type { Pack } from "./pack";
 import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack } from "./packs";
 import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
-import type { Base, Selection } from "./state";
+import type { Base, Selection, Wanted } from "./state";
 import type { TreeItem } from "./tree";
 
 export interface Recording {
@@ -39,10 +40,11 @@ export interface Live {
 export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
     readonly asks: boolean;
+    readonly damage: Damage;
     /** A mouse selects spans that begin and end at multiples of this, ns. */
     readonly step: number;
     open(): Promise<Recording>;
-    profile(selection: Selection, signal: AbortSignal): Promise<Profile>;
+    profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile>;
     /** A call tree; branches below `part.least` may not be loaded. */
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
     /** Sums by thread or process. */
@@ -57,8 +59,8 @@ export interface Source {
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;
     /** How far a recording is that is being made. */
     live(): Promise<Live>;
-    /** Sets a mark now. */
-    mark(name: string): Promise<void>;
+    /** Sets a mark now. Returns when that was, ns. */
+    mark(name: string): Promise<number>;
     /** Looks at the pages of a process now, while the recording is being made. Returns when that was, ns. */
     lookNow(pid: number): Promise<number>;
     /** Where live blocks lie at the end of the selection. */
@@ -74,6 +76,9 @@ export interface Source {
     /** A source file and what its lines cost. */
     file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
+
+/** Nothing in the selection matches the filter. */
+export class NothingThere extends Error {}
 
 /** Which call tree. */
 export interface TreePart {

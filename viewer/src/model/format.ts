@@ -163,6 +163,11 @@ export function signedEstimate(value: number, margin: number, unit: Unit): strin
     return /^0(\.0*)? /.test(text) ? text : `${value < 0 ? "−" : "+"}${text}`;
 }
 
+/** A name inside a text: one that is written from right to left turns no number beside it around. */
+export function isolated(name: string): string {
+    return `\u2068${name}\u2069`;
+}
+
 /** A text as one cell of CSV (RFC 4180). What a table calculator would take for a formula is kept a text. */
 export function csvCell(text: string): string {
     const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;

@@ -26,11 +26,10 @@ export interface Generations {
     at: number;
     all: Generation[];
     rows: Survivors[];
-    damage: string[];
 }
 
 export function generationsOf(pack: Pack<GenerationsPack>, group: string): Generations {
-    const { at_ns, begins_ns, marks, damage, texts } = pack.head;
+    const { at_ns, begins_ns, marks, texts } = pack.head;
     const all = [{ begin: null, mark: null }, ...begins_ns.map((begin, index) => ({ begin, mark: marks[index] ?? null }))];
     const column = (what: "bytes" | "blocks") => all.map((_, index) => pack.member(what, index));
     const [bytes, blocks] = [column("bytes"), column("blocks")];
@@ -44,7 +43,7 @@ export function generationsOf(pack: Pack<GenerationsPack>, group: string): Gener
             row.blocks[index]! += blocks[index]![site.index]!;
         }
     }
-    return { at: at_ns, all, rows: [...rows.values()], damage };
+    return { at: at_ns, all, rows: [...rows.values()] };
 }
 
 /** What became of the blocks of one row between two instants. */

@@ -31,7 +31,6 @@ export interface MemoryMap {
     blocks: number;
     areas: MemoryArea[];
     areasLeftOut: number;
-    damage: string[];
     /** By live bytes, most first. */
     sites: MapSite[];
     /** Cells that are not empty: number, live bytes, site from 1 (0: the filter leaves it out), and age in ns. */
@@ -66,8 +65,8 @@ export function memoryMapOf(pack: Pack<MapPack>): MemoryMap {
         return area;
     });
     const [number, fill, site, age] = pack.all("cells.number", "cells.live", "cells.site", "cells.age");
-    const { at_ns, pid, processes, cell, live, blocks, areas_left_out, damage } = pack.head;
-    return { at: at_ns, pid, processes, cell, live, blocks, areas, areasLeftOut: areas_left_out, damage, sites: sitesOf(pack), number, fill, site, age };
+    const { at_ns, pid, processes, cell, live, blocks, areas_left_out } = pack.head;
+    return { at: at_ns, pid, processes, cell, live, blocks, areas, areasLeftOut: areas_left_out, sites: sitesOf(pack), number, fill, site, age };
 }
 
 export function memoryBlocksOf(pack: Pack<BlocksPack>): { list: MemoryBlock[]; count: number; live: number } {

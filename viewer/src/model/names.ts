@@ -1,7 +1,7 @@
 // What things are called where there is one line for them.
 
 import type { Frame, Site } from "./answer";
-import { count } from "./format";
+import { counted } from "./format";
 import type { TreeItem } from "./tree";
 
 export function fileName(path: string): string {
@@ -19,7 +19,7 @@ export function frameName(frame: Frame): string {
 }
 
 export function siteName(site: Site): string {
-    if (site.others > 0) return `${count(site.others)} other call sites`;
+    if (site.others > 0) return counted(site.others, "other call site");
     return site.frame ? frameName(site.frame) : "(no stack)";
 }
 
@@ -32,5 +32,5 @@ export function siteKey(site: Site): string {
 export function labelOf(item: TreeItem): string {
     if (item.frame) return frameName(item.frame);
     if (item.label) return item.label;
-    return item.others > 0 ? `${count(item.others)} other call paths` : "(no stack)";
+    return item.others > 0 ? counted(item.others, "other call path") : "(no stack)";
 }

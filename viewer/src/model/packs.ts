@@ -22,6 +22,8 @@ export interface About {
     process_count: number;
     threads: ThreadOfRun[];
     thread_count: number;
+    damage: string[];
+    missing: string[];
     notes: string[];
 }
 
@@ -47,10 +49,10 @@ export interface Balance {
     processor_ns: number | null;
     plain: Estimated | null;
     allocator: Estimated;
-    faults: Estimated;
-    zeroing: Estimated;
+    faults: Estimated | null;
+    zeroing: Estimated | null;
     mapping: Estimated;
-    other_faults: Estimated;
+    other_faults: Estimated | null;
     recorder: Estimated | null;
     rest: Estimated | null;
     waiting_ns: number | null;

@@ -3,6 +3,7 @@
 import type { Advised } from "./advice";
 import { profileOf, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
+import { Damage } from "./damage";
 import { merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
@@ -14,6 +15,7 @@ import { treeOf, type TreeItem } from "./tree";
 
 export class Page implements Source {
     readonly asks = false;
+    readonly damage = new Damage();
     step = 0;
     private metrics: Metric[] = [];
     private whole: Pack<ProfilePack> | undefined;
@@ -34,6 +36,8 @@ export class Page implements Source {
         const recording = recordingOf(await unpacked<AboutPack>(about));
         this.metrics = recording.metrics;
         [this.whole, this.patternsOfAll, this.advised, this.whenever] = await Promise.all([unpacked<ProfilePack>(whole), unpacked<PatternsPack>(patterns), unpacked<AdvicePack>(advice), unpacked<ActivityPack>(activity)]);
+        for (const { head } of [this.whole, this.patternsOfAll, this.whenever]) this.damage.add(head);
+        this.damage.add({ about: recording.about });
         this.texts = (await unpacked<SourcesPack>(sources)).head.sources;
         if (recording.compares) [this.changes, this.before] = await Promise.all([unpacked<ChangesPack>(changes), unpacked<ProfilePack>(before)]);
         this.slices = await Promise.all(slices.map((slice) => unpacked<SlicePack>(slice)));

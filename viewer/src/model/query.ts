@@ -3,7 +3,7 @@
 
 import type { Base, Selection, Wanted } from "./state";
 
-export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } };
+export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } } | { at: { ns: number } };
 
 export type View =
     | { table: { group: string; limit: number } }
@@ -56,6 +56,7 @@ export function whenOf({ from, to }: Base): When {
 
 /** What selects the same in a query. */
 export function queryOf(selection: Selection & Partial<Wanted>): Query {
-    const { filter, unfold, wrappers, paid, process, thread, pages } = selection;
-    return { when: whenOf(selection), processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid, ...(pages && { pages }) };
+    const { filter, unfold, wrappers, paid, process, thread, pages, at } = selection;
+    const when: When = at === undefined ? whenOf(selection) : { at: { ns: Math.max(0, Math.floor(at)) } };
+    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid, ...(pages && { pages }) };
 }

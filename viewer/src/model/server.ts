@@ -4,14 +4,15 @@ import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import { profileOf, type Metric, type Profile } from "./answer";
 import { branchesOf, type Step } from "./loaded_tree";
+import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
-import { recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { NothingThere, recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileOf, type SourceFile } from "./source_file";
-import { START, type Base, type Selection } from "./state";
+import { START, type Base, type Selection, type Wanted } from "./state";
 import type { TreeItem } from "./tree";
 
 /** Rows that are sent; the others are one. */
@@ -35,6 +36,7 @@ function treeView({ reversed, through, by }: Pick<TreePart, "reversed"> & Partia
 
 export class Server implements Source {
     readonly asks = true;
+    readonly damage = new Damage();
     step = 0;
     private metrics: Metric[] = [];
 
@@ -49,8 +51,11 @@ export class Server implements Source {
             if (signal?.aborted) throw error;
             throw new Error("memtoll view does not answer any more. Start it again.");
         }
+        if (response.status === 404) throw new NothingThere(await response.text());
         if (!response.ok) throw new Error(await response.text());
-        return Pack.read<D>(await response.arrayBuffer());
+        const pack = Pack.read<D>(await response.arrayBuffer());
+        this.damage.add(pack.head);
+        return pack;
     }
 
     /** Asks for what a view of a selection shows. */
@@ -59,6 +64,7 @@ export class Server implements Source {
     }
 
     async open(): Promise<Recording> {
+        this.damage.clear();
         const recording = recordingOf(await this.answer<AboutPack>({ page: "about" }));
         this.metrics = recording.metrics;
         this.step = recording.timeline.end_ns / recording.timeline.parts;
@@ -83,7 +89,7 @@ export class Server implements Source {
         return branchesOf(ask, part.metric, metrics, part.least);
     }
 
-    async profile(selection: Selection, signal: AbortSignal): Promise<Profile> {
+    async profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile> {
         return profileOf(await this.shown<ProfilePack>(selection, { view: table("site"), findings: true }, signal), this.metrics);
     }
 
@@ -130,13 +136,17 @@ export class Server implements Source {
         return (await response.json()) as Live;
     }
 
-    async mark(name: string): Promise<void> {
-        const response = await fetch("/mark", { method: "POST", body: name });
-        if (!response.ok) throw new Error(await response.text());
+    mark(name: string): Promise<number> {
+        return this.instant("/mark", name);
     }
 
-    async lookNow(pid: number): Promise<number> {
-        const response = await fetch("/look", { method: "POST", body: String(pid) });
+    lookNow(pid: number): Promise<number> {
+        return this.instant("/look", String(pid));
+    }
+
+    /** Has something done. Returns when that was, ns. */
+    private async instant(path: string, body: string): Promise<number> {
+        const response = await fetch(path, { method: "POST", body });
         if (!response.ok) throw new Error(await response.text());
         return ((await response.json()) as { at_ns: number }).at_ns;
     }

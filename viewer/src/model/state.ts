@@ -22,6 +22,8 @@ export interface Selection {
 export interface Wanted extends Selection {
     /** What lies in memory at the end. */
     pages: boolean;
+    /** Of a server: what is live at this instant, ns, instead of a span. */
+    at?: number;
 }
 
 export interface State extends Selection {

@@ -30,8 +30,9 @@ function digitsOf(step: number, unit: number): number {
     return Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
 }
 
-/** A time with as many digits as it takes to tell it from one that is `step` away. */
-export function timeAt(ns: number, step: number): string {
+/** A time with as many digits as it takes to tell it from one that is `step` away; a span that ends before it begins has no such step. */
+export function timeAt(ns: number, distance: number): string {
+    const step = distance > 0 ? distance : Math.max(1, ns / 1000);
     if (ns < 0.5 * Math.min(1, step)) return "0 s";
     const [unit, name] = unitOf(Math.max(ns, step));
     return `${(ns / unit).toLocaleString("en-US", { minimumFractionDigits: digitsOf(step, unit), maximumFractionDigits: digitsOf(step, unit) })} ${name}`;

@@ -1,8 +1,8 @@
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Change, Range, Verified } from "../model/advice";
-import { count, counted, number, percent, time, type Unit } from "../model/format";
-import { PlaceLink } from "../widgets";
+import { count, counted, number, percent, type Unit } from "../model/format";
+import { Pending, PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
@@ -25,20 +25,19 @@ function saving({ low, high }: Range, title: string, unit: Unit): string {
 
 /** What to change in the program, and what that saves: cards, the one that saves most first. */
 export function Advice() {
-    const { source, state } = useShown();
+    const { source, state, profile } = useShown();
     const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !state.filter;
     const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
     if (!isWhole) return null;
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     const advice = loaded.value;
-    if (!advice) return <p class="empty" role="status">Looking for what to change …</p>;
+    if (!advice) return <Pending of={loaded}>Looking for what to change …</Pending>;
     if (advice.findings.length === 0) return null;
     return (
         <>
             <h2>What to change</h2>
             <ol class="findings">
                 {advice.findings.slice(0, 12).map((one) => (
-                    <Card key={one.id} change={one} processor={advice.processor_ns} all={advice.findings} />
+                    <Card key={one.id} change={one} processor={profile.balance.processor_ns} all={advice.findings} />
                 ))}
             </ol>
             <p class="soft more">
@@ -110,7 +109,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                     {saves.slice(0, 3).map(([range, title, unit]) => (
                         <b key={title}>{saving(range!, title, unit)}</b>
                     ))}
-                    {cpu && cpu.likely > 0 && processor !== null && <span class="soft">{percent(cpu.likely, processor)} of {time(processor)}, likely</span>}
+                    {cpu && cpu.likely > 0 && processor !== null && <span class="soft">{percent(cpu.likely, processor)} of CPU time, likely</span>}
                     <span class="soft">{change.confidence} confidence</span>
                 </p>
             )}

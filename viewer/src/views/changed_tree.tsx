@@ -5,7 +5,7 @@ import type { Metric } from "../model/answer";
 import { changeOf, type Changed } from "../model/changed_tree";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
-import { DirectionChoice, Empty, Search } from "../widgets";
+import { DirectionChoice, Empty, Pending, Search } from "../widgets";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** The share of the whole width that the narrowest frame of a wide screen has. */
@@ -39,7 +39,7 @@ export function Difference({ metric, children }: Props) {
     const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
     const root = loaded.value;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
-    if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what changed …"}</Empty></>;
+    if (!root) return <><div class="tools">{children}</div><Pending of={loaded}>Adding up what changed …</Pending></>;
     const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)} ${metric.title}${before > 0 && after !== before ? `, ${percent(Math.abs(after - before), before)} of ${number(before, metric.unit)}` : ""}`;
     return (
         <FlameGraph
@@ -51,8 +51,8 @@ export function Difference({ metric, children }: Props) {
             colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
             paint={paint}
             tell={tell}
-            heads={["before", "after", "difference"]}
-            cells={({ before, after }) => [number(before, metric.unit), number(after, metric.unit), signed(after - before, metric.unit)]}
+            columns={["before", "after", "difference"].map((title) => ({ title, unit: metric.unit }))}
+            cells={({ before, after }) => [before, after, after - before]}
             // What was too narrow to be seen may be wide now.
             into={(item) => void item.load(LEAST).then(() => redraw(0), (error: unknown) => say(error instanceof Error ? error.message : String(error)))}
             empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}

@@ -7,7 +7,7 @@ import { exact, known, number, percent, signed, signedEstimate } from "../model/
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, Heading, Name, Search } from "../widgets";
+import { Define, Empty, Heading, Name, Pending, Search } from "../widgets";
 import { Table } from "../table";
 import { Difference } from "./changed_tree";
 
@@ -55,11 +55,11 @@ export function Compare() {
     useEffect(() => {
         if (!found || isGraph) return;
         setCopy(() => ({
-            heads: ["call site", "type", ...found.metrics.flatMap((one) => [`${one.name} before`, "after", "difference"])],
+            heads: ["call site", "type", ...found.metrics.flatMap(({ name, unit }) => ["before", "after", "difference", "margin"].map((side) => ({ title: `${name} ${side}`, unit })))],
             rows: rows.map((row) => [
                 row.name,
                 row.type,
-                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), differenceOf(found, one, row.at)]),
+                ...found.metrics.flatMap((one) => [found.value("before", one, row.at), found.value("after", one, row.at), by(row.at, one), found.margin(one, row.at)]),
             ]),
         }));
     }, [found, rows, isGraph]);
@@ -67,7 +67,7 @@ export function Compare() {
 
     if (!recording.compares && !base)
         return <Empty>Select a span of time, and press b: it becomes the one before. Then select another one. Of two recordings: memtoll view BEFORE AFTER.</Empty>;
-    if (!found || !main) return <Empty>{asked.failed ? asked.error : "Adding up what changed …"}</Empty>;
+    if (!found || !main) return <Pending of={asked}>Adding up what changed …</Pending>;
     const end = recording.timeline.end_ns;
     const [before_, after_] = found.files ?? [base ? spanOf(base, end) : "", spanOf(state, end)];
     const hasMargin = (one: Metric) => [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);

@@ -1,9 +1,9 @@
 import { useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { varianceOf } from "../model/answer";
+import { columnOf, varianceOf } from "../model/answer";
 import { inRow, percent } from "../model/format";
 import type { TreeItem } from "../model/tree";
-import { DirectionChoice, Empty, MetricChoice, Search } from "../widgets";
+import { DirectionChoice, Empty, MetricChoice, Pending, Search, SharesOf } from "../widgets";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** A tree that is not there yet. */
@@ -32,13 +32,13 @@ export function Flame() {
                 colors={{ box: metric.color ? `--flame-${metric.color}` : "--flame" }}
                 paint={paint}
                 tell={(item) => `${shown(item)}, ${percent(item.value, root.value)} of ${shown(root)} ${main.title}`}
-                heads={[main.title]}
-                cells={(item) => [shown(item)]}
+                columns={[columnOf(main)]}
+                cells={(item) => [item.value]}
                 // What was too narrow to be seen may be wide now.
                 into={(item) => source.asks && void item.load(LEAST).then(() => redraw(0))}
                 empty={
                     root === NOTHING ? (
-                        <p class="empty">{loaded.failed ? loaded.error : "Adding up what calls what …"}</p>
+                        <Pending of={loaded}>Adding up what calls what …</Pending>
                     ) : (
                         <Empty>No call path has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
                     )
@@ -47,6 +47,7 @@ export function Flame() {
                 <MetricChoice />
                 <DirectionChoice />
                 <Search />
+                <SharesOf metric={main} />
             </FlameGraph>
         </div>
     );

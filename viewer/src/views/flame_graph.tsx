@@ -5,7 +5,7 @@ import { colorOf, useCanvas, useSize } from "../hooks";
 import { layout, type Box } from "../model/flame_layout";
 import { number, percent } from "../model/format";
 import type { Unit } from "../model/format";
-import { save } from "../model/table_text";
+import { save, type Column } from "../model/table_text";
 import { labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 
@@ -44,9 +44,9 @@ interface Props<Item extends TreeItem> {
     paint: (item: Item, colors: Colors) => string;
     /** The text of a frame beside its name. */
     tell: (item: Item) => string;
-    /** Heads and cells of a copied row, beside frame and depth. */
-    heads: string[];
-    cells: (item: Item) => string[];
+    /** Columns and numbers of a copied row, beside frame and depth. */
+    columns: Column[];
+    cells: (item: Item) => number[];
     /** Called when a frame is zoomed into. */
     into?: (item: Item) => void;
     /** What stands before the buttons. */
@@ -55,7 +55,7 @@ interface Props<Item extends TreeItem> {
 }
 
 /** A flame graph on a canvas: a click or Enter zooms in, Backspace goes back. */
-export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, grown, colors: names, paint, tell, heads, cells, into: entered, children, empty }: Props<Item>) {
+export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, grown, colors: names, paint, tell, columns, cells, into: entered, children, empty }: Props<Item>) {
     const { theme, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -82,8 +82,8 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
 
     useEffect(() => {
         setCopy(() => ({
-            heads: ["frame", "depth", ...heads],
-            rows: boxes.map((box) => [box.item === root ? "all" : labelOf(box.item), String(box.depth), ...cells(box.item as Item)]),
+            heads: ["frame", { title: "depth", unit: "count" }, ...columns],
+            rows: boxes.map((box) => [box.item === root ? "all" : labelOf(box.item), box.depth, ...cells(box.item as Item)]),
         }));
         return () => setCopy(null);
     }, [boxes, title]);

@@ -2,10 +2,10 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
-import { bytes, count, exact, time } from "../model/format";
+import { blocks, bytes, count, exact, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, GroupChoice, Name, Search } from "../widgets";
+import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
 import { Table } from "../table";
 import { groupOf } from "../model/site_groups";
 
@@ -33,16 +33,15 @@ export function GenerationsView() {
     }, [found, state.search, isBlocks]);
     useEffect(() => {
         if (!found) return;
-        const unit = isBlocks ? "count" : "bytes";
+        const unit: Unit = isBlocks ? "count" : "bytes";
         setCopy(() => ({
-            heads: [group, "type", "live", ...found.all.map(titleOf)],
-            rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", exact(sum(valuesOf(row)), unit), ...valuesOf(row).map((value) => exact(value, unit))]),
+            heads: [group, "type", ...["live", ...found.all.map(titleOf)].map((title) => ({ title, unit }))],
+            rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
         }));
         return () => setCopy(null);
     }, [found, rows]);
     if (!source.asks) return <Empty>This page does not hold when live blocks were acquired. Open the recording with memtoll view to see it.</Empty>;
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
-    if (!found) return <Empty>Reading all events …</Empty>;
+    if (!found) return <Pending of={loaded}>Reading all events …</Pending>;
     const most = rows.reduce((most, row) => Math.max(most, ...valuesOf(row)), 0);
     const totals = found.all.map((_, index) => sum(rows.map((row) => valuesOf(row)[index]!)));
     const isMarked = found.all.some(({ mark }) => mark !== null);
@@ -50,13 +49,12 @@ export function GenerationsView() {
         <>
             <div class="tools">
                 <span>
-                    {told(sum(totals))} {isBlocks ? "blocks" : ""} live at {time(found.at)}, by when they were acquired <Define name="generations" />
+                    {isBlocks ? blocks(sum(totals)) : bytes(sum(totals))} live at {time(found.at)}, by when they were acquired <Define name="generations" />
                 </span>
                 <GroupChoice groups={["line", "function", "module", "type"]} group={group} />
                 <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => setBlocks(event.currentTarget.checked)} /> blocks</label>
                 <Search />
                 <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
-                {found.damage.map((text) => <span key={text} class="error" role="alert">{text}</span>)}
                 {loaded.loading && <span class="soft">adding up …</span>}
             </div>
             {rows.length === 0 ? (

@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { count, counted, number, percent } from "../model/format";
 import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
 import { selectionOf } from "../model/state";
-import { Define, EditorLink, Empty, PlaceLink } from "../widgets";
+import { Define, EditorLink, Empty, Pending, PlaceLink } from "../widgets";
 import { Table } from "../table";
 
 /** How the members of a type lie in memory, times its live objects. */
@@ -22,13 +22,13 @@ export function LayoutView() {
     useEffect(() => {
         setCopy(() =>
             layout
-                ? { heads: ["member", "offset", "size", "cache line"], rows: parts.map((part) => [part.what, String(Math.floor(part.at / 8)), sizeText(part.bits), part.lines.join("–")]) }
-                : { heads: ["type", "peak", "live at end"], rows: types.map((one) => [one.name, `${one.peak}`, `${one.live}`]) },
+                ? { heads: ["member", { title: "offset", unit: "bytes" }, { title: "size", unit: "bytes" }, "cache line"], rows: parts.map((part) => [part.what, part.at / 8, part.bits === null ? null : part.bits / 8, part.lines.join("–")]) }
+                : { heads: ["type", { title: "peak", unit: "bytes" }, { title: "live", unit: "bytes" }], rows: types.map((one) => [one.name, one.peak, one.live]) },
         );
         return () => setCopy(null);
     }, [pack]);
 
-    if (!pack) return <Empty>{loaded.failed ? loaded.error : "Adding up what is of which type …"}</Empty>;
+    if (!pack) return <Pending of={loaded}>Adding up what is of which type …</Pending>;
     return (
         <div class="fill">
             <form
@@ -44,7 +44,7 @@ export function LayoutView() {
                 </label>
                 <button>show</button>
                 {state.type !== "" && <button type="button" onClick={() => go({ type: "" })}>all types</button>}
-                <span class="soft">{loaded.loading ? "Reading debug information …" : loaded.failed ? loaded.error : state.type === "" ? "Types of the selected blocks, where the names of functions tell them. A click shows the members of what a container holds." : ""}</span>
+                <span class="soft">{loaded.loading ? "Reading debug information …" : state.type === "" ? "Types of the selected blocks, where the names of functions tell them. A click shows the members of what a container holds." : ""}</span>
             </form>
             {why && <Empty>{why}</Empty>}
             {layout && <Head layout={layout} newer={newer} />}
@@ -82,7 +82,7 @@ export function LayoutView() {
                         <section class="better" aria-label="a better order">
                             <h3>
                                 This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
-                                {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${count(layout.instances!.at_peak)} instances at the peak` : ""}
+                                {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${counted(layout.instances!.at_peak, "instance")} at the peak` : ""}
                             </h3>
                             <pre class="code">{order.join("\n")}</pre>
                             <p class="soft">The order of members is the order of their initialization, and part of a library's interface.</p>
@@ -139,7 +139,7 @@ function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
                 <p>
                     {instances.at_peak + instances.at_end === 0
                         ? "The recording knows of no instance that was live in this selection."
-                        : `${count(instances.at_peak)} instances live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
+                        : `${counted(instances.at_peak, "instance")} live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
                 </p>
             )}
             {newer && <p role="alert"><bdi>{newer}</bdi> is newer than the recording: how many instances there were is of an older {layout.name}.</p>}

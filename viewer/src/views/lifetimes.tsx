@@ -3,13 +3,14 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, sizeText } from "../model/size_lifetime";
-import { blocks, bytes, count, counted, percent, time } from "../model/format";
+import { blocks, bytes, count, counted, isolated, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, Search } from "../widgets";
+import { Empty, Name, Pending, Search } from "../widgets";
 import { Table } from "../table";
+import type { Column } from "../model/table_text";
 import { HeatMap } from "./heat_map";
 
 /** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
@@ -49,18 +50,31 @@ export function Lifetimes() {
             count(all!.acquiring[index] ?? 0),
         ];
     };
+    const numbers = (index: number) => {
+        const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
+        const of = (bins: Bin[], share: number) => (bins.length > 0 ? quantile(bins, share) : null);
+        return [
+            ...(cell ? [inCell(index)] : []),
+            valueOf(profile.siteNumbers, allocations, index) ?? 0,
+            ...[0.5, 0.99].map((share) => of(size, share)),
+            ...[0.5, 0.99].map((share) => of(life, share)),
+            all!.grownBlocks[index] ?? 0,
+            all!.grownSteps[index] ?? 0,
+            all!.elsewhere[index] ?? 0,
+            all!.acquiring[index] ?? 0,
+        ];
+    };
     useEffect(() => {
-        setCopy(() => ({ heads: ["line", "type", ...heads.map(([head]) => head)], rows: all ? listed.map((site) => [siteName(site), site.type, ...cells(site.index)]) : [] }));
+        setCopy(() => ({ heads: ["line", "type", ...(cell ? COPIED : COPIED.slice(1))], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
         return () => setCopy(null);
     }, [listed, all]);
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
-    if (!all) return <Empty>Adding up sizes and lifetimes …</Empty>;
+    if (!all) return <Pending of={loaded}>Adding up sizes and lifetimes …</Pending>;
     return (
         <div class="fill">
             <div class="tools">
                 <Search />
                 <span class="soft">
-                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${counted(shown.length, "line")}: click one for its own.`} Values are at most 3.1 % off.
+                    {chosen ? `Histograms of ${isolated(siteName(chosen))}: click it again for all lines.` : `Histograms of ${counted(shown.length, "line")}: click one for its own.`} Values are at most 3.1 % off.
                 </span>
                 {loaded.loading && <span class="soft">adding up …</span>}
             </div>
@@ -114,6 +128,20 @@ export function Lifetimes() {
 }
 
 const IN_CELL: [string, string] = ["in the cell", "Freed blocks of the chosen size and lifetime, and their share of all of them."];
+
+/** The columns of numbers that are copied. */
+const COPIED: Column[] = [
+    ["in the cell", "count"],
+    ["blocks", "count"],
+    ["median size", "bytes"],
+    ["p99 size", "bytes"],
+    ["median life", "ns"],
+    ["p99 life", "ns"],
+    ["blocks that grew", "count"],
+    ["growth steps", "count"],
+    ["freed abroad", "count"],
+    ["threads", "count"],
+].map(([title, unit]) => ({ title, unit }) as Column);
 
 const HEADS: [string, string][] = [
     ["blocks", "Blocks that the line got, reallocations included."],

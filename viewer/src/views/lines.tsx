@@ -1,15 +1,15 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
-import { chanceOf, numbersOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
-import { count, exact, inRow } from "../model/format";
+import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { count, counted, inRow, isolated } from "../model/format";
 import { groupKey } from "../model/site_groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
 import type { GroupsPack } from "../model/packs";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../widgets";
+import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, Pending, PlaceLink, Search, SharesOf } from "../widgets";
 import { Table } from "../table";
 
 const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
@@ -54,7 +54,7 @@ function rowsOf(profile: Profile, group: string): Row[] {
 function askedRows(pack: Pack<GroupsPack>, metrics: Metric[]): Row[] {
     const numbers = numbersOf(pack, "groups", metrics);
     const { site_others: others, labels } = pack.head;
-    const names = others > 0 ? [...labels, `${count(others)} others`] : labels;
+    const names = others > 0 ? [...labels, counted(others, "other")] : labels;
     return names.map((name, at) => ({ key: `${at}`, name, site: null, frame: null, numbers, at }));
 }
 
@@ -87,11 +87,8 @@ export function Lines() {
 
     useEffect(() => {
         setCopy(() => ({
-            heads: [group, "type", ...columns.map((one) => one.name)],
-            rows: rows.map((row) => [row.name, row.site?.type ?? "", ...columns.map((one) => {
-                const value = valueOf(row.numbers, one, row.at);
-                return value === null ? "not known" : exact(value, one.unit);
-            })]),
+            heads: [group, "type", ...columns.map(columnOf)],
+            rows: rows.map((row) => [row.name, row.site?.type ?? "", ...columns.map((one) => valueOf(row.numbers, one, row.at))]),
         }));
         return () => setCopy(null);
     }, [rows, columns, group]);
@@ -112,10 +109,13 @@ export function Lines() {
                 <MetricChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
-                <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
+                <SharesOf metric={metric} />
+                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
-            {rows.length === 0 ? (
-                <Empty>{asked.failed && ASKED.includes(group) ? asked.error : asked.loading && ASKED.includes(group) ? "Reading all events …" : all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
+            {!asked.value && ASKED.includes(group) ? (
+                <Pending of={asked}>Reading all events …</Pending>
+            ) : rows.length === 0 ? (
+                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
             ) : (
                 <Table
                     label={`${group}s, largest ${metric.title} first`}
@@ -198,9 +198,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                     {frame?.file && (
                         <p>
                             <PlaceLink file={frame.file} line={frame.line} /> <EditorLink file={frame.file} line={frame.line} />{" "}
-                            <bdi class="code">
-                                {frame.file}:{frame.line}
-                            </bdi>
+                            <bdi class="code">{frame.file}</bdi>:{frame.line}
                         </p>
                     )}
                     {frame && <p class="soft"><bdi class="code">{frame.module}</bdi></p>}
@@ -226,7 +224,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                     {paths?.map((path, index) => (
                         <p key={index} class="path">
                             <b>{inRow(path.at(-1)!.value, path.at(-1)!.valueOf(varianceOf(main)) ?? 0, main.unit)}</b>{" "}
-                            {path.map((item) => (item.frame ? item.frame.function : `${count(item.others)} other call paths`)).join(" ← ")}
+                            {path.map((item) => (item.frame ? isolated(item.frame.function) : counted(item.others, "other call path"))).join(" ← ")}
                         </p>
                     ))}
                 </div>

@@ -2,11 +2,11 @@ import { useEffect, useState } from "preact/hooks";
 import { useCells } from "../cells";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded } from "../hooks";
-import { bytes, count, counted, exact, percent, time } from "../model/format";
+import { bytes, count, counted, exact, isolated, percent, time } from "../model/format";
 import { addressOf, AGES, areaOf, hex, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name } from "../widgets";
+import { Define, Empty, Name, Pending } from "../widgets";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
@@ -31,12 +31,11 @@ export function MemoryMap() {
     const isAge = state.map === "age";
     useEffect(() => {
         if (!map || state.range) return;
-        setCopy(() => ({ heads: ["line", "type", "live bytes", "blocks"], rows: map.sites.map((site) => [nameOf(site), site.type, exact(site.live, "bytes"), count(site.blocks)]) }));
+        setCopy(() => ({ heads: ["line", "type", { title: "live", unit: "bytes" }, { title: "blocks", unit: "count" }], rows: map.sites.map((site) => [nameOf(site), site.type, site.live, site.blocks]) }));
         return () => setCopy(null);
     }, [map, state.range]);
     if (!source.asks) return <Empty>This page does not hold where blocks lie. Open the recording with memtoll view to see it.</Empty>;
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
-    if (!map) return <Empty>Reading all events …</Empty>;
+    if (!map) return <Pending of={loaded}>Reading all events …</Pending>;
     const at = state.to === null ? "the end" : time(map.at);
     return (
         <>
@@ -49,7 +48,7 @@ export function MemoryMap() {
                         process
                         <select value={String(map.pid)} onChange={(event) => go({ process: event.currentTarget.value })}>
                             {map.processes.map(({ pid, program, live }) => (
-                                <option key={pid} value={String(pid)}>{pid} {program}, {bytes(live)}</option>
+                                <option key={pid} value={String(pid)}>{pid} {isolated(program)}, {bytes(live)}</option>
                             ))}
                         </select>
                     </label>
@@ -59,8 +58,7 @@ export function MemoryMap() {
                     <button aria-pressed={isAge} onClick={() => go({ map: "age" }, true)}>by age</button>
                 </div>
                 {loaded.loading && <span class="soft">reading …</span>}
-                {map.areasLeftOut > 0 && <span class="soft">{count(map.areasLeftOut)} areas with fewer live bytes are not drawn</span>}
-                {map.damage.map((text) => <span key={text} class="error">{text}</span>)}
+                {map.areasLeftOut > 0 && <span class="soft">{counted(map.areasLeftOut, "area")} with fewer live bytes not drawn</span>}
             </div>
             <Legend map={map} isAge={isAge} />
             {map.blocks === 0 ? <Empty>No block was live at {at}. Drag over the time line: the map is of the end of the selection.</Empty> : <Canvas map={map} isAge={isAge} />}
@@ -87,7 +85,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
                     <span class={`key site-${index + 1}`} /><bdi>{nameOf(site)}</bdi> {bytes(site.live)}
                 </li>
             ))}
-            {rest.length > 0 && <li class="legend"><span class="key site-0" />{count(rest.length)} other lines {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
+            {rest.length > 0 && <li class="legend"><span class="key site-0" />{counted(rest.length, "other line")} {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
         </ul>
     );
 }
@@ -142,7 +140,7 @@ function tell(map: Memory, number: number): string {
     const where = `${hex(addressOf(map, number))}${area ? `, in ${bytes(area.cells * map.cell)} with ${bytes(area.live)} live` : ""}`;
     if (map.number[place] !== number) return `${where}: nothing live`;
     const site = map.site[place] ? (map.sites[map.site[place]! - 1] ?? null) : null;
-    return `${where}: ${bytes(map.fill[place]!)} live of ${bytes(map.cell)}, most by ${nameOf(site)}, ${time(map.age[place]!)} old`;
+    return `${where}: ${bytes(map.fill[place]!)} live of ${bytes(map.cell)}, most by ${isolated(nameOf(site))}, ${time(map.age[place]!)} old`;
 }
 
 function draw(ctx: CanvasRenderingContext2D, map: Memory, layout: Layout, isAge: boolean, chosen: { from: number; to: number } | null): void {
@@ -191,7 +189,7 @@ function Blocks() {
     const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.blocks(selection, range, signal)));
     const list = loaded.value?.list ?? [];
     useEffect(() => {
-        setCopy(() => ({ heads: ["address", "bytes", "age", "line", "type"], rows: list.map((block) => [hex(block.address), String(block.size), time(block.age), nameOf(block.site), block.site?.type ?? ""]) }));
+        setCopy(() => ({ heads: ["address", { title: "size", unit: "bytes" }, { title: "age", unit: "ns" }, "line", "type"], rows: list.map((block) => [hex(block.address), block.size, block.age, nameOf(block.site), block.site?.type ?? ""]) }));
         return () => setCopy(null);
     }, [loaded.value]);
     return (

@@ -1,12 +1,12 @@
 import { useEffect } from "preact/hooks";
 import { useShown } from "../context";
-import { count, time } from "../model/format";
+import { count, counted, time } from "../model/format";
 
 /** What the recording is, what is missing in it, and what the viewer is made of. */
 export function Notes() {
-    const { recording, profile, setCopy } = useShown();
+    const { recording, profile, damage, setCopy } = useShown();
     const { about } = recording;
-    const notes = [...new Set([...about.notes, ...profile.damage, ...(profile.wrappers?.folded ? [profile.wrappers.folded] : [])])];
+    const notes = [...new Set([...damage, ...about.missing, ...about.notes, ...(profile.wrappers?.folded ? [profile.wrappers.folded] : [])])];
     useEffect(() => {
         setCopy(() => ({ heads: ["pid", "command"], rows: about.processes.map((one) => [String(one.pid), one.command]) }));
         return () => setCopy(null);
@@ -17,12 +17,12 @@ export function Notes() {
                 <div><dt>file</dt><dd><bdi>{about.file}</bdi></dd></div>
                 <div><dt>command</dt><dd><bdi class="code">{about.command}</bdi></dd></div>
                 <div><dt>recorded</dt><dd>{about.started} UTC{about.duration_ns !== null && `, ${time(about.duration_ns)}`}</dd></div>
-                <div><dt>machine</dt><dd>{about.processor}, {count(about.processors)} CPUs</dd></div>
+                <div><dt>machine</dt><dd>{about.processor}, {counted(about.processors, "CPU")}</dd></div>
                 {about.malloc && <div><dt>malloc</dt><dd>{about.malloc}</dd></div>}
                 <div><dt>events</dt><dd>{about.events === null ? "not known: the recording was cut off" : count(about.events)}</dd></div>
             </dl>
             {notes.length > 0 && <h2>Notes</h2>}
-            <ul>{notes.map((note) => <li key={note}>{note}</li>)}</ul>
+            <ul>{notes.map((note) => <li key={note}><bdi>{note}</bdi></li>)}</ul>
             <h2>Processes</h2>
             <ul class="code">
                 {about.processes.slice(0, 500).map((one, index) => (

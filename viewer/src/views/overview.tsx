@@ -1,96 +1,117 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { chanceOf, shownIn, totalInWords, totalOf, valueOf, type Site } from "../model/answer";
-import { bytes, count, counted, estimate, exact, inRow, number, percent, share, spelledOut, time } from "../model/format";
+import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, type Metric, type Profile, type Site } from "../model/answer";
+import { bytes, count, counted, estimate, exact, inRow, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
 import type { Balance, Estimated, Memory } from "../model/packs";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
-interface Slice {
+interface Part {
     name: string;
     color: string;
-    part: Estimated;
+    /** Null: not known. */
+    of: Estimated | null;
     help: string;
     /** What tells its meaning. */
     define: string;
+    /** What is a part of it, and has its own color. */
+    within?: Part;
 }
 
-/** Where the program's CPU time goes: parts and its own work, which add up to all of it. */
-function slicesOf(balance: Balance): Slice[] {
-    const all: (Slice | null)[] = [
-        { name: "page faults", color: "faults", part: balance.faults, help: "Page faults of blocks and mappings, without zeroing.", define: "fault-time" },
-        { name: "zeroing", color: "zeroing", part: balance.zeroing, help: "The part of these page faults in which the kernel fills fresh pages with zeros.", define: "zeroing" },
-        { name: "mapping", color: "mapping", part: balance.mapping, help: "Time in mmap, munmap, mremap, madvise and brk.", define: "mapping" },
-        { name: "allocator", color: "allocator", part: balance.allocator, help: "Time inside malloc, free and the like, without the rest of this list.", define: "allocator" },
-        { name: "other faults", color: "other", part: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted.", define: "other-faults" },
+/** The part of page faults that is no zeroing belongs to the same estimate: bounds add up, too. */
+function sumOf(a: Estimated | null, b: Estimated | null): Estimated | null {
+    return a && b && { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high };
+}
+
+/** Where the program's CPU time goes: parts and its own work, which add up to all of it. They are called as metrics are. */
+function partsOf(balance: Balance, metrics: Metric[]): Part[] {
+    const metric = (name: string): Pick<Part, "name" | "help" | "define"> => {
+        const of = metrics.find((one) => one.name === name);
+        return { name: of?.title ?? name, help: of?.help ?? "", define: name };
+    };
+    const zeroing = { ...metric("zeroing"), color: "zeroing", of: balance.zeroing };
+    const all: (Part | null)[] = [
+        { ...metric("fault-time"), color: "faults", of: sumOf(balance.faults, balance.zeroing), within: zeroing },
+        { ...metric("mapping"), color: "mapping", of: balance.mapping },
+        { ...metric("allocator"), color: "allocator", of: balance.allocator },
+        { name: "other faults", color: "other", of: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted.", define: "other-faults" },
         balance.rest && {
             name: balance.recorder ? "program" : "program and recorder",
             color: "program",
-            part: balance.rest,
+            of: balance.rest,
             help: balance.recorder ? "The program's own work: what nothing else here explains." : "The program's own work and the recorder's. Of a part of the run, they cannot be told apart.",
             define: "program",
         },
     ];
-    return all.filter((slice): slice is Slice => slice !== null);
+    return all.filter((part): part is Part => part !== null);
 }
 
 /** What threads waited for; it is no CPU time. */
-const WAITS = [["waiting_ns", "waiting in the allocator"], ["reading_ns", "waiting for the disk"]] as const;
+const WAITS = [["waiting_ns", "waiting"], ["reading_ns", "reading"]] as const;
+
+const nsOf = (part: { of: Estimated | null } | undefined) => Math.max(0, part?.of?.value ?? 0);
 
 function Cost() {
-    const { profile } = useShown();
+    const { profile, recording, damage, state } = useShown();
     const { balance, totals } = profile;
     const { recorder } = balance;
-    const slices = slicesOf(balance);
-    const memory = balance.allocator.value + balance.faults.value + balance.zeroing.value + balance.mapping.value + balance.other_faults.value;
+    const isFiltered = state.filter !== "";
+    const parts = partsOf(balance, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
+    const memory = parts.reduce((sum, part) => sum + (part.define === "program" ? 0 : (part.of?.value ?? 0)), 0);
     const whole = balance.processor_ns;
-    const sum = slices.reduce((sum, slice) => sum + Math.max(0, slice.part.value), 0);
+    const sum = Math.max(parts.reduce((sum, part) => sum + nsOf(part), 0), isFiltered ? (whole ?? 0) : 0);
     const isTooMuch = balance.rest !== null && balance.rest.value < 0;
-    const charged = balance.other_faults.value > 0 ? balance.allocator.value + balance.faults.value + balance.zeroing.value + balance.mapping.value : null;
+    const others = balance.other_faults?.value ?? 0;
     const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
+    const isLess = parts.some((part) => part.of === null);
+    const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
+    const shown = (of: Estimated | null) => (of ? <b title={exact(of.value, "ns")}>{estimate(of.value, of.low, of.high)}</b> : <b class="unknown" title="not known: Recording says why">–</b>);
     return (
         <section class="cost">
             <h2>
-                What memory costs: {time(memory)}
-                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`}
+                What memory costs{isFiltered && " of the call stacks that match"}{damage.length > 0 && ", as far as it can be read"}: {isLess && "at least "}{time(memory)}
+                {whole !== null && ` of ${time(whole)} CPU time${isFiltered ? " of all" : ""} (${percent(memory, whole)})`}
                 {waiting > memory / 10 && `, and ${time(waiting)} of waiting`} <Define name="cost" />
             </h2>
-            <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.value)}`).join(", ")}>
-                {slices.map((slice) =>
-                    slice.part.value > 0 ? (
-                        <span key={slice.name} class={`bar ${slice.color}`} style={{ width: `${(slice.part.value / sum) * 100}%` }} title={`${slice.name}: ${exact(slice.part.value, "ns")}`} />
-                    ) : null,
-                )}
+            <div class="stack" role="img" aria-label={parts.map((part) => `${part.name} ${part.of ? time(part.of.value) : "not known"}`).join(", ")}>
+                {bars.map(({ name, color, ns }) => (ns > 0 ? <span key={name} class={`bar ${color}`} style={{ width: `${(ns / sum) * 100}%` }} title={`${name}: ${exact(ns, "ns")}`} /> : null))}
             </div>
             <ul class="parts">
-                {slices.map((slice) => {
+                {parts.map((part) => {
+                    const { name, color, of, within } = part;
                     return (
-                        <li key={slice.name} title={slice.help}>
-                            <span class={`key ${slice.color}`} />
-                            {slice.name}
-                            <b title={exact(slice.part.value, "ns")}>{estimate(slice.part.value, slice.part.low, slice.part.high)}</b>
-                            {whole !== null && <span class="soft">{percent(slice.part.value, whole)}</span>}
-                            <Define name={slice.define} />
+                        <li key={name} title={part.help}>
+                            <span class={`key ${color}`} />
+                            {name}
+                            {shown(of)}
+                            {whole !== null && of && <span class="soft">{percent(of.value, whole)}</span>}
+                            <Define name={part.define} />
+                            {within && of && (
+                                <span class="within" title={within.help}>
+                                    <span class={`key ${within.color}`} /> {within.name} {shown(within.of)} of it <Define name={within.define} />
+                                </span>
+                            )}
                         </li>
                     );
                 })}
-                {WAITS.map(([name, title]) => {
+                {WAITS.map(([name, metric]) => {
                     const ns = balance[name] ?? 0;
                     if (ns <= 0) return null;
                     return (
                         <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
                             <span class="key waiting" />
-                            {title}
+                            {recording.metrics.find((one) => one.name === metric)?.title}
                             <b title={exact(ns, "ns")}>{time(ns)}</b>
                             <span class="soft">beside CPU time</span>
-                            <Define name={name === "waiting_ns" ? "waiting" : "reading"} />
+                            <Define name={metric} />
                         </li>
                     );
                 })}
+                {whole !== null && <li class="soft">shares are of {time(whole)} CPU time</li>}
             </ul>
             <p class="soft">
-                {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
+                {others > 0 && `${time(memory - others)} of it is charged to lines; the other faults are those of code, files and stacks. `}
                 {whole === null && "The kernel did not tell the CPU time of this selection. "}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {recorder && recorder.value > 0 && (
@@ -99,9 +120,9 @@ function Cost() {
                         <span title={exact(recorder.value, "ns")}>{estimate(recorder.value, recorder.low, recorder.high)}</span>.{" "}
                     </>
                 )}
-                {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
+                {!balance.sees_faults ? "The kernel did not show page faults: their cost is not known. " : balance.faults === null && "What page faults cost is not known: their price is measured when a recording ends. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
-                {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && "No thread waited in the allocator."}
+                {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
             <Resident memory={profile.memory} />
@@ -183,9 +204,37 @@ function blocksOf(site: Site, blocks: number): string {
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
 
-export function Overview() {
-    const { profile, recording, metric, go, setCopy, state } = useShown();
+/** Of CPU time, what a line takes of it is told, as in the report's first lines; waiting is no part of it. */
+const CPU_TIME = ["cost", "allocator", "fault-time", "zeroing", "mapping"];
+
+interface Share {
+    whole: number;
+    /** What it is a share of. */
+    name: string;
+    /** What a row has of it. */
+    part: (row: number) => number;
+    /** What a row waited beside it, ns. */
+    waited: (row: number) => number;
+}
+
+/** What shares of a metric are of; null: a mean has none. */
+function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | null {
+    const of = (name: string, row: number) => {
+        const one = metrics.find((one) => one.name === name);
+        return (one && valueOf(profile.siteNumbers, one, row)) ?? 0;
+    };
+    const processor = profile.balance.processor_ns;
+    if (processor !== null && CPU_TIME.includes(metric.name)) {
+        const waited = (row: number) => (metric.name === "cost" ? of("waiting", row) + of("reading", row) : 0);
+        return { whole: processor, name: "CPU time", part: (row) => of(metric.name, row) - waited(row), waited };
+    }
     const total = totalOf(profile.totals, metric);
+    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row), waited: () => 0 };
+}
+
+export function Overview() {
+    const { profile, recording, damage, metric, go, setCopy, state } = useShown();
+    const share = shareOf(profile, metric, recording.metrics);
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
         return profile.sites
@@ -196,11 +245,14 @@ export function Overview() {
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     useEffect(() => {
         setCopy(() => ({
-            heads: ["line", "type", metric.name, "share", "allocations"],
-            rows: worst.map((site) => {
-                const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
-                return [siteName(site), site.type, number(value, metric.unit), percent(value, total ?? 0), count(valueOf(profile.siteNumbers, allocations, site.index) ?? 0)];
-            }),
+            heads: ["line", "type", columnOf(metric), { title: "share", unit: "%" }, columnOf(allocations)],
+            rows: worst.map((site) => [
+                siteName(site),
+                site.type,
+                valueOf(profile.siteNumbers, metric, site.index),
+                share && (share.part(site.index) / share.whole) * 100,
+                valueOf(profile.siteNumbers, allocations, site.index),
+            ]),
         }));
         return () => setCopy(null);
     }, [worst, metric]);
@@ -208,6 +260,7 @@ export function Overview() {
     return (
         <div class="overview">
             <Cost />
+            {damage.length > 0 ? <p class="soft">Of what can be read{state.filter && ", where the filter matches"}:</p> : state.filter && <p class="soft">Of the call stacks that match:</p>}
             <dl class="facts-of">
                 {shownIn(recording.metrics, "overview").map((of) => {
                     const value = totalOf(profile.totals, of);
@@ -245,7 +298,7 @@ export function Overview() {
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
-                                            <span class="soft">{metric.over || total === null ? "" : `${share(value, chanceOf(profile.siteNumbers, metric, site.index), total)} of ${totalInWords(profile.totals, metric)}`}</span>
+                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}{share && share.waited(site.index) > 0 && `, beside ${time(share.waited(site.index))} of waiting`}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>

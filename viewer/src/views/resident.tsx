@@ -2,12 +2,12 @@ import { useEffect } from "preact/hooks";
 import { useCells } from "../cells";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded } from "../hooks";
-import { bytes, count, exact, percent, time } from "../model/format";
+import { bytes, count, counted, exact, isolated, time, percent } from "../model/format";
 import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
 import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name } from "../widgets";
+import { Define, Empty, Name, Pending } from "../widgets";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
@@ -28,7 +28,7 @@ export function ResidentView() {
     const held = loaded.value;
     useEffect(() => {
         if (!held || typeof held === "string") return;
-        setCopy(() => ({ heads: ["held by", "bytes", "share"], rows: held.set.parts.map((part) => [part.title, part.bytes === null ? "not known" : exact(part.bytes, "bytes"), part.bytes === null ? "" : percent(part.bytes, held.set.rss)]) }));
+        setCopy(() => ({ heads: ["held by", { title: "resident", unit: "bytes" }, { title: "share", unit: "%" }], rows: held.set.parts.map((part) => [part.title, part.bytes, part.bytes === null ? null : (part.bytes / held.set.rss) * 100]) }));
         return () => setCopy(null);
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
@@ -44,15 +44,14 @@ export function ResidentView() {
                     look
                     <select value={String(typeof held !== "string" && held?.set.at_ns)} onChange={(event) => go({ look: event.currentTarget.value })}>
                         {others.map(({ at_ns, name, rss }) => (
-                            <option key={at_ns} value={String(at_ns)}>{time(at_ns)}: {name}, {bytes(rss)}</option>
+                            <option key={at_ns} value={String(at_ns)}>{time(at_ns)}: {isolated(name)}, {bytes(rss)}</option>
                         ))}
                     </select>
                 </label>
             )}
         </>
     );
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
-    if (!held) return <Empty>Reading all events …</Empty>;
+    if (!held) return <Pending of={loaded}>Reading all events …</Pending>;
     if (typeof held === "string")
         return (
             <>
@@ -66,10 +65,11 @@ export function ResidentView() {
             <div class="tools">
                 {looks}
                 <span>
-                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), {set.program} {set.pid}, {set.allocator} <Define name="resident-set" />
+                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
                 {loaded.loading && <span class="soft">reading …</span>}
-                {set.others > 0 && <span class="soft">{count(set.others)} other {set.others === 1 ? "process" : "processes"} with less: choose one above</span>}
+                {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
+                {state.filter !== "" && <span class="soft">The parts are those of all call stacks, whatever the filter is.</span>}
             </div>
             <Balance held={held} />
             <Pins held={held} />
@@ -77,7 +77,7 @@ export function ResidentView() {
             <WhatHelps held={held} />
             {pins.length === 0 && set.on_wastes.length === 0 && <p class="soft note">Who pins is not known: {set.allocator} gives memory back in units of its own, which memtoll does not know.</p>}
             <h2 class="over-map">
-                Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${count(map.areasLeftOut)} areas with fewer bytes are not drawn`}</span>
+                Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${counted(map.areasLeftOut, "area")} with fewer bytes not drawn`}</span>
             </h2>
             <Canvas map={map} />
         </>
@@ -184,7 +184,7 @@ function Globals({ held: { set } }: { held: Held }) {
                 cells={(row) => (
                     <>
                         <div role="cell">
-                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place">{row.place} in {row.module}</span></span>
+                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place"><bdi>{row.place}</bdi> in <bdi>{row.module}</bdi></span></span>
                         </div>
                         {[row.bytes, row.size].map((value, index) => (
                             <div key={index} role="cell" class="number" title={value === null ? "" : exact(value, "bytes")}>
@@ -194,7 +194,7 @@ function Globals({ held: { set } }: { held: Held }) {
                     </>
                 )}
             />
-            {set.globals_left_out > 0 && <p class="soft">and {count(set.globals_left_out)} others</p>}
+            {set.globals_left_out > 0 && <p class="soft">and {counted(set.globals_left_out, "other")}</p>}
         </section>
     );
 }
@@ -280,7 +280,7 @@ function tell(map: PageMap, number: number): string {
     if (map.number[place] !== number) return `${where}: not in memory`;
     const owner = ownerOf(map, number);
     const parts = partsOf(map, place).map(({ name, bytes: of }) => `${bytes(of)} ${SHORT[name]}`);
-    return `${where}: ${parts.join(", ")}${owner ? `; most by ${ownerName(owner)}` : ""}`;
+    return `${where}: ${parts.join(", ")}${owner ? `; most by ${isolated(ownerName(owner))}` : ""}`;
 }
 
 function draw(ctx: CanvasRenderingContext2D, map: PageMap, layout: Layout, at: number | null): void {

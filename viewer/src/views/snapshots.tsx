@@ -6,8 +6,9 @@ import { bytes, count, exact, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
 import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
 import { matcher } from "../model/tree";
+import { NothingThere } from "../model/data_source";
 import { selectionOf } from "../model/state";
-import { Define, Empty, GroupChoice, Name, Search } from "../widgets";
+import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
 import { Table } from "../table";
 import { GenerationsView } from "./generations";
 import { MemoryMap } from "./memory_map";
@@ -23,7 +24,7 @@ interface Row {
 }
 
 /** What was live at two instants, by call site or by what call sites have in common. */
-function compared(before: Profile, after: Profile, group: string): Row[] {
+function compared(before: Profile | null, after: Profile | null, group: string): Row[] {
     const rows = new Map<string, Row>();
     const add = (profile: Profile, isAfter: boolean) => {
         const live = profile.siteNumbers.get("live")!;
@@ -41,8 +42,8 @@ function compared(before: Profile, after: Profile, group: string): Row[] {
             rows.set(key, row);
         }
     };
-    add(before, false);
-    add(after, true);
+    if (before) add(before, false);
+    if (after) add(after, true);
     return [...rows.values()].filter((row) => row.before > 0 || row.after > 0 || row.blocksAfter > 0 || row.blocksBefore > 0);
 }
 
@@ -73,9 +74,16 @@ function Instants() {
     const end = recording.timeline.end_ns;
     const [first, second] = [state.from ?? 0, state.to ?? end];
     const selection = selectionOf(state);
+    // A whole run has what each process left; at its end, only the last process is still there.
+    const isOfSeveral = recording.about.process_count > 1 && state.process === "";
     const loaded = useLoaded(JSON.stringify(selection), async (signal) => {
-        const at = async (to: number | null) => source.profile({ ...selection, from: null, to }, signal);
-        return [await at(first), await at(state.to)] as const;
+        const at = async (to: number | null) => {
+            const whole = { ...selection, pages: false, from: null, to };
+            return source.profile(to === null && isOfSeveral && source.asks ? { ...whole, at: end } : whole, signal);
+        };
+        // What matches may not have been there yet, or be gone.
+        const matching = (to: number | null) => at(to).catch((why: unknown) => (why instanceof NothingThere ? null : Promise.reject(why)));
+        return [first > 0 ? await matching(first) : null, await matching(state.to)] as const;
     });
     const group = groupOf(state.group);
     const all = useMemo(() => (loaded.value ? compared(...loaded.value, group) : []), [loaded.value, group]);
@@ -98,8 +106,13 @@ function Instants() {
     const sum = (of: (row: Row) => number) => rows.reduce((sum, row) => sum + of(row), 0);
     useEffect(() => {
         setCopy(() => ({
-            heads: ["line", "type", `live at ${time(first)}`, `live at ${time(second)}`, "difference", ...(tells ? FATES : []), "blocks before", "blocks after"],
-            rows: rows.map((row) => [row.name, row.site.type, exact(row.before, "bytes"), exact(row.after, "bytes"), `${row.after - row.before}`, ...(tells ? FATES.map((name) => (fate(row) ? exact(fate(row)![name], "bytes") : "not known")) : []), count(row.blocksBefore), count(row.blocksAfter)]),
+            heads: [
+                group,
+                "type",
+                ...[`live at ${time(first)}`, `live at ${time(second)}`, "difference", ...(tells ? FATES : [])].map((title) => ({ title, unit: "bytes" as const })),
+                ...["blocks before", "blocks after"].map((title) => ({ title, unit: "count" as const })),
+            ],
+            rows: rows.map((row) => [row.name, row.site.type, row.before, row.after, row.after - row.before, ...(tells ? FATES.map((name) => fate(row)?.[name] ?? null) : []), row.blocksBefore, row.blocksAfter]),
         }));
         return () => setCopy(null);
     }, [rows, fates]);
@@ -127,11 +140,11 @@ function Instants() {
                 <GroupChoice groups={GROUPS} group={group} />
                 <Search />
                 {first === 0 && <span class="soft">Drag over the time line: its two ends are the two instants.</span>}
+                {isOfSeveral && <span class="soft">{source.asks ? "Blocks of a process that has ended are gone." : "At the end, what processes had when they ended counts, too."}</span>}
                 {loaded.loading && <span class="soft">adding up …</span>}
-                {loaded.failed && <span class="error" role="alert">{loaded.error}</span>}
             </div>
             {loaded.value === null ? (
-                <Empty>Adding up what was live …</Empty>
+                <Pending of={loaded}>Adding up what was live …</Pending>
             ) : rows.length === 0 ? (
                 <Empty>Nothing was live at either instant. Choose another span, or empty the search field.</Empty>
             ) : (

@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
-import { varianceOf, totalInWords, type Metric } from "../model/answer";
-import { counted, inRow, number, percent, spelledOut } from "../model/format";
+import { columnOf, varianceOf, totalInWords, type Metric } from "../model/answer";
+import { counted, inRow, percent, spelledOut } from "../model/format";
 import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, MetricChoice, Search } from "../widgets";
+import { Cell, Define, EditorLink, Empty, MetricChoice, Pending, Search } from "../widgets";
 
 /** Source files, and what their lines cost. */
 export function SourceView() {
@@ -104,8 +104,8 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     useEffect(() => {
         if (!found) return;
         setCopy(() => ({
-            heads: ["line", "text", metric.name, `${metric.name} with what it calls`],
-            rows: lines.filter((line) => own(line) !== null || through(line) !== null).map((line) => [`${file}:${line}`, textOf(line).trim(), number(own(line) ?? 0, metric.unit), number(through(line) ?? 0, metric.unit)]),
+            heads: ["line", "text", columnOf(metric), { title: `${metric.name} with what it calls`, unit: metric.unit }],
+            rows: lines.filter((line) => own(line) !== null || through(line) !== null).map((line) => [`${file}:${line}`, textOf(line).trim(), own(line) ?? 0, through(line) ?? 0]),
         }));
         return () => setCopy(null);
     }, [found, metric]);
@@ -134,13 +134,13 @@ function File({ file, metric }: { file: string; metric: Metric }) {
         act();
     };
 
-    if (!found) return <Empty>{loaded.failed ? loaded.error : "Adding up what lines cost …"}</Empty>;
+    if (!found) return <Pending of={loaded}>Adding up what lines cost …</Pending>;
     const template = `56px 132px 132px ${columns.map(() => "108px").join(" ")} minmax(max-content, 1fr)`;
     return (
         <section class="file" aria-label="source">
             <div class="tools">
                 <h2>
-                    <bdi class="code">{file}{state.line > 0 && `:${state.line}`}</bdi>
+                    <bdi class="code">{file}</bdi>{state.line > 0 && `:${state.line}`}
                 </h2>
                 <span class="soft">{inRow(sum, variance, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>
                 <EditorLink file={file} line={state.line || costliest()} />

@@ -4,16 +4,16 @@ import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
 import { timeAt } from "../model/time_axis";
 import type { Pack } from "../model/pack";
 import type { LanesPack } from "../model/packs";
-import { count, counted, percent, time } from "../model/format";
+import { count, counted, isolated, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
-import { Define, Empty } from "../widgets";
+import { Define, Empty, Pending } from "../widgets";
 import { Table } from "../table";
 
 /** Parts of a lane, and the names of their colors. */
 const KINDS = [
-    ["allocator", "in the allocator"],
-    ["faulting", "page faults"],
-    ["waiting", "waiting in the allocator"],
+    ["allocator", "in calls of the allocator"],
+    ["faulting", "faulting"],
+    ["waiting", "waiting"],
     ["off", "off the CPU"],
 ] as const;
 
@@ -26,14 +26,13 @@ export function Threads() {
     const selection = { ...selectionOf(state), ...(isZoomed ? { from: state.left, to: state.right } : {}) };
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.lanes(selection, signal));
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
-    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
-    if (!loaded.value) return <Empty>Reading all events …</Empty>;
+    if (!loaded.value) return <Pending of={loaded}>Reading all events …</Pending>;
     if (loaded.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
     return <Lanes pack={loaded.value} loading={loaded.loading} />;
 }
 
 function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
-    const { theme, setCopy } = useShown();
+    const { theme, state, setCopy } = useShown();
     const { lanes: threads, sees_switches: sees, times_faults, interval_ns: interval, start_ns: start, count: total, waits: waitCount } = pack.head;
     const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
@@ -51,7 +50,7 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
         [pack],
     );
     const waits = useMemo(() => waitsOf(pack), [pack]);
-    const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${threads[lane]?.name ?? "thread"} ${threads[lane]?.tid ?? ""}`.trim());
+    const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${isolated(threads[lane]?.name ?? "thread")} ${threads[lane]?.tid ?? ""}`.trim());
     /** For whom a thread waited, longest first. */
     const holders = useMemo(() => {
         const sums = threads.map(() => new Map<number | null, number>());
@@ -63,8 +62,8 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
         setCopy(() => ({
-            heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title), "waited for"],
-            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (isKnown[name] ? time(sums[index]![name]) : "not known")), forWhom(index).join(", ")]),
+            heads: ["thread", "process", ...["there", ...KINDS.map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sums[index]!.alive, ...KINDS.map(([name]) => (isKnown[name] ? sums[index]![name] : null)), forWhom(index).join(", ")]),
         }));
         return () => setCopy(null);
     }, [pack]);
@@ -85,8 +84,9 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
                 <span class="soft">
                     {pointed
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
-                        : waits.length > 0 && `${count(waitCount)} waits in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
+                        : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
+                {state.filter !== "" && <span class="soft">Lanes are of all that a thread does, whatever the filter is.</span>}
                 {loading && <span class="soft">adding up …</span>}
             </div>
             <Table
@@ -97,7 +97,7 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
                         <div role="columnheader">thread <Define name="threads" /></div>
                         <div role="columnheader" class="left">{timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}</div>
                         <div role="columnheader">there</div>
-                        <div role="columnheader">allocator</div>
+                        <div role="columnheader">in calls</div>
                         <div role="columnheader">faulting</div>
                         <div role="columnheader">waiting</div>
                         <div role="columnheader">off CPU</div>

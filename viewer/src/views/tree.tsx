@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { shownIn, varianceOf, type Metric } from "../model/answer";
-import { counted, exact } from "../model/format";
+import { columnOf, shownIn, varianceOf, type Metric } from "../model/answer";
+import { counted } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../widgets";
+import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Table } from "../table";
 
 /** What the first branches are; of a page, types are not known of call paths. */
@@ -68,6 +68,7 @@ export function TreeView() {
                     <GroupChoice groups={choices} group={by} choose={(by) => go({ by: by === PATHS ? "" : by })} />
                     <DirectionChoice />
                     <Search />
+                    <SharesOf metric={main} />
                     {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
                 </Branches>
             ) : (
@@ -142,14 +143,8 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
 
     useEffect(() => {
         setCopy(() => ({
-            heads: ["call tree", ...columns.map((one) => one.name)],
-            rows: lines.map(({ item, depth }) => [
-                "  ".repeat(depth) + labelOf(item),
-                ...columns.map((one) => {
-                    const value = item.valueOf(one);
-                    return value === null ? "not known" : exact(value, one.unit);
-                }),
-            ]),
+            heads: ["call tree", ...columns.map(columnOf)],
+            rows: lines.map(({ item, depth }) => ["  ".repeat(depth) + labelOf(item), ...columns.map((one) => item.valueOf(one))]),
         }));
         return () => setCopy(null);
     }, [lines, columns]);
@@ -194,7 +189,7 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
         act();
     };
 
-    if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what calls what …"}</Empty></>;
+    if (!root) return <><div class="tools">{children}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
     return (
         <>
             <div class="tools">

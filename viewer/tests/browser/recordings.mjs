@@ -1,7 +1,7 @@
 // Recordings of real programs, made by the memtoll under test.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,8 +17,12 @@ function record(name, ...command) {
     return file;
 }
 
-/** What a report says, as JSON. */
-export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
+/** What a report says, as JSON. Of a recording that is harmed, it is what can be read. */
+export function report(file, ...options) {
+    const { stdout, stderr } = spawnSync(MEMTOLL, ["report", "--no-debuginfod", file, "--format", "json", ...options], { encoding: "utf8", maxBuffer: 2 ** 28 });
+    if (stdout === "") throw new Error(stderr);
+    return JSON.parse(stdout);
+}
 
 /** Exports a recording. Returns the path of the file. */
 export function exportTo(format, recording) {
@@ -251,6 +255,62 @@ int main() {
     return record("rows", join(folder, "rows"));
 }
 
+/** Processes that leave blocks behind when they end, before their parent does. */
+function shortLived() {
+    const source = `#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static void *volatile block;
+__attribute__((noinline)) static void left_by_child(void) { block = malloc(1000); }
+__attribute__((noinline)) static void kept_by_parent(void) { block = malloc(500); }
+int main(void) {
+    kept_by_parent();
+    for (int i = 0; i < 20; i++) {
+        if (fork() == 0) { left_by_child(); _exit(0); }
+        wait(0);
+    }
+    usleep(20000);
+    return 0;
+}
+`;
+    return record("short-lived", compile("short-lived", source, "short-lived.c", "-g"));
+}
+
+/** Names that are written from right to left: of functions, a file, a thread, marks and the program. */
+function rightToLeft() {
+    const source = `#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <pthread.h>
+#include "memtoll.h"
+__attribute__((noinline)) void *שלום(int size) { return memset(malloc(size), 1, size); }
+static void *thread(void *unused) { pthread_setname_np(pthread_self(), "חוט"); for (int i = 0; i < 1000; i++) free(שלום(i)); return 0; }
+int main(void) {
+    memtoll_mark("סימן");
+    pthread_t id; pthread_create(&id, 0, thread, 0); pthread_join(id, 0);
+    return שלום(3000000) == 0;
+}
+`;
+    return record("right-to-left", compile("תוכנית", source, "קובץ.c", "-g", "-I", join(import.meta.dirname, "../../../remedies/include")), "מילה");
+}
+
+/** One block, which stays. */
+function single() {
+    return record("single", compile("single", "#include <stdlib.h>\nint main(void) { return malloc(7) == 0; }\n", "single.c", "-g"));
+}
+
+/** A copy of a recording that lacks its end, or in which a hundred bytes are wrong. */
+export function harmed(name, how) {
+    const bytes = readFileSync(recordings[name]);
+    const file = join(folder, `${name}-${how}.memtoll`);
+    if (how === "flipped") for (let at = 0; at < 100; at++) bytes[Math.floor(bytes.length * (0.04 + at * 0.0095))] ^= 0x55;
+    writeFileSync(file, how === "cut" ? bytes.subarray(0, Math.floor(bytes.length * 0.6)) : bytes);
+    return file;
+}
+
+recordings["short-lived"] = shortLived();
+recordings["right-to-left"] = rightToLeft();
+recordings.single = single();
 recordings.marked = marked();
 recordings.wrapped = wrapped();
 recordings.growing = growing();
@@ -271,7 +331,9 @@ int main(void) { char letter; kept(); while (read(0, &letter, 1) > 0) {} later()
 
 export function html(name, ...options) {
     const file = join(folder, `${name}.html`);
-    run(MEMTOLL, "html", "--force", "--no-debuginfod", ...options, recordings[name], "-o", file);
+    // Of a recording that is harmed, it writes the page, and fails.
+    const { status, stderr } = spawnSync(MEMTOLL, ["html", "--force", "--no-debuginfod", ...options, recordings[name], "-o", file], { encoding: "utf8" });
+    if (status !== 0 && !/ missing/.test(stderr)) throw new Error(stderr);
     return file;
 }
 

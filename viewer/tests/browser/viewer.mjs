@@ -1,9 +1,16 @@
 // `memtoll view` and a browser that looks at it.
 
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
+import { after } from "node:test";
 import { chromium } from "playwright-core";
 import { FOLDER, MEMTOLL, patient } from "./recordings.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source"];
 
 let browser;
 const servers = new Set();
@@ -64,7 +71,22 @@ export async function open(url, options = {}) {
     return opened;
 }
 
-export async function end() {
+/** Goes to a view and waits until it is there. */
+export async function show(page, hash) {
+    await page.evaluate((hash) => void (location.hash = hash), hash);
+    const view = new URLSearchParams(hash).get("view") ?? "overview";
+    await page.locator(`nav a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
+    await page.waitForFunction(() => !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
+}
+
+/** Breaches of the rules of accessibility. */
+export async function breaches(page) {
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => window.axe.run(document));
+    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+}
+
+after(async () => {
     await browser?.close();
     servers.forEach((server) => server.kill());
-}
+});

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { chanceOf, type Metric, type Profile } from "../../src/model/answer";
-import { asCsv, asMarkdown, asText } from "../../src/model/table_text";
+import { Damage } from "../../src/model/damage";
+import { asCsv, asMarkdown, asText, type TextTable } from "../../src/model/table_text";
 import { packed } from "./packed";
 import type { PatternsPack, SlicePack } from "../../src/model/packs";
 import { joined, type Slice } from "../../src/model/time_slices";
@@ -86,8 +87,23 @@ test("a cell says which sizes and lifetimes it has, and how many blocks its colo
 });
 
 test("tables as text", () => {
-    const table = { heads: ["line", "bytes"], rows: [["a|b", "1,000 bytes"]] };
+    const table: TextTable = { heads: ["line", { title: "bytes", unit: "bytes" }], rows: [["a|b", 1000]] };
     expect(asMarkdown(table)).toBe("| line | bytes |\n|---|--:|\n| a\\|b | 1,000 bytes |\n");
-    expect(asText({ heads: ["line", "bytes"], rows: [["a\nb", "7"], ["long name", "1,000"]] })).toBe("line       bytes\na b            7\nlong name  1,000\n");
-    expect(asCsv(table)).toBe('line,bytes\r\na|b,"1,000 bytes"\r\n');
+    expect(asText({ heads: ["line", { title: "calls", unit: "count" }], rows: [["a\nb", 7], ["long name", 1000], ["none", null]] })).toBe("line           calls\na b                7\nlong name      1,000\nnone       not known\n");
+});
+
+test("tables of CSV have plain numbers in base units, which stand in the heads", () => {
+    const heads: TextTable["heads"] = ["line", { title: "cost", unit: "ns" }, { title: "bytes", unit: "bytes" }, { title: "calls", unit: "count" }, { title: "share", unit: "%" }];
+    expect(asCsv({ heads, rows: [["a,b", 1234567, 1, 1000, 12.34567], ["=1+1", null, 0, -5, 0]] })).toBe('line,cost [ns],bytes [bytes],calls,share [%]\r\n"a,b",1234567,1,1000,12.346\r\n\'=1+1,,0,-5,0\r\n');
+});
+
+test("what is missing is told once, as sentences, and forgotten when the file is read anew", () => {
+    const told: string[][] = [];
+    const damage = new Damage();
+    damage.tell((all) => told.push(all));
+    damage.add({ damage: ["the file is damaged at byte 7: a checksum does not match"], about: { damage: ["the file is cut off: the last 3 bytes are missing from this report"] } });
+    damage.add({ damage: ["the file is damaged at byte 7: a checksum does not match"] });
+    damage.add({});
+    damage.clear();
+    expect(told).toEqual([[], ["The file is cut off: the last 3 bytes are missing.", "The file is damaged at byte 7: a checksum does not match."], []]);
 });

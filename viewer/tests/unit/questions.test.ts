@@ -44,6 +44,7 @@ test("each question is one that the server understands", async () => {
         server.file(some, "/src/app.cpp", signal),
         server.residentSet(some, "peak", signal),
         server.residentSet(some, { near: 5_000_000 }, signal),
+        server.profile({ ...some, at: 5.5 }, signal),
     ];
     await Promise.allSettled(questions);
     const text = `${JSON.stringify(asked, null, 2)}\n`;

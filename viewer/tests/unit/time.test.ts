@@ -31,6 +31,7 @@ test("a time has the digits that tell it from its neighbor", () => {
     expect(timeAt(1234567, 10)).toBe("1.23457 ms");
     expect(timeAt(950, 1)).toBe("950 ns");
     expect(timeAt(0, 1)).toBe("0 s");
+    expect([timeAt(900e9, -9e9), timeAt(5e6, 0)]).toEqual(["900.0 s", "5.000 ms"]);
 });
 
 const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, live: new Float64Array(count), allocations: null, faults: null, resident: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 });

@@ -39,6 +39,10 @@ sent! {
         process_count: usize,
         threads: Vec<ThreadOfRun>,
         thread_count: usize,
+        /// What cannot be read, because the file is damaged or was cut off.
+        damage: Vec<String>,
+        /// What was not recorded.
+        missing: Vec<String>,
         notes: Vec<String>,
     }
 
@@ -172,15 +176,17 @@ sent! {
         processes: usize,
     }
 
-    /// Where the program's CPU time went, ns; null: not known.
+    /// Where the program's CPU time went, ns; null: not known. Where a filter is set, parts are those of the call stacks that match, and
+    /// the CPU time is that of all.
     Balance {
         processor_ns: Option<f64>,
         plain: Option<Estimated>,
         allocator: Estimated,
-        faults: Estimated,
-        zeroing: Estimated,
+        /// Page faults without zeroing.
+        faults: Option<Estimated>,
+        zeroing: Option<Estimated>,
         mapping: Estimated,
-        other_faults: Estimated,
+        other_faults: Option<Estimated>,
         recorder: Option<Estimated>,
         rest: Option<Estimated>,
         waiting_ns: Option<f64>,

@@ -20,8 +20,8 @@ pub trait Growing: Sync {
     fn open(&self) -> Result<Recording, Error>;
     /// Whether it is complete.
     fn is_over(&self) -> bool;
-    /// Sets a mark at this instant. Whether it is in the file.
-    fn mark(&self, name: &str) -> bool;
+    /// Sets a mark at this instant. When that was, seconds; `None`: it is not in the file.
+    fn mark(&self, name: &str) -> Option<f64>;
     /// Looks at the pages of a process now, as `memtoll snapshot` does. When that was, seconds; an error is a sentence.
     fn look(&self, pid: u32) -> Result<f64, String>;
 }
@@ -46,6 +46,11 @@ pub(super) struct Look<'a> {
     busy: AtomicU64,
 }
 
+/// An instant, given in seconds, as the page gets it.
+fn instant(seconds: f64) -> Value {
+    json!({ "at_ns": (seconds * 1e9).ceil() as u64 })
+}
+
 impl Look<'_> {
     /// What the page polls.
     pub(super) fn state(&self) -> Value {
@@ -53,9 +58,10 @@ impl Look<'_> {
     }
 
     /// Sets a mark, if the name is one.
-    pub(super) fn mark(&self, name: &str) -> bool {
+    pub(super) fn mark(&self, name: &str) -> Option<Value> {
         let name = name.trim();
-        !name.is_empty() && name.len() <= LONGEST_NAME && !self.is_over && self.growing.mark(name)
+        let may_be_set = !name.is_empty() && name.len() <= LONGEST_NAME && !self.is_over;
+        may_be_set.then(|| self.growing.mark(name)).flatten().map(instant)
     }
 
     /// Looks at the pages of the process whose number this is.
@@ -65,8 +71,7 @@ impl Look<'_> {
         if self.is_over {
             return Err("The program has exited; memtoll cannot look at its pages.".to_owned());
         }
-        let seconds = self.growing.look(pid)?;
-        Ok(json!({ "at_ns": (seconds * 1e9) as u64 }))
+        self.growing.look(pid).map(instant)
     }
 
     pub(super) fn add(&self, took: Duration) {
