@@ -132,7 +132,8 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         lines.push("Both sides printed the same.".to_owned());
     }
     let is_unknown = |row: &Row| row.before.is_none() || row.after.is_none();
-    if comparison.rows.iter().any(|row| row.metric == Metric::ResidentEnd && row.predicted.is_some() && is_unknown(row)) {
+    if comparison.rows.iter().any(|row| row.metric == Metric::ResidentEnd && row.predicted.is_some() && is_unknown(row))
+    {
         lines.push(
             "The resident set at the end is not known of commands that a shell runs, and where the kernel forbids memtoll to stop \
              a program: put variables, quotes and redirections into a script that ends with exec."

@@ -233,7 +233,8 @@ fn jemalloc_counts_the_same() {
 #[test]
 fn the_allocator_is_the_one_that_answers() {
     let linked = program_with("what_helps.c", &["-O2", "-pthread", "-Wl,--no-as-needed", "-l:libjemalloc.so.2"]);
-    let allocator = |target: Target| Helps::of(&target.args(["survivors", "100", "none"])).resident["allocator"].clone();
+    let allocator =
+        |target: Target| Helps::of(&target.args(["survivors", "100", "none"])).resident["allocator"].clone();
     assert_eq!(allocator(Target::new(linked.clone())), "jemalloc");
     assert_eq!(allocator(Target::new(linked).env("LD_PRELOAD", "libc.so.6")), "glibc");
 }
