@@ -1,11 +1,11 @@
 // malloc/free pairs about 23 frames deep, on one of 200 call paths: what every recorder of allocations finds hardest,
 // because the whole stack changes each time.
 //
-//   deep_loop PAIRS [THREADS] [random|inner|flat] [REGION]
+//   deep_loop PAIRS [THREADS] [random|inner|flat|sizes] [REGION]
 //
 // random: a path chosen at random for each pair; only the outermost frames stay. inner: only the four innermost frames
-// change. flat: no frames in between. PAIRS counts for each thread; events are twice that. REGION: this many pairs at a time are
-// a region of memtoll.h.
+// change. flat: no frames in between. sizes: always the same path, with blocks of 1 to 100,000 bytes, chosen at random. PAIRS
+// counts for each thread; events are twice that. REGION: this many pairs at a time are a region of memtoll.h.
 #include "memtoll.h"
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +20,9 @@ namespace {
 constexpr int kPaths = 200;
 constexpr int kDeepLevels = 18;
 constexpr int kInnerLevels = 4;
+constexpr uint64_t kSizes = 100'000;
+
+bool has_random_sizes = false;
 
 [[gnu::noinline]] void pair(size_t size) {
     void* block = malloc(size);
@@ -59,7 +62,8 @@ template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64
             x ^= x >> 7;
             x ^= x << 17;
             const auto path = static_cast<uint32_t>((x >> 32) % kPaths);
-            paths[path](16 + (path % 8) * 24);
+            if (has_random_sizes) paths[0](1 + (x >> 32) % kSizes);
+            else paths[path](16 + (path % 8) * 24);
         }
         if (region != 0) memtoll_region_end("batch");
     }
@@ -70,16 +74,17 @@ template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner|flat] [REGION]\n");
+        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner|flat|sizes] [REGION]\n");
         return 2;
     }
     const uint64_t pairs = strtoull(argv[1], nullptr, 10);
     const int threads = argc > 2 ? atoi(argv[2]) : 1;
     const char* mode = argc > 3 ? argv[3] : "random";
+    has_random_sizes = strcmp(mode, "sizes") == 0;
     const uint64_t region = argc > 4 ? strtoull(argv[4], nullptr, 10) : 0;
     using Sequence = std::make_integer_sequence<int, kPaths>;
     auto run = [&](uint64_t seed) {
-        if (strcmp(mode, "flat") == 0) outer<0>(table<0>(Sequence{}), pairs, seed, region);
+        if (strcmp(mode, "flat") == 0 || has_random_sizes) outer<0>(table<0>(Sequence{}), pairs, seed, region);
         else if (strcmp(mode, "inner") == 0) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed, region);
         else outer<0>(table<kDeepLevels>(Sequence{}), pairs, seed, region);
     };

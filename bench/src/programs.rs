@@ -55,6 +55,11 @@ fn cc1plus(options: &[&str], source: &str) -> Result<CommandLine, String> {
     Ok(CommandLine::new(words))
 }
 
+/// The compiler proper with heavy headers.
+pub fn heavy_cc1plus() -> Result<CommandLine, String> {
+    cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")
+}
+
 /// A JSON file of `records` records.
 fn json_input(records: u32) -> String {
     let mut out = String::from("[");
@@ -168,7 +173,7 @@ pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
             is_loop: true,
         },
         program("python3 json", CommandLine::new(["/usr/bin/python3", &python]).with("PYTHONMALLOC", "malloc")),
-        program("cc1plus", cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")?),
+        program("cc1plus", heavy_cc1plus()?),
         program(
             "git log -p",
             CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"]),

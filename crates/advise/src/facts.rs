@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
         let tariff = Tariff::of(recording).of_sums(sums);
         let mut lines = lines(recording, sums, stacks, &tariff);
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
-        let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
+        let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics()));
         let copy_byte = Work::copy_byte(&tariff).likely;
         let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
         let balance = Balance::of_all(recording, sums);

@@ -130,7 +130,7 @@ pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     lines.truncate(MOST_LINES);
     let plain = PlainKernel::of(recording, sums, tariff);
     let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
+        sums.sites.iter().map(|site| (site.node, site.metrics().allocations())).collect();
     let site = |line: InclusiveLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
     lines.into_iter().map(site).collect()
 }
@@ -171,7 +171,7 @@ pub fn sites(
 ) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
     let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics.allocations())).collect();
+        sums.sites.iter().map(|site| (site.node, site.metrics().allocations())).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
         [|of| of.cost_ns().0, |of| of.peak_bytes.max(of.mapped_bytes).0, |of| of.live_bytes.0, |of| of.null_frees];
@@ -270,8 +270,8 @@ pub fn part(
     let own = sums.sites.iter().filter(|site| nodes.contains(&site.node));
     let mut allocations: FxHashMap<StackId, u64> = FxHashMap::default();
     for site in own {
-        metrics.add(&site.metrics);
-        allocations.insert(site.node, site.metrics.allocations());
+        site.add_to(&mut metrics);
+        allocations.insert(site.node, site.metrics().allocations());
     }
     let row = Row { nodes: nodes.into_iter().collect(), metrics, ..line.row.clone() };
     let plain = PlainKernel::of(recording, sums, tariff);

@@ -24,8 +24,8 @@ pub struct Entered {
 
 /// The function of the C library through which a line gets to a call, if the blocks are the library's own.
 pub fn entered(recording: &Recording, node: StackId, line: Option<FrameId>) -> Option<Entered> {
-    let (nodes, _) = recording.stacks.stack(node);
-    let frames = nodes.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
+    let nodes = recording.stacks.callers(node);
+    let frames = nodes.flat_map(|id| recording.frames.chain(&recording.stacks.node(id)).iter().copied());
     let last = frames.take_while(|frame| Some(*frame) != line).last()?;
     let texts = Texts::of(&recording.frames, last);
     let function = plain(texts.function);

@@ -67,6 +67,7 @@ mod tests {
             label: String::new(),
             of: None,
             ran_in: None,
+            images: None,
             nodes: Vec::new(),
             metrics: Metrics {
                 new_blocks: allocations,

@@ -43,13 +43,16 @@ use crate::balance::Balance;
 use crate::estimate::Estimate;
 use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::names::is_before_attach;
-use crate::sites::{GroupBy, Row, rows};
+use crate::page_balance;
+use crate::runtime_blocks::{RuntimeBlocks, runtime_blocks};
+use crate::sites::{GroupBy, Row, rows, rows_without};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_tally::Split;
 use serde::Serialize;
+use std::cell::OnceCell;
 
 /// What a share is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -184,14 +187,32 @@ impl Finding {
 struct Facts<'a, 'b> {
     recording: &'a Recording,
     sums: &'a Sums,
+    /// The call sites.
+    sites: &'a [Row],
     /// In any order.
     lines: &'a [InclusiveLine],
+    pages: Option<&'a page_balance::Balance>,
+    /// See [`Facts::runtime`].
+    runtime: OnceCell<RuntimeBlocks>,
     stacks: &'a mut Stacks<'b>,
     balance: &'a Balance,
     tariff: &'a Tariff,
 }
 
 impl Facts<'_, '_> {
+    /// Blocks that the runtime of a language keeps.
+    fn runtime(&self) -> &RuntimeBlocks {
+        self.runtime.get_or_init(|| runtime_blocks(self.recording, self.sums))
+    }
+
+    /// The lines without these blocks.
+    fn own_lines(&mut self) -> impl Iterator<Item = Row> + use<> {
+        let runtime = self.runtime.take().unwrap_or_else(|| runtime_blocks(self.recording, self.sums));
+        let own = rows_without(self.stacks, self.sums, self.sites, |node| runtime.has(node));
+        self.runtime = runtime.into();
+        inclusive_lines(&self.recording.frames, &own).into_iter().map(|line| line.row)
+    }
+
     /// CPU time of the program, ns, if it is known.
     fn processor(&self) -> Option<f64> {
         self.balance.program().map(|program| program.value)
@@ -206,24 +227,38 @@ impl Facts<'_, '_> {
     }
 }
 
+/// Who holds the pages of a process at its end, as far as findings need it: of one process, and nothing of one with so many events
+/// that reading them would take longer than anybody waits for a finding.
+pub fn pages(stacks: &mut Stacks, sums: &Sums) -> Option<page_balance::Balance> {
+    const MOST_EVENTS: u64 = 3_000_000;
+    page_balance::at_end(stacks, sums, MOST_EVENTS)
+}
+
 /// The findings of what was added up, the most important first. There are none where sums are split by something else than
-/// stacks.
-pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<Finding> {
+/// stacks. `pages`: what [`pages`] found.
+pub fn findings(sums: &Sums, stacks: &mut Stacks, pages: Option<&page_balance::Balance>) -> Vec<Finding> {
     if sums.selection.split != Split::None {
         return Vec::new();
     }
     let sites = rows(stacks, sums, GroupBy::Site);
-    findings_of(recording, sums, &sites, stacks)
+    findings_of(sums, &sites, stacks, pages)
 }
 
 /// The same, for who has the rows of the call sites.
-pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
+pub fn findings_of(
+    sums: &Sums,
+    sites: &[Row],
+    stacks: &mut Stacks,
+    pages: Option<&page_balance::Balance>,
+) -> Vec<Finding> {
+    let recording = stacks.recording();
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording).of_sums(sums));
     let frames = &recording.frames;
     let mut lines = inclusive_lines(frames, sites);
     // What there was before memtoll was attached is no line.
     lines.retain(|line| !line.row.frame.is_some_and(|frame| is_before_attach(frames, frame)));
-    let mut facts = Facts { recording, sums, lines: &lines, stacks, balance: &balance, tariff: &tariff };
+    let (lines, runtime) = (&lines[..], OnceCell::new());
+    let mut facts = Facts { recording, sums, sites, lines, pages, runtime, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
     found.extend(disk_waits::find(&facts));
@@ -236,7 +271,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
         found.extend(never_freed::find(&mut facts));
         found.extend(lost::find(&mut facts));
         found.extend(grows::find(&mut facts));
-        found.extend(resident::find(&mut facts));
+        found.extend(resident::find(&facts));
     }
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);

@@ -7,7 +7,6 @@
 
 mod lines;
 
-use crate::chapters::chapters_of;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
@@ -54,7 +53,7 @@ pub struct Growing {
 pub enum Reading {
     /// All events: everything is exact.
     Events,
-    /// Sums of chapters, and the events of those that are longer than a window. Of a short chapter, the least is what was live when it
+    /// Sums of chapters where there are some, and the events of those that are longer than a window. Of a short chapter, the least is what was live when it
     /// began and was not released in it, and a block's lifetime ends when the chapter does: both err to the safe side.
     Chapters,
 }
@@ -90,7 +89,7 @@ pub fn growing(
         }
         let mut lines = Lines::new(stacks, index, began, width);
         let chapters = match reading {
-            Reading::Chapters => chapters_of(recording, index),
+            Reading::Chapters => recording.chapters(index),
             Reading::Events => None,
         };
         match chapters {

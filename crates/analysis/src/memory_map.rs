@@ -1,11 +1,11 @@
 //! Where the live blocks of a process lie at an instant: areas of its address space, cut into cells of equal size.
 
 use memtoll_model::{Recording, StackId};
+use memtoll_tally::BlockTable;
 use memtoll_trace::event::Block as Which;
 use memtoll_trace::ids::{ThreadNo, Units};
 use memtoll_trace::op::Effect;
 use memtoll_trace::unreadable::Unreadable;
-use rustc_hash::FxHashMap;
 use std::ops::{ControlFlow, Range};
 
 /// A block that is live.
@@ -23,6 +23,8 @@ pub struct Block {
 }
 
 impl Block {
+    pub(crate) const NONE: Block = Block { address: 0, size: 0, time: 0, node: StackId::NONE, thread: ThreadNo::FIRST };
+
     fn end(&self) -> u64 {
         self.address.saturating_add(self.size.max(1))
     }
@@ -31,7 +33,7 @@ impl Block {
 /// The blocks of an image that are live at a time (units), by address, and why some are missing. It reads all
 /// events until then. Blocks that a pool of the program's hands out are left out: the blocks that the pool is made of count.
 pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>, Option<Unreadable>) {
-    let mut live: FxHashMap<u64, Block> = FxHashMap::default();
+    let mut live = BlockTable::new(Block::NONE);
     let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };
     let read = recording.for_each_events_between(image, Units::ZERO, Units(at), |events| {
         for event in events.iter().take_while(|event| event.time <= Units(at)) {
@@ -44,7 +46,7 @@ pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>,
                         Block { address: address.0, size: size.0, time: time.0, node: of.node(event.node), thread },
                     );
                 }
-                Effect::Release => drop(live.remove(&number.0)),
+                Effect::Release => _ = live.remove(number.0),
                 _ => {}
             }
         }
@@ -53,7 +55,7 @@ pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>,
             _ => ControlFlow::Continue(()),
         }
     });
-    let mut blocks: Vec<Block> = live.into_values().collect();
+    let mut blocks: Vec<Block> = live.into_blocks().collect();
     blocks.sort_unstable_by_key(|block| (block.address, block.time));
     (blocks, read.err())
 }

@@ -78,10 +78,11 @@ impl RuntimeBlocks {
 pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
     let mut found = RuntimeBlocks::default();
     let mut kinds = [Metrics::default(); TABLE.len()];
-    for site in sums.sites.iter().filter(|site| site.metrics.live_blocks > 0) {
-        if let Some(kind) = kind_of(recording, site.node).or_else(|| linked_pool(recording, site)) {
+    let mut functions = Functions::new(&recording.frames);
+    for site in sums.sites.iter().filter(|site| site.live_blocks() > 0) {
+        if let Some(kind) = functions.kind_of(recording, site.node).or_else(|| linked_pool(recording, &site)) {
             found.nodes.insert(site.node, kind);
-            kinds[kind].add(&site.metrics);
+            kinds[kind].add(&site.metrics());
         }
     }
     kinds.iter().for_each(|kind| found.counts.add(kind));
@@ -94,51 +95,81 @@ pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
 /// libstdc++'s pool where that is linked into the program, which may have been stripped: one block of its size, from before `main`.
 fn linked_pool(recording: &Recording, site: &Site) -> Option<usize> {
     const PLACE: usize = 0;
-    let blocks = site.metrics.allocations();
-    let is_it = POOL.iter().any(|size| size.checked_mul(blocks) == Some(site.metrics.live_bytes.0));
-    let (stack, _) = recording.stacks.stack(site.node);
+    let (blocks, metrics) = (site.allocations(), site.metrics());
+    if POOL.iter().all(|size| size.checked_mul(blocks) != Some(metrics.live_bytes.0)) {
+        return None;
+    }
+    let stack: Vec<StackId> = recording.stacks.callers(site.node).take(FRAMES_OF_START + 1).collect();
     let frames = stack.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter());
     let mut functions = frames.map(|frame| Texts::of(&recording.frames, *frame).function);
-    (is_it && stack.len() <= FRAMES_OF_START && functions.all(|function| function != "main")).then_some(PLACE)
+    (stack.len() <= FRAMES_OF_START && functions.all(|function| function != "main")).then_some(PLACE)
 }
 
-/// Which row of the table tells of a stack.
-fn kind_of(recording: &Recording, node: StackId) -> Option<usize> {
-    let (stack, _) = recording.stacks.stack(node);
-    let frames = stack.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
-    kind_of_frames(&recording.frames, frames)
+/// What a function says of a stack that goes through it.
+#[derive(Clone, Copy)]
+enum Says {
+    /// Which row of the table tells.
+    Kind(usize),
+    /// It is the runtime's; its callers tell.
+    Runtime,
+    /// The stack is the program's.
+    Nothing,
 }
 
-fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = FrameId>) -> Option<usize> {
-    /// Frames of the runtime between the allocation and the function that tells.
-    const DEPTH: usize = 8;
-    let mut all = stack.map(|id| {
-        let texts = Texts::of(frames, id);
-        (texts.function, last_part(texts.module))
-    });
-    let mut seen = Vec::new();
-    for (function, module) in all.by_ref().take(DEPTH) {
-        let begins = |with: &&str| module.starts_with(*with);
-        let named = |known: &Known| {
-            known.modules.iter().any(&begins) && known.functions.iter().any(|name| function.starts_with(name))
-        };
-        if let Some(kind) = TABLE.iter().position(named) {
-            return Some(kind);
-        }
-        seen.push(module);
-        let is_runtime =
-            TABLE.iter().filter(|known| known.modules != [""]).any(|known| known.modules.iter().any(&begins));
-        if !is_runtime {
-            return None;
-        }
+/// What functions say, each looked at once: there can be hundreds of thousands of stacks.
+struct Functions<'f> {
+    frames: &'f Frames,
+    known: Vec<Option<Says>>,
+}
+
+impl Functions<'_> {
+    fn new(frames: &Frames) -> Functions<'_> {
+        Functions { frames, known: vec![None; frames.len()] }
     }
-    // The loader starts a library, and nothing else is on the stack.
-    let is = |module: &str, names: &[&str]| names.iter().any(|name| module.starts_with(name));
-    TABLE.iter().position(|known| {
-        let mut others = seen.iter().skip_while(|module| is(module, known.modules));
-        known.functions.is_empty()
-            && seen.first().is_some_and(|module| is(module, known.modules))
-            && others.all(|module| is(module, LOADER))
-            && all.next().is_none()
-    })
+
+    fn module(&self, frame: FrameId) -> &str {
+        last_part(Texts::of(self.frames, frame).module)
+    }
+
+    fn says(&mut self, frame: FrameId) -> Says {
+        if let Some(known) = self.known[frame.index()] {
+            return known;
+        }
+        let (function, module) = (Texts::of(self.frames, frame).function, self.module(frame));
+        let is_in = |known: &Known| known.modules.iter().any(|with| module.starts_with(with));
+        let is_named = |known: &Known| is_in(known) && known.functions.iter().any(|name| function.starts_with(name));
+        let is_runtime = || TABLE.iter().any(|known| known.modules != [""] && is_in(known));
+        let says = match TABLE.iter().position(is_named) {
+            Some(kind) => Says::Kind(kind),
+            None if is_runtime() => Says::Runtime,
+            None => Says::Nothing,
+        };
+        self.known[frame.index()] = Some(says);
+        says
+    }
+
+    /// Which row of the table tells of a stack.
+    fn kind_of(&mut self, recording: &Recording, node: StackId) -> Option<usize> {
+        /// Frames of the runtime between the allocation and the function that tells.
+        const DEPTH: usize = 8;
+        let nodes = recording.stacks.callers(node);
+        let mut all = nodes.flat_map(|id| recording.frames.chain(&recording.stacks.node(id)).iter().copied());
+        let mut seen = Vec::new();
+        for frame in all.by_ref().take(DEPTH) {
+            match self.says(frame) {
+                Says::Kind(kind) => return Some(kind),
+                Says::Runtime => seen.push(frame),
+                Says::Nothing => return None,
+            }
+        }
+        // The loader starts a library, and nothing else is on the stack.
+        let is = |frame: &FrameId, names: &[&str]| names.iter().any(|name| self.module(*frame).starts_with(name));
+        TABLE.iter().position(|known| {
+            let mut others = seen.iter().skip_while(|frame| is(frame, known.modules));
+            known.functions.is_empty()
+                && seen.first().is_some_and(|frame| is(frame, known.modules))
+                && others.all(|frame| is(frame, LOADER))
+                && all.next().is_none()
+        })
+    }
 }

@@ -14,7 +14,7 @@ pub struct Images {
 }
 
 impl Images {
-    fn of(image: u32, program: u32) -> Images {
+    pub(crate) fn single(image: u32, program: u32) -> Images {
         Images { first: image, last: image, programs: 1 << program.min(u64::BITS - 1) }
     }
 
@@ -55,7 +55,7 @@ impl Programs {
 
     /// An image alone.
     pub fn image(&self, index: usize) -> Images {
-        Images::of(index as u32, self.numbers[index])
+        Images::single(index as u32, self.numbers[index])
     }
 
     /// What to say of a site that ran in `own`, where `all` are the images that count. Nothing if that says no more than

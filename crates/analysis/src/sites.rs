@@ -22,8 +22,6 @@ pub enum GroupBy {
     /// A line, its inline chain and the type of the blocks.
     Site,
     Function,
-    /// A function as it was compiled: the one into which the function of the line is inlined.
-    CompiledFunction,
     /// A line of a function.
     Line,
     /// A whole call path.
@@ -41,7 +39,7 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// All that a reader can group by. Only the report's summary asks for compiled functions.
+    /// All that a reader can group by.
     pub const OF_TABLES: [GroupBy; 9] = [
         GroupBy::Site,
         GroupBy::Function,
@@ -59,7 +57,6 @@ impl GroupBy {
         match self {
             GroupBy::Site => "site",
             GroupBy::Function => "function",
-            GroupBy::CompiledFunction => "compiled-function",
             GroupBy::Line => "line",
             GroupBy::Path => "path",
             GroupBy::Type => "type",
@@ -100,6 +97,8 @@ pub struct Row {
     pub of: Option<ImageOrThread>,
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn>,
+    /// All processes that it ran in, as far as they are kept apart.
+    pub images: Option<Images>,
     /// The stack nodes that it is about, for groups of stacks.
     pub nodes: Vec<StackId>,
     /// The sums.
@@ -143,52 +142,92 @@ fn rows_by(
     let is_split = sums.selection.split != Split::None;
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
-    let mut images: Vec<Images> = Vec::new();
-    for site in sums.sites.iter().filter(|site| admits(site)) {
+    for site in sums.sites.iter().filter(&admits) {
         let stack = stacks.leading(site.node);
         // Where sums are split, those of stacks that do not match are left out already.
         if !stack.matches && !is_split {
             continue;
         }
-        let index = *by_key.entry(key_of(stacks, site, &stack)).or_insert_with(|| {
-            rows.push(new_row(stacks, group, site, &stack));
-            images.push(site.images);
+        let index = *by_key.entry(key_of(stacks, &site, &stack)).or_insert_with(|| {
+            rows.push(new_row(stacks, group, &site, &stack));
             rows.len() - 1
         });
-        images[index].add(site.images);
-        rows[index].metrics.add(&site.metrics);
+        let row = &mut rows[index];
+        row.images.get_or_insert(site.images).add(site.images);
+        site.add_to(&mut row.metrics);
         if site.part == Part::All {
-            rows[index].nodes.push(site.node);
+            row.nodes.push(site.node);
         }
         // Types of one name, from several files, may differ.
-        rows[index].element = rows[index].element.filter(|element| stacks.element(&stack) == Some(*element));
+        row.element = row.element.filter(|element| stacks.element(&stack) == Some(*element));
     }
-    if let Some(all) = sums.counting.filter(|_| !is_split) {
-        for (row, own) in rows.iter_mut().zip(images) {
-            row.ran_in = sums.programs.told(own, all);
-        }
+    if !is_split {
+        rows.iter_mut().for_each(|row| row.tell_where_it_ran(sums));
     }
     rows
 }
 
-/// The frame that a group's rows are called after.
-fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Leading) -> Option<FrameId> {
-    match group {
-        GroupBy::CompiledFunction => stacks.last(stack.leading),
-        _ => stacks.first(stack.leading),
+impl Row {
+    fn tell_where_it_ran(&mut self, sums: &Sums) {
+        self.ran_in = self.images.zip(sums.counting).and_then(|(own, all)| sums.programs.told(own, all));
     }
 }
 
+/// Rows of functions as they were compiled, from those of call sites ([`GroupBy::Site`]): of the functions into which the
+/// sites' lines are inlined.
+pub fn compiled_functions(frames: &Frames, sums: &Sums, sites: &[Row]) -> Vec<Row> {
+    let mut by_function: FxHashMap<Option<(TextId, TextId)>, usize> = FxHashMap::default();
+    let mut rows: Vec<Row> = Vec::new();
+    for site in sites {
+        let frame = site.inlined.last().copied().or(site.frame);
+        let function = frame.map(|frame| frames.frame(frame)).map(|frame| (frame.function, frame.module));
+        let index = *by_function.entry(function).or_insert_with(|| {
+            rows.push(Row { frame, label: site.label.clone(), images: site.images, ..Row::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[index];
+        row.metrics.add(&site.metrics);
+        row.nodes.extend(&site.nodes);
+        row.images = row.images.zip(site.images).map(|(mut images, more)| {
+            images.add(more);
+            images
+        });
+    }
+    rows.iter_mut().for_each(|row| row.tell_where_it_ran(sums));
+    rows
+}
+
+/// The rows of call sites ([`GroupBy::Site`]) without those of some stacks.
+pub fn rows_without(stacks: &mut Stacks, sums: &Sums, sites: &[Row], without: impl Fn(StackId) -> bool) -> Vec<Row> {
+    let mut rows = sites.to_vec();
+    let mut changed: FxHashMap<StackId, usize> = FxHashMap::default();
+    for (index, row) in rows.iter_mut().enumerate() {
+        let all = row.nodes.len();
+        row.nodes.retain(|node| !without(*node));
+        if row.nodes.len() < all {
+            changed.extend(row.nodes.iter().map(|node| (*node, index)));
+            row.metrics = Priced::default();
+        }
+    }
+    // What is left of those that are not complete.
+    let is_left = |site: &Site| changed.contains_key(&site.node);
+    for row in if changed.is_empty() { Vec::new() } else { rows_where(stacks, sums, GroupBy::Site, is_left) } {
+        if let Some(index) = row.nodes.first().and_then(|node| changed.get(node)) {
+            rows[*index] = row;
+        }
+    }
+    rows.retain(|row| !row.nodes.is_empty());
+    rows
+}
+
 fn key_of(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) -> Key {
-    let frame = || frame_of(stacks, group, stack);
+    let frame = || stacks.first(stack.leading);
     let parts = || frame().map(|id| stacks.recording().frames.frame(id));
     match group {
         GroupBy::Process | GroupBy::Thread | GroupBy::Size => Key::Part(site.part),
         GroupBy::Path => Key::Path(stacks.of(site.node).path, None),
         GroupBy::Site => Key::Path(stack.leading, stacks.type_of(stack)),
-        GroupBy::Function | GroupBy::CompiledFunction => {
-            Key::Function(parts().map(|frame| (frame.function, frame.module)))
-        }
+        GroupBy::Function => Key::Function(parts().map(|frame| (frame.function, frame.module))),
         GroupBy::Type => Key::Type(stacks.type_of(stack)),
         GroupBy::Module => Key::Module(parts().map(|frame| frame.module)),
         GroupBy::Line => Key::Frame(frame()),
@@ -202,7 +241,7 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
     if group == GroupBy::Path {
         stacks.list(site.node, &mut path);
     }
-    let frame = frame_of(stacks, group, stack);
+    let frame = stacks.first(stack.leading);
     let label = match part {
         Part::Process(image) => {
             let image = &recording.images[image];
@@ -229,6 +268,7 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
             Part::Size(_) | Part::All => None,
         },
         ran_in: None,
+        images: None,
         nodes: Vec::new(),
         metrics: Priced::default(),
     }

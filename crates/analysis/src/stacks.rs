@@ -4,6 +4,8 @@
 //! caller's stack and its own frames, and so is what is shown of it; so each node is looked at once, and equal paths get
 //! equal numbers.
 
+mod frame_place;
+mod path_digests;
 mod paths;
 
 use crate::container_elements::Element;
@@ -18,6 +20,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
 pub use crate::texts::Texts;
+pub(crate) use frame_place::FramePlace;
+pub(crate) use path_digests::PathDigests;
 pub use paths::Path;
 
 /// How stacks are shown.

@@ -3,6 +3,8 @@
 //! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
+mod site_list;
+
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
 use crate::looks::{Look, Looks};
@@ -21,9 +23,12 @@ use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
+use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
+use site_list::Adding;
 use std::ops::ControlFlow;
+
+pub use site_list::{Part, Site, Sites};
 
 /// The sums of one image; its number is that in [`Recording::images`].
 #[derive(Default)]
@@ -42,40 +47,6 @@ pub struct ImageSums {
     pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
-/// What sums are split by, beside stacks; see [`Split`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Part {
-    /// Nothing.
-    All,
-    /// An image, by its index.
-    Process(usize),
-    /// A thread: the index of its image, and its number, if that is known.
-    Thread(usize, Option<ThreadNo>),
-    /// Blocks of this size, bytes.
-    Size(u64),
-}
-
-impl Part {
-    fn of(split: Split, image: usize, extra: u64) -> Part {
-        match split {
-            Split::None => Part::All,
-            Split::Process => Part::Process(image),
-            Split::Thread => Part::Thread(image, ThreadNo::new(extra as u32)),
-            Split::Size => Part::Size(extra),
-        }
-    }
-}
-
-/// A stack, or a part of the recording, with its sums.
-pub struct Site {
-    /// Node of [`Recording::stacks`]; 0 where sums are split, unless both are asked for.
-    pub node: StackId,
-    pub part: Part,
-    pub images: Images,
-    /// The sums.
-    pub metrics: Priced,
-}
-
 /// The sums of a recording.
 pub struct Sums {
     /// What was added up.
@@ -88,7 +59,7 @@ pub struct Sums {
     /// What the images run.
     pub programs: Programs,
     /// By stack or, where the selection splits them, by what it splits them.
-    pub sites: Vec<Site>,
+    pub sites: Sites,
     /// Live bytes over time, where only one image counts, with all of its threads and sizes.
     pub curve: Option<LiveCurve>,
     /// All images together. Its `peak_bytes` is the peak of all processes at one instant, unless [`Sums::adds_peaks`].
@@ -227,7 +198,7 @@ fn add_up(
     let programs = Programs::of(recording);
     let looks = known.looks.filter(|looks| looks.are_of(&selection));
     let (mut sees_pages, mut sees_units) = (false, false);
-    let mut sites = Sites::default();
+    let mut sites = Adding::default();
     let mut counting: Option<Images> = None;
     let mut images = Vec::with_capacity(recording.images.len());
     let mut damage = Vec::new();
@@ -262,14 +233,14 @@ fn add_up(
             }
         };
         let who = (&thread_filter, until);
-        for (node, extra, mut metrics) in priced(&tariff, recording, index, selection, who, &found.sites) {
+        each_priced(&tariff, recording, index, selection, who, &found.sites, |node, extra, metrics| {
             if looks.is_some() {
                 let blocks = metrics.blocks();
                 metrics.without_pages = if look.is_some() { 0 } else { blocks };
                 metrics.without_units = if knows_units { 0 } else { blocks };
             }
-            add(image.node(node), extra, &metrics);
-        }
+            add(image.node(node), extra, metrics);
+        });
         look.iter().for_each(|look| add_blocks(look, &selection, threads, &mut add));
         if !hides_frees {
             peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
@@ -300,7 +271,7 @@ fn add_up(
         images,
         counting,
         programs,
-        sites: sites.all,
+        sites: sites.finish(),
         curve: only_curve,
         total,
         peak_time,
@@ -325,28 +296,28 @@ fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut i
     }
 }
 
-/// Prices what was found in an image. Nothing is live of one that has ended when the selection does; a span that goes on to the end
-/// of the recording counts what each process left.
-fn priced<'f>(
+/// Prices what was found in an image, site by site. Nothing is live of one that has ended when the selection does; a span that goes
+/// on to the end of the recording counts what each process left.
+fn each_priced(
     tariff: &Tariff,
-    recording: &'f Recording,
+    recording: &Recording,
     index: usize,
     selection: Selection,
     (thread_filter, until): (&ThreadFilter, u64),
-    sites: &'f FoundSites,
-) -> impl Iterator<Item = (Option<NodeId>, u64, Priced)> + 'f {
+    sites: &FoundSites,
+    mut take: impl FnMut(Option<NodeId>, u64, &mut Priced),
+) {
     let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
     if selection.split != Split::None {
-        sites.iter().for_each(|(node, _, counts)| of_nodes.entry(node).or_default().add(counts));
+        sites.each(|node, _, counts| of_nodes.entry(node).or_default().add(counts));
     }
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
-    let tariff = *tariff;
     let hides_frees = !recording.images[index].own_allocators.show_frees();
     let is_searched =
         is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
-    sites.iter().map(move |(node, extra, counts)| {
+    sites.each(|node, extra, counts| {
         let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
             false => tariff.price(counts),
@@ -367,8 +338,8 @@ fn priced<'f>(
         {
             metrics.suppress_lost();
         }
-        (node, extra, metrics)
-    })
+        take(node, extra, &mut metrics);
+    });
 }
 
 /// The sums of each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
@@ -386,55 +357,11 @@ pub fn sums_in_image(
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let who = (thread_filter, until(recording, selection.to, thread_filter));
-    let all = priced(&tariff, recording, index, selection, who, &found.sites);
-    all.map(|(id, _, metrics)| (image.node(id), metrics)).collect()
-}
-
-/// Sums of sites, each site once.
-#[derive(Default)]
-struct Sites {
-    all: Vec<Site>,
-    /// Where the site of a stack stands in `all`, and one more: 0 if there is none yet. Of sums that are not split.
-    of_nodes: Vec<u32>,
-    /// The same of parts.
-    of_parts: FxHashMap<(StackId, Part), usize>,
-}
-
-impl Sites {
-    /// Makes room for sites, most of which are new if they are the first.
-    fn reserve(&mut self, sites: usize) {
-        if self.all.is_empty() {
-            self.all.reserve_exact(sites);
-        }
-    }
-
-    fn number(&mut self, node: StackId, part: Part) -> usize {
-        let next = self.all.len();
-        if part != Part::All {
-            return *self.of_parts.entry((node, part)).or_insert(next);
-        }
-        if node.index() >= self.of_nodes.len() {
-            self.of_nodes.resize(node.index() + 1, 0);
-        }
-        match &mut self.of_nodes[node.index()] {
-            0 => {
-                self.of_nodes[node.index()] = next as u32 + 1;
-                next
-            }
-            known => *known as usize - 1,
-        }
-    }
-
-    fn add(&mut self, node: StackId, part: Part, images: Images, metrics: &Priced) {
-        let number = self.number(node, part);
-        match self.all.get_mut(number) {
-            Some(site) => {
-                site.images.add(images);
-                site.metrics.add(metrics);
-            }
-            None => self.all.push(Site { node, part, images, metrics: *metrics }),
-        }
-    }
+    let mut all = Vec::with_capacity(found.sites.len());
+    each_priced(&tariff, recording, index, selection, who, &found.sites, |id, _, metrics| {
+        all.push((image.node(id), *metrics));
+    });
+    all
 }
 
 /// What is known of an image: by the image's own node ids, and what they are split by.
@@ -446,9 +373,9 @@ struct Found {
     peak_with_mappings: Option<PeakWithMappings>,
 }
 
-/// Sums are hundreds of bytes long: those of the file stay where they were unpacked.
+/// Sums are hundreds of bytes long: those of the file stay as they were unpacked.
 enum FoundSites {
-    Stored(Vec<(Option<NodeId>, Metrics)>),
+    Stored(summary::Sites),
     AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }
 
@@ -460,13 +387,12 @@ impl FoundSites {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, u64, &Metrics)> {
-        let (stored, added_up): (&[_], &[_]) = match self {
-            FoundSites::Stored(stored) => (stored, &[]),
-            FoundSites::AddedUp(added_up) => (&[], added_up),
-        };
-        let stored = stored.iter().map(|(node, counts)| (*node, 0, counts));
-        stored.chain(added_up.iter().map(|(node, of, counts)| (*node, *of, counts)))
+    /// Calls `take` with each.
+    fn each(&self, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
+        match self {
+            FoundSites::Stored(stored) => stored.iter().for_each(|(node, counts)| take(node, 0, &counts)),
+            FoundSites::AddedUp(added_up) => added_up.iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
+        }
     }
 }
 

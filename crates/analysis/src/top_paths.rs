@@ -4,12 +4,11 @@
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::sites::{Row, paths_where, sort};
-use crate::stacks::{Stacks, Texts};
+use crate::stacks::{PathDigests, Stacks, Texts};
 use crate::sums::Sums;
 use memtoll_model::{FrameId, StackId};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::hash::{Hash, Hasher};
 
 /// Some call paths, and what there is besides.
 pub struct TopPaths {
@@ -37,25 +36,19 @@ struct Candidate {
 /// The call paths with most of something that adds up, `most` at the most. Paths are told apart by a digest of their frames
 /// first; those that get rows, frame by frame.
 pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> TopPaths {
-    let mut frames = Vec::new();
-    let mut digest_of = |stacks: &mut Stacks, node: StackId| {
-        stacks.list(node, &mut frames);
-        let mut digest = FxHasher::default();
-        frames.hash(&mut digest);
-        digest.finish()
-    };
+    let mut digests = PathDigests::new(stacks);
     let mut nodes: Vec<(StackId, u64)> = Vec::new();
-    let mut numbers: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut numbers: FxHashMap<u64, usize> = FxHashMap::with_capacity_and_hasher(sums.sites.len(), Default::default());
     let mut found: Vec<Candidate> = Vec::new();
     let mut all = Priced::default();
     for (index, site) in sums.sites.iter().enumerate() {
-        let (value, node) = (by.value(&site.metrics), site.node);
+        let node = site.node;
         let leading = stacks.leading(node);
         if !leading.matches {
             continue;
         }
-        all.add(&site.metrics);
-        let digest = digest_of(stacks, node);
+        site.add_to(&mut all);
+        let digest = digests.of(stacks, node);
         nodes.push((node, digest));
         let number = *numbers.entry(digest).or_insert(found.len());
         if number == found.len() {
@@ -64,13 +57,9 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         }
         let candidate = &mut found[number];
         // Numbers of a damaged file may be beyond all sums.
-        for (sum, more) in [
-            (&mut candidate.value, value),
-            (&mut candidate.allocations, site.metrics.allocations()),
-            (&mut candidate.events, site.metrics.events),
-        ] {
-            *sum = sum.wrapping_add(more);
-        }
+        candidate.value = candidate.value.wrapping_add(site.value(by));
+        candidate.allocations = candidate.allocations.wrapping_add(site.allocations());
+        candidate.events = candidate.events.wrapping_add(site.events());
     }
     found.retain(|path| path.value > 0);
     let number = found.len();

@@ -174,7 +174,7 @@ pub fn part_of_tree(stacks: &mut Stacks, sums: &Sums, part: &Part) -> Option<Bra
         let stack = stacks.of(site.node);
         if stack.matches {
             let path = groups.as_mut().map_or(stack.path, |groups| groups.path(stacks, &stack));
-            ends.push((path, &site.metrics));
+            ends.push((path, site));
         }
     }
     let labels = groups.map_or(Vec::new(), |groups| groups.labels);

@@ -53,7 +53,7 @@ pub fn without_tables(recording: &Recording, sums: &Sums) -> Vec<WithoutTables> 
     for site in &sums.sites {
         let of = met.get(site.node.index()).copied().unwrap_or_default();
         if of != Met::default() {
-            *seen.entry(site.node).or_default() += site.metrics.allocations();
+            *seen.entry(site.node).or_default() += site.allocations();
         }
     }
     for (node, allocations) in seen {

@@ -1,14 +1,15 @@
 //! Functions that allocate on behalf of others, such as a program's own `xmalloc`: known by what they do, not by their
 //! names. Their callers are what a reader looks for.
 
+mod call_paths;
 mod folded;
 
 pub use folded::{Folded, without_wrappers};
 
 use crate::library::qualified_name;
-use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts};
-use crate::sums::{Site, Sums};
+use crate::sums::Sums;
+use call_paths::{Anywhere, CallPaths, Rest};
 use memtoll_model::{FrameId, Frames, TextId};
 use memtoll_trace::path::last_part;
 use regex::Regex;
@@ -64,24 +65,6 @@ impl Wrapper {
     }
 }
 
-/// A call path, from the frame on that leads.
-#[derive(Clone)]
-struct Rest<'a> {
-    frames: &'a [FrameId],
-    allocations: u64,
-}
-
-impl Rest<'_> {
-    /// Takes away the frames that lead, as long as these are wrappers.
-    fn fold(&mut self, is_wrapper: impl Fn(FrameId) -> bool) {
-        while let [frame, outer @ ..] = self.frames
-            && is_wrapper(*frame)
-        {
-            self.frames = outer;
-        }
-    }
-}
-
 /// Which call paths are looked at.
 #[derive(Clone, Copy, PartialEq)]
 enum Paths {
@@ -98,36 +81,20 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
 
 fn find_among(stacks: &mut Stacks, sums: &Sums, keepers: &FxHashSet<TextId>, which: Paths) -> Option<Wrappers> {
     let frames = &stacks.recording().frames;
-    let acquired = |site: &Site| Metric::Allocations.value(&site.metrics);
-    let least = if which == Paths::All { 1 } else { least_of_most(sums.sites.iter().map(acquired).collect()) };
-    let sites = || sums.sites.iter().filter(|site| acquired(site) >= least);
+    let least =
+        if which == Paths::All { 1 } else { least_of_most(sums.sites.iter().map(|site| site.allocations()).collect()) };
+    let sites = || sums.sites.iter().filter(|site| site.allocations() >= least);
     // What leads each stack says whether it is worth while to look at all callers.
     let mut leading = Vec::new();
     for site in sites() {
         let first = stacks.leading(site.node).leading;
-        leading.push((stacks.first(first), acquired(site)));
+        leading.push((stacks.first(first), site.allocations()));
     }
-    let leading: Vec<Rest> = leading
-        .iter()
-        .map(|(frame, allocations)| Rest { frames: frame.as_slice(), allocations: *allocations })
-        .collect();
-    let total: u64 = leading.iter().map(|rest| rest.allocations).sum();
-    let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
+    let total: u64 = leading.iter().map(|(_, allocations)| allocations).sum();
+    let (_, most) = leading_function(frames, leading.into_iter(), &FxHashSet::default())?;
     longest_chain(most, total, &Wrappers::default())?;
-    // All paths one behind the other: millions of frames.
-    let (mut all, mut path) = (Vec::new(), Vec::new());
-    let mut ends = Vec::with_capacity(leading.len());
-    for site in sites() {
-        stacks.list(site.node, &mut path);
-        all.extend_from_slice(&path);
-        ends.push((all.len(), acquired(site)));
-    }
-    let mut start = 0;
-    let rest = ends.into_iter().map(|(end, allocations)| {
-        let frames = &all[std::mem::replace(&mut start, end)..end];
-        Rest { frames, allocations }
-    });
-    find_in(frames, rest.collect(), keepers.clone())
+    let (paths, all) = CallPaths::of(stacks, sites().map(|site| (site.node, site.allocations())));
+    find_in(frames, &paths, all, keepers.clone())
 }
 
 /// The least of the largest numbers that make up 95 % of all; 1 at least.
@@ -151,38 +118,39 @@ pub(super) fn keepers(stacks: &mut Stacks, sums: &Sums) -> FxHashSet<TextId> {
         let leading = stacks.leading(site.node).leading;
         let Some(frame) = stacks.first(leading) else { continue };
         let (acquired, released) = calls.entry(frames.frame(frame).function).or_default();
-        *acquired += Metric::Allocations.value(&site.metrics);
-        *released += site.metrics.frees;
+        *acquired += site.allocations();
+        *released += site.frees();
     }
     let own = calls.into_iter().filter(|(_, (acquired, released))| *acquired > 0 && released * 2 >= *acquired);
     own.map(|(function, _)| function).collect()
 }
 
 /// The same, with all call paths and their allocations. Functions in `refused` are none.
-fn find_in(frames: &Frames, paths: Vec<Rest>, mut refused: FxHashSet<TextId>) -> Option<Wrappers> {
-    let mut rest = paths.clone();
+fn find_in(frames: &Frames, paths: &CallPaths, all: Vec<Rest>, mut refused: FxHashSet<TextId>) -> Option<Wrappers> {
+    let mut rest = all.clone();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
     let mut found = Wrappers::default();
     while found.names.len() < MOST
-        && let Some((leading, allocations)) = leading_function(frames, &rest, &refused)
+        && let leads = rest.iter().map(|rest| (rest.first, rest.allocations))
+        && let Some((leading, allocations)) = leading_function(frames, leads, &refused)
         && allocations > 0
         && let Some(longest) = longest_chain(allocations, total, &found)
     {
-        match chain_of_wrappers(frames, &rest, leading, longest) {
+        match chain_of_wrappers(frames, paths, &rest, leading, longest) {
             Some(chain) => {
                 found.add(frames, &chain);
-                rest.iter_mut().for_each(|rest| rest.fold(|frame| found.holds(frames, frame)));
+                rest.iter_mut().for_each(|rest| paths.fold(rest, |frame| found.holds(frames, frame)));
             }
             None => {
                 refused.insert(leading);
             }
         }
     }
-    let is_wrapped = |(rest, path): &(&Rest, &Rest)| rest.frames.len() < path.frames.len();
-    let wrapped = || rest.iter().zip(&paths).filter(is_wrapped).map(|(rest, _)| rest);
+    let is_wrapped = |(rest, path): &(&Rest, &Rest)| rest.is_shorter_than(path);
+    let wrapped = || rest.iter().zip(&all).filter(is_wrapped).map(|(rest, _)| rest);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
     let mut callers: FxHashMap<TextId, (FrameId, u64)> = FxHashMap::default();
-    for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {
+    for (frame, allocations) in wrapped().filter_map(|rest| Some((rest.first?, rest.allocations))) {
         callers.entry(frames.frame(frame).function).or_insert((frame, 0)).1 += allocations;
     }
     found.callers = callers.len();
@@ -230,29 +198,36 @@ impl Wrappers {
 
 /// The function that leads, if it is a wrapper, and those of its callers that are wrappers for it alone. They lead no more
 /// then.
-fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: TextId, longest: usize) -> Option<Vec<Wrapper>> {
-    let mut paths: Vec<Rest> = rest.iter().filter(|path| leads(frames, path) == Some(leading)).cloned().collect();
-    let all: u64 = paths.iter().map(|path| path.allocations).sum();
+fn chain_of_wrappers(
+    frames: &Frames,
+    paths: &CallPaths,
+    rest: &[Rest],
+    leading: TextId,
+    longest: usize,
+) -> Option<Vec<Wrapper>> {
+    let mut rest: Vec<Rest> = rest.iter().filter(|rest| leads(frames, rest) == Some(leading)).copied().collect();
+    let all: u64 = rest.iter().map(|rest| rest.allocations).sum();
     let mut chain = Vec::new();
     let mut next = leading;
     while chain.len() < longest {
-        let first = *paths.iter().find(|path| leads(frames, path) == Some(next))?.frames.first()?;
-        let wrapper = wrapper_of(frames, &paths, first);
-        let places: FxHashSet<FrameId> = paths.iter().filter_map(|path| path.frames.first().copied()).collect();
+        let first = rest.iter().find(|rest| leads(frames, rest) == Some(next))?.first?;
+        let wrapper = wrapper_of(frames, paths, &rest, first);
+        let places: FxHashSet<FrameId> = rest.iter().filter_map(|rest| rest.first).collect();
         if matches!(wrapper, Wrapper::Function(_)) && places.len() > MOST_PLACES {
             return None;
         }
-        paths.iter_mut().for_each(|path| path.fold(|frame| wrapper.holds(frames, frame)));
+        rest.iter_mut().for_each(|rest| paths.fold(rest, |frame| wrapper.holds(frames, frame)));
         // One that calls itself has work of its own.
-        let of_recursion = paths.iter().filter(|path| path.frames.iter().any(|frame| wrapper.holds(frames, *frame)));
-        if of_recursion.map(|path| path.allocations).sum::<u64>() * 5 > all {
+        let mut recursion = Anywhere::new(paths, |frame| wrapper.holds(frames, frame));
+        let of_recursion = rest.iter().filter(|rest| recursion.is_in(rest));
+        if of_recursion.map(|rest| rest.allocations).sum::<u64>() * 5 > all {
             return None;
         }
         chain.push(wrapper);
         let mut callers: FxHashMap<TextId, u64> = FxHashMap::default();
-        for path in &paths {
-            if let Some(caller) = leads(frames, path) {
-                *callers.entry(caller).or_default() += path.allocations;
+        for rest in &rest {
+            if let Some(caller) = leads(frames, rest) {
+                *callers.entry(caller).or_default() += rest.allocations;
             }
         }
         if callers.len() >= FEWEST_CALLERS {
@@ -269,29 +244,36 @@ fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: TextId, longest: u
 
 /// The function of the frame. If it has no name, all of its file, provided that most of these paths come from functions
 /// elsewhere that have names: instead of a file whose exported functions have names, addresses would lead.
-fn wrapper_of(frames: &Frames, paths: &[Rest], frame: FrameId) -> Wrapper {
+fn wrapper_of(frames: &Frames, paths: &CallPaths, rest: &[Rest], frame: FrameId) -> Wrapper {
     let file = Wrapper::File(frames.frame(frame).module);
     let has_name = |frame: FrameId| frames.frame(frame).address.is_none();
-    let elsewhere = |path: &Rest| path.frames.iter().copied().find(|frame| !file.holds(frames, *frame));
-    let all: u64 = paths.iter().map(|path| path.allocations).sum();
-    let shown = paths.iter().filter(|path| elsewhere(path).is_some_and(has_name));
-    let shown: u64 = shown.map(|path| path.allocations).sum();
-    match !has_name(frame) && shown * 2 > all {
+    let elsewhere = |rest: &Rest| paths.find(*rest, |frame| !file.holds(frames, frame));
+    let is_shown = |rest: &&Rest| elsewhere(rest).is_some_and(has_name);
+    let are_shown = || {
+        let all: u64 = rest.iter().map(|rest| rest.allocations).sum();
+        rest.iter().filter(is_shown).map(|rest| rest.allocations).sum::<u64>() * 2 > all
+    };
+    match !has_name(frame) && are_shown() {
         true => file,
         false => Wrapper::Function(frames.frame(frame).function),
     }
 }
 
-fn leads(frames: &Frames, path: &Rest) -> Option<TextId> {
-    Some(frames.frame(*path.frames.first()?).function)
+fn leads(frames: &Frames, rest: &Rest) -> Option<TextId> {
+    Some(frames.frame(rest.first?).function)
 }
 
-/// The function that leads most allocations, and how many.
-fn leading_function(frames: &Frames, rest: &[Rest], refused: &FxHashSet<TextId>) -> Option<(TextId, u64)> {
+/// The function that leads most allocations, and how many. `leading`: what leads, with its allocations.
+fn leading_function(
+    frames: &Frames,
+    leading: impl Iterator<Item = (Option<FrameId>, u64)>,
+    refused: &FxHashSet<TextId>,
+) -> Option<(TextId, u64)> {
     let mut sums: FxHashMap<TextId, u64> = FxHashMap::default();
-    for path in rest {
-        if let Some(function) = leads(frames, path).filter(|function| !refused.contains(function)) {
-            *sums.entry(function).or_default() += path.allocations;
+    for (frame, allocations) in leading {
+        let function = frame.map(|frame| frames.frame(frame).function);
+        if let Some(function) = function.filter(|function| !refused.contains(function)) {
+            *sums.entry(function).or_default() += allocations;
         }
     }
     sums.into_iter().max_by_key(|(function, allocations)| (*allocations, std::cmp::Reverse(*function)))

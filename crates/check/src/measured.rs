@@ -229,7 +229,7 @@ impl Measured {
                 _ => leads(&mut callers, site.node) || leads(&mut stacks, site.node),
             };
             if is_meant {
-                take(site.node, &site.metrics);
+                take(site.node, &site.metrics());
             }
         }
     }

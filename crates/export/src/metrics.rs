@@ -6,6 +6,7 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_query::Answer;
+use std::borrow::Borrow;
 
 /// In the order in which formats have them. The one that was asked for is among them.
 fn ordered(answer: &Answer) -> impl Iterator<Item = Metric> {
@@ -39,19 +40,19 @@ pub struct Total<'a> {
 impl<'a> Total<'a> {
     /// Of all stacks that the filter lets through.
     pub fn of(answer: &'a Answer) -> Total<'a> {
-        let Some(sums) = &answer.basis.sums else { return Total::together(answer, None) };
+        let Some(sums) = &answer.basis.sums else { return Total::together(answer, [Priced::default()]) };
         if answer.basis.view.filter.is_none() {
             return Total::together(answer, [&sums.total]);
         }
         let mut stacks = Stacks::new(answer.basis.recording, &answer.basis.view);
         let matching = sums.sites.iter().filter(|site| stacks.of(site.node).matches);
-        Total::together(answer, matching.map(|site| &site.metrics))
+        Total::together(answer, matching.map(|site| site.metrics()))
     }
 
     /// Of these parts of an answer.
-    pub fn together<'p>(answer: &'a Answer, parts: impl IntoIterator<Item = &'p Priced>) -> Total<'a> {
+    pub fn together(answer: &'a Answer, parts: impl IntoIterator<Item = impl Borrow<Priced>>) -> Total<'a> {
         let mut sum = Priced::default();
-        parts.into_iter().for_each(|part| sum.add(part));
+        parts.into_iter().for_each(|part| sum.add(part.borrow()));
         Total { tariff: &answer.basis.tariff, sum }
     }
 

@@ -5,10 +5,13 @@
 //! * [`source`]: what the tables are made from
 //! * the others: the tables
 
+mod buffer;
 mod column;
 mod document;
 mod events;
+mod few_values;
 mod file;
+mod kinds;
 mod processes;
 mod runs;
 mod sites;
@@ -135,6 +138,6 @@ fn create<R>(folder: &Path, name: &str, columns: Vec<Column<R>>) -> Result<Table
 
 fn write<R>(folder: &Path, name: &str, columns: Vec<Column<R>>, rows: impl IntoIterator<Item = R>) -> Result<()> {
     let mut table = create(folder, name, columns)?;
-    rows.into_iter().try_for_each(|row| table.push(&row))?;
+    rows.into_iter().try_for_each(|row| table.push(row))?;
     table.finish()
 }

@@ -38,7 +38,7 @@ impl<'r> Samples<'r> {
     /// One for each path.
     pub fn by_path(answer: &Answer<'r>) -> Samples<'r> {
         let sites = answer.basis.sums.iter().flat_map(|sums| &sums.sites);
-        let parts = sites.map(|site| (site.node, None, site.metrics));
+        let parts = sites.map(|site| (site.node, None, site.metrics()));
         Samples::of(answer, parts, |_, _| None)
     }
 
@@ -51,14 +51,14 @@ impl<'r> Samples<'r> {
         let by_thread = sums_by_thread(basis.recording, basis.known(), basis.selection, basis.thread_filter.clone());
         for site in &by_thread.sites {
             if let Part::Thread(image, number) = site.part {
-                threads.entry(site.node).or_default().push(((image, number), site.metrics));
+                threads.entry(site.node).or_default().push(((image, number), site.metrics()));
             }
         }
         let parts = sums.sites.iter().flat_map(|site| {
             let of_site = threads.remove(&site.node).unwrap_or_default();
             let (names, weights): (Vec<Thread>, Vec<Priced>) = of_site.into_iter().unzip();
-            let nobody = names.is_empty().then_some((site.node, None, site.metrics));
-            let shares = shares(&site.metrics, weights);
+            let nobody = names.is_empty().then_some((site.node, None, site.metrics()));
+            let shares = shares(&site.metrics(), weights);
             let shares = names.into_iter().zip(shares).map(|(thread, share)| (site.node, Some(thread), share));
             nobody.into_iter().chain(shares).collect::<Vec<_>>()
         });

@@ -256,7 +256,8 @@ impl<'r> Rows<'r> {
                 sums_of(recording, selection, ThreadFilter::images(recording, |index| images.contains(&index)));
             let mut values: BTreeMap<usize, [u64; METRICS.len()]> = BTreeMap::new();
             for site in &of_group.sites {
-                let here = METRICS.map(|metric| metric.value(&site.metrics));
+                let metrics = site.metrics();
+                let here = METRICS.map(|metric| metric.value(&metrics));
                 if here.iter().any(|value| *value > 0) {
                     let stack = self.stack(site.node);
                     let sums = values.entry(stack).or_insert([0; METRICS.len()]);

@@ -243,7 +243,7 @@ impl Recording {
         let image = self.images.get(index).filter(|_| !self.is_read_plainly);
         let Some(block) = image.and_then(|image| image.summary.as_ref()) else { return Ok(None) };
         let mut summary = self.unpack(block, summary::decode)?;
-        summary.sites.iter_mut().for_each(|(node, _)| *node = node.map(|node| self.images[index].id(node)));
+        summary.sites.rename(|node| self.images[index].id(node));
         Ok(Some(summary))
     }
 

@@ -1,7 +1,10 @@
 //! The call stacks of a recording as one tree. Processes of one program have the same stacks at other addresses; here each
 //! of them is there once, however many processes there are.
 
+mod callees;
+
 use crate::ids::{ChainId, StackId};
+use callees::Callees;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::nodes::{FIRST_NODE, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::FxHashMap;
@@ -26,8 +29,8 @@ impl Node {
 /// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
 pub struct StackTree {
     nodes: Vec<Node>,
-    /// By caller and chain. Of a single image whose nodes are all different, it is not built: it can have tens of millions.
-    numbers: Option<FxHashMap<(StackId, ChainId), StackId>>,
+    /// Of a single image whose nodes are all different, it knows none: there can be tens of millions.
+    callees: Callees,
     /// Nodes of code at which costs were paid, by chain.
     places: FxHashMap<ChainId, StackId>,
 }
@@ -35,7 +38,8 @@ pub struct StackTree {
 impl Default for StackTree {
     fn default() -> Self {
         let root = |root| Node { parent: StackId::NONE, chain: ChainId::NONE, root: NodeId::new(root) };
-        StackTree { nodes: (0..FIRST_NODE.get()).map(root).collect(), numbers: None, places: FxHashMap::default() }
+        let nodes = (0..FIRST_NODE.get()).map(root).collect();
+        StackTree { nodes, callees: Callees::default(), places: FxHashMap::default() }
     }
 }
 
@@ -62,8 +66,13 @@ impl StackTree {
 
     /// The call stack of a node, as nodes from the allocation outwards, and the root that says how it ends.
     pub fn stack(&self, id: StackId) -> (Vec<StackId>, Option<NodeId>) {
+        (self.callers(id).collect(), self.node(id).root)
+    }
+
+    /// The same nodes, one after the other.
+    pub fn callers(&self, id: StackId) -> impl Iterator<Item = StackId> + '_ {
         let callers = std::iter::successors(Some(id), |id| Some(self.node(*id).parent));
-        (callers.take_while(|id| !id.is_root()).collect(), self.node(id).root)
+        callers.take_while(|id| !id.is_root())
     }
 
     /// Whether a node's stack does not reach its thread's entry.
@@ -75,21 +84,7 @@ impl StackTree {
     fn push(&mut self, parent: StackId, chain: ChainId) -> StackId {
         let (id, root) = (StackId::new(self.nodes.len() as u32), self.nodes[parent.index()].root);
         self.nodes.push(Node { parent, chain, root });
-        if let Some(numbers) = &mut self.numbers {
-            numbers.insert((parent, chain), id);
-        }
         id
-    }
-
-    /// The node of a chain that is called from `parent`, if there is one.
-    fn known(&self, parent: StackId, chain: ChainId) -> Option<StackId> {
-        self.numbers.as_ref().and_then(|numbers| numbers.get(&(parent, chain))).copied()
-    }
-
-    /// Nodes that are there are found from now on.
-    fn number(&mut self) {
-        let nodes = self.ids().zip(&self.nodes).filter(|(id, _)| !id.is_root());
-        self.numbers.get_or_insert_with(|| nodes.map(|(id, node)| ((node.parent, node.chain), id)).collect());
     }
 
     /// The node of code at which costs were paid.
@@ -111,9 +106,10 @@ impl StackTree {
         const ON_THE_WAY: StackId = StackId::new(u32::MAX - 1);
         let ids = (0..links.len() as u32).map(StackId::new);
         let mut ids: Vec<StackId> = ids.map(|id| if id.is_root() { id } else { UNKNOWN }).collect();
-        if !self.is_empty() || !are_different {
-            self.number();
+        if !self.is_empty() {
+            self.callees.add(&self.nodes);
         }
+        let others = self.nodes.len();
         let mut path = Vec::new();
         for start in FIRST_NODE.index()..links.len() {
             let mut at = start;
@@ -126,7 +122,18 @@ impl StackTree {
             while let Some(node) = path.pop() {
                 caller = match links[node] {
                     Link::MISSING => StackId::NONE,
-                    Link { chain, .. } => self.known(caller, chain).unwrap_or_else(|| self.push(caller, chain)),
+                    // Below a node that only this image has, all are new.
+                    Link { chain, .. } if are_different && caller.index() >= others => self.push(caller, chain),
+                    Link { chain, .. } => match self.callees.find(&self.nodes, caller, chain) {
+                        Some(known) => known,
+                        None => {
+                            let new = self.push(caller, chain);
+                            if !are_different {
+                                self.callees.add(&self.nodes);
+                            }
+                            new
+                        }
+                    },
                 };
                 ids[node] = caller;
             }
@@ -200,6 +207,24 @@ mod tests {
         let ids = tree.graft(&links(&[(1, 100), (1, 100), (9, 101), (8, 101)]), false);
         assert_eq!(numbers(&ids[8..]), [8, 8, 9, 9]);
         assert_eq!(numbers(&[100, 101, 100].map(|chain| tree.place(ChainId::new(chain)))), [10, 11, 10]);
+    }
+
+    #[test]
+    fn a_caller_of_many_shares_all_of_them() {
+        let mut tree = StackTree::default();
+        let fan = |first: u32, count: u32| {
+            let callees: Vec<(u32, u32)> = (first..first + count).map(|chain| (8, chain)).collect();
+            links(&[&[(1, 7)], &callees[..]].concat())
+        };
+        tree.graft(&fan(100, 3), true);
+        let ids = tree.graft(&fan(100, 40), true);
+        assert_eq!(tree.len(), 8 + 1 + 40, "3 of 40 were there");
+        for are_different in [true, false] {
+            assert_eq!(tree.graft(&fan(100, 40), are_different), ids);
+        }
+        assert_eq!(tree.graft(&fan(130, 20), true)[9..19], ids[39..49]);
+        assert_eq!(tree.len(), 8 + 1 + 50);
+        assert_eq!(tree.graft(&fan(100, 50), true).last().map(|id| chains(&tree, *id)), Some(vec![149, 7]));
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn count(events: &[Event]) -> Counts {
 
 fn total(recording: &Recording, image: usize) -> Metrics {
     let mut total = Metrics::default();
-    for (_, metrics) in &recording.summary(image).unwrap().unwrap().sites {
-        total.add(metrics);
+    for (_, metrics) in recording.summary(image).unwrap().unwrap().sites.iter() {
+        total.add(&metrics);
     }
     total
 }

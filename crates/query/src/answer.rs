@@ -15,6 +15,7 @@ use crate::totals::Totals;
 use crate::tree::Tree;
 use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::page_balance::Balance;
 use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::{Known, Sums};
@@ -161,6 +162,8 @@ pub struct Basis<'r> {
     pub view: View,
     /// What lies in memory, if it was asked for.
     pub looks: Option<Arc<Looks>>,
+    /// Who holds the pages of its process at the end, if there are findings and this was found for them.
+    pub pages: Option<Arc<Balance>>,
     /// What things cost.
     pub tariff: Tariff,
 }

@@ -35,6 +35,7 @@ use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
 use memtoll_trace::ids::Units;
+use std::sync::Arc;
 
 /// Answers a question about a recording.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
@@ -79,6 +80,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             sums: None,
             view: selected.view.clone(),
             looks: selected.looks.clone(),
+            pages: None,
             tariff,
         },
     };
@@ -147,7 +149,8 @@ impl<'r> Answer<'r> {
                 let stacks = known.get_or_insert_with(make);
                 let found = rows(stacks, &sums, *group);
                 if query.findings && *group == GroupBy::Site {
-                    worth = Some(findings::findings_of(recording, &sums, &found, stacks));
+                    self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
+                    worth = Some(findings::findings_of(&sums, &found, stacks, self.basis.pages.as_deref()));
                 }
                 let mut table = table(recording, found, (*group, metric), *limit, &tariff);
                 // No view shows patterns of a thread's or a size's stacks.
@@ -183,7 +186,11 @@ impl<'r> Answer<'r> {
         self.wrappers = selected.folded.clone();
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
-            let found = worth.unwrap_or_else(|| findings::findings(recording, &sums, known.get_or_insert_with(make)));
+            let found = worth.unwrap_or_else(|| {
+                let stacks = known.get_or_insert_with(make);
+                self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
+                findings::findings(&sums, stacks, self.basis.pages.as_deref())
+            });
             self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }
         if query.details {

@@ -2,7 +2,7 @@
 
 use crate::resident::Resident;
 use crate::wastes::saves;
-use memtoll_analysis::page_balance::{Part, Unit};
+use memtoll_analysis::page_balance::{Balance, Part, Unit};
 use memtoll_text::format;
 
 /// What JSON and the viewer call a part.
@@ -21,27 +21,27 @@ pub const fn name(part: Part) -> &'static str {
     }
 }
 
-impl Resident<'_> {
-    /// What a part is: a part of a sentence.
-    pub fn is_held_by(&self, part: Part) -> String {
-        match part {
-            Part::Live => "live blocks".to_owned(),
-            Part::Slack => "headers and rounding of live blocks".to_owned(),
-            Part::Pinned => "free memory on pages that live blocks keep".to_owned(),
-            Part::FreePages => match &self.found.unit {
-                Unit::Page => "free pages that the allocator keeps".to_owned(),
-                Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
-                Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
-            },
-            Part::Mappings => "mappings that the program made".to_owned(),
-            Part::Stacks => "stacks of threads".to_owned(),
-            Part::Globals => "global variables".to_owned(),
-            Part::Files => "code and other pages of files".to_owned(),
-            Part::Recorder => "memtoll's recorder".to_owned(),
-            Part::Other => "other: memory of which no call is known".to_owned(),
-        }
+/// What a part is: a part of a sentence.
+pub fn is_held_by(pages: &Balance, part: Part) -> String {
+    match part {
+        Part::Live => "live blocks".to_owned(),
+        Part::Slack => "headers and rounding of live blocks".to_owned(),
+        Part::Pinned => "free memory on pages that live blocks keep".to_owned(),
+        Part::FreePages => match &pages.unit {
+            Unit::Page => "free pages that the allocator keeps".to_owned(),
+            Unit::Slab => "free pages that the allocator keeps, and what it needs itself".to_owned(),
+            Unit::Unknown(name) => format!("{name}, beside live blocks: free, pinned, headers and rounding"),
+        },
+        Part::Mappings => "mappings that the program made".to_owned(),
+        Part::Stacks => "stacks of threads".to_owned(),
+        Part::Globals => "global variables".to_owned(),
+        Part::Files => "code and other pages of files".to_owned(),
+        Part::Recorder => "memtoll's recorder".to_owned(),
+        Part::Other => "other: memory of which no call is known".to_owned(),
     }
+}
 
+impl Resident<'_> {
     /// Bytes of a part; `None`: it is in another one, because the allocator's units are not known.
     pub fn bytes_of(&self, part: Part) -> Option<u64> {
         let is_known = self.found.unit.is_known() || !matches!(part, Part::Slack | Part::Pinned);

@@ -90,7 +90,7 @@ impl<'r> Row<'r> {
     pub(crate) fn new(recording: &'r Recording, group: GroupBy, tariff: &Tariff, row: sites::Row) -> Row<'r> {
         let frames = &recording.frames;
         let texts = row.frame.map(|frame| Texts::of(frames, frame));
-        let by_line = !matches!(group, GroupBy::Function | GroupBy::CompiledFunction);
+        let by_line = group != GroupBy::Function;
         let of_frame = |id: &FrameId| Place::of(frames, *id);
         Row {
             key: key(frames, group, &row),
@@ -120,7 +120,7 @@ pub(crate) fn key(frames: &Frames, group: GroupBy, row: &sites::Row) -> String {
     let start = Key::EMPTY.with(group.name()).with(&row.label).with(row.type_name.as_deref().unwrap_or(""));
     let with_frame = |key: Key, frame: &FrameId| match group {
         // Any of its lines may stand for it.
-        GroupBy::Function | GroupBy::CompiledFunction => {
+        GroupBy::Function => {
             let texts = Texts::of(frames, *frame);
             key.with(texts.function).with(texts.module_name())
         }

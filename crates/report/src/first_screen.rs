@@ -17,8 +17,9 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::findings::Finding;
 use memtoll_query::findings_in_brief::{Brief, LEAST, brief};
-use memtoll_query::query::Instant;
-use memtoll_query::{Answer, Basis, Query, Shown, View, ask};
+use memtoll_query::resident_words::is_held_by;
+use memtoll_query::wastes::WasteRow;
+use memtoll_query::{Answer, Basis};
 use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_text::visible;
@@ -107,7 +108,7 @@ fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
     let reserved = head::only_reserved(recording, sums).filter(|_| sees_frees);
     lines.extend(reserved.iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
-    lines.extend(beside_live_blocks(answer, sums, width));
+    lines.extend(beside_live_blocks(answer, width));
     if sees_frees {
         lines.extend(stay(recording, sums, width));
         lines.extend(head::before_attach(recording).iter().flat_map(|(number, what)| line(number, what, width)));
@@ -169,28 +170,18 @@ fn resident_set(recording: &Recording, sums: &Sums, width: usize) -> Vec<String>
 }
 
 /// What the resident set at the end is for the most part, beside live blocks.
-fn beside_live_blocks(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
-    /// Replaying more events takes longer than anybody waits for a line.
-    const MOST_EVENTS: u64 = 3_000_000;
+fn beside_live_blocks(answer: &Answer, width: usize) -> Vec<String> {
     /// What is less of the resident set is no answer.
     const LEAST: f64 = 0.1;
-    let recording = answer.basis.recording;
-    let is_short = sums
-        .counted()
-        .all(|(index, _)| recording.images[index].end.as_ref().is_some_and(|end| end.recorder.events <= MOST_EVENTS));
-    if sums.is_part() || sums.are_of_several() || !is_short {
-        return Vec::new();
-    }
-    let query = Query::of(View::Resident { at: Instant::End, cells: 0 });
-    let Ok(Answer { shown: Shown::Resident { resident }, .. }) = ask(recording, &query) else { return Vec::new() };
+    let Basis { recording, pages: Some(pages), .. } = &answer.basis else { return Vec::new() };
     let parts = Part::ALL.into_iter().filter(|part| !matches!(part, Part::Live | Part::Recorder));
-    let largest = parts.map(|part| (resident.found.part(part), part)).max_by_key(|(bytes, _)| *bytes);
-    let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * resident.rss as f64) else {
+    let largest = parts.map(|part| (pages.part(part), part)).max_by_key(|(bytes, _)| *bytes);
+    let Some((bytes, part)) = largest.filter(|(bytes, _)| *bytes as f64 >= LEAST * pages.resident as f64) else {
         return Vec::new();
     };
-    let helps = resident.wastes.iter().find(|waste| waste.part == part);
-    let helps = helps.map_or(String::new(), |waste| format!("; {}", waste.brief));
-    let what = format!("of it at the end: {}{helps} (report --resident)", resident.is_held_by(part));
+    let waste = pages.wastes.iter().find(|waste| waste.kind.part() == part);
+    let helps = waste.map_or(String::new(), |waste| format!("; {}", WasteRow::new(&recording.frames, waste).brief));
+    let what = format!("of it at the end: {}{helps} (report --resident)", is_held_by(pages, part));
     line(&format::bytes(bytes), &what, width)
 }
 

@@ -5,6 +5,7 @@ use memtoll_analysis::page_balance::page_map::{Area, Cell, PageMap};
 use memtoll_model::Recording;
 use memtoll_query::resident::Resident;
 use memtoll_query::resident_map::MapOwners;
+use memtoll_query::resident_words::is_held_by;
 use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_trace::path::last_part;
@@ -117,7 +118,7 @@ impl Drawing {
             let y = self.y + number % rows.max(1) * LEGEND_ROW;
             let bytes = resident.found.part(*part);
             let share = format::percent(bytes, resident.rss);
-            let words = format!("{}, {share}: {}", format::bytes(bytes), resident.is_held_by(*part));
+            let words = format!("{}, {share}: {}", format::bytes(bytes), is_held_by(&resident.found, *part));
             let _ = writeln!(
                 self.text,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text>",

@@ -3,6 +3,7 @@
 use memtoll_analysis::page_balance::Part;
 use memtoll_model::Recording;
 use memtoll_query::resident::{PinRow, Resident};
+use memtoll_query::resident_words::is_held_by;
 use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_text::table::Table;
@@ -84,7 +85,7 @@ fn held_by(part: Part, resident: &Resident) -> String {
     match part {
         Part::Live => format!("live blocks: {}{untouched}", format::count(found.live_blocks)),
         Part::Pinned => "pinned: free memory on pages that live blocks keep".to_owned(),
-        _ => resident.is_held_by(part),
+        _ => is_held_by(&resident.found, part),
     }
 }
 

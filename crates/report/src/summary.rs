@@ -12,7 +12,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::site_text::site_text;
-use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
+use memtoll_analysis::sites::{GroupBy, Row, compiled_functions, rows, rows_without, sort};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
@@ -26,14 +26,14 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let Basis { recording, sums: Some(sums), view, .. } = &answer.basis else { return String::new() };
     let mut stacks = Stacks::new(recording, view);
     let mut sites = rows(&mut stacks, sums, GroupBy::Site);
-    let mut functions = rows(&mut stacks, sums, GroupBy::CompiledFunction);
+    let mut functions = compiled_functions(&recording.frames, sums, &sites);
     let matching = view.filter.is_some().then(|| {
         let mut sum = Priced::default();
         sites.iter().for_each(|row| sum.add(&row.metrics));
         sum
     });
     let runtime = runtime_blocks(recording, sums);
-    let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
+    let mut kept = rows_without(&mut stacks, sums, &sites, |node| runtime.has(node));
     let mut text = caveats::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
     if recording.images.is_empty() {

@@ -1,7 +1,7 @@
 //! Sums with a memory of the live blocks.
 
 use crate::block_table::BlockTable;
-use crate::{Part, Select, Selection, Tally, Threads};
+use crate::{LiveBlock, Part, Select, Selection, Tally, Threads};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
@@ -14,7 +14,7 @@ use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 /// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
 pub struct Aggregator<S = Part> {
     pub(crate) tally: Tally<S>,
-    pub(crate) blocks: BlockTable,
+    pub(crate) blocks: BlockTable<LiveBlock>,
 }
 
 impl Aggregator {
@@ -30,6 +30,17 @@ impl Aggregator {
         self.blocks.reserve(chapter.carried.len());
         for block in &chapter.carried {
             self.blocks.insert(block.number.0, self.tally.carried(block));
+        }
+    }
+
+    /// Goes on with the chapter behind those that it was given: of what was live before these, the blocks are known now that are
+    /// released in it.
+    pub(crate) fn go_on(&mut self, chapter: &Chapter) {
+        self.tally.begin_chapter(chapter);
+        for block in &chapter.carried {
+            if self.blocks.get(block.number.0).is_none() {
+                self.blocks.insert(block.number.0, self.tally.carried(block));
+            }
         }
     }
 
@@ -56,7 +67,7 @@ impl Aggregator {
 
     /// The same.
     pub fn of_part(part: Part) -> Self {
-        Aggregator { tally: Tally::new(part), blocks: BlockTable::new() }
+        Aggregator { tally: Tally::new(part), blocks: BlockTable::new(LiveBlock::NONE) }
     }
 }
 

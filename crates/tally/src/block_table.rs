@@ -3,41 +3,37 @@
 //! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it
 //! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
 
-use super::LiveBlock;
-use crate::site_index::SiteIndex;
-use memtoll_trace::ids::{Bytes, ThreadNo, Units};
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 14;
 const NO_BLOCK: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct Entry<B> {
     number: u64, // or NO_BLOCK
-    block: LiveBlock,
+    block: B,
 }
 
-pub(super) struct BlockTable {
-    ring: Box<[Entry]>,
-    survivors: FxHashMap<u64, LiveBlock>,
+/// What is known of blocks.
+pub struct BlockTable<B> {
+    ring: Box<[Entry<B>]>,
+    survivors: FxHashMap<u64, B>,
 }
 
-impl BlockTable {
-    pub(super) fn new() -> Self {
-        let empty = Entry {
-            number: NO_BLOCK,
-            block: LiveBlock::new(Bytes::ZERO, Units::ZERO, SiteIndex::NONE, ThreadNo::FIRST, 0),
-        };
+impl<B: Copy> BlockTable<B> {
+    /// `any` stands where no block is.
+    pub fn new(any: B) -> Self {
+        let empty = Entry { number: NO_BLOCK, block: any };
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
     /// Makes room for blocks that are going to be inserted and will stay.
-    pub(super) fn reserve(&mut self, blocks: usize) {
+    pub fn reserve(&mut self, blocks: usize) {
         self.survivors.reserve(blocks);
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, number: u64, block: LiveBlock) {
+    pub fn insert(&mut self, number: u64, block: B) {
         let entry = &mut self.ring[number as usize % RING];
         if entry.number != NO_BLOCK {
             self.survivors.insert(entry.number, entry.block);
@@ -46,7 +42,7 @@ impl BlockTable {
     }
 
     /// What is known of a block that stays.
-    pub(super) fn get(&self, number: u64) -> Option<LiveBlock> {
+    pub fn get(&self, number: u64) -> Option<B> {
         let entry = &self.ring[number as usize % RING];
         match entry.number == number {
             true => Some(entry.block),
@@ -55,7 +51,7 @@ impl BlockTable {
     }
 
     /// A block that stays, to be changed.
-    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut LiveBlock> {
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut B> {
         let entry = &mut self.ring[number as usize % RING];
         match entry.number == number {
             true => Some(&mut entry.block),
@@ -64,13 +60,19 @@ impl BlockTable {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
+    pub fn remove(&mut self, number: u64) -> Option<B> {
         let entry = &mut self.ring[number as usize % RING];
-        if entry.number == number {
+        if entry.number == number && number != NO_BLOCK {
             entry.number = NO_BLOCK;
             return Some(entry.block);
         }
         self.survivors.remove(&number)
+    }
+
+    /// All that is known, in any order.
+    pub fn into_blocks(self) -> impl Iterator<Item = B> {
+        let young = self.ring.into_iter().filter(|entry| entry.number != NO_BLOCK).map(|entry| entry.block);
+        young.chain(self.survivors.into_values())
     }
 }
 
@@ -78,28 +80,31 @@ impl BlockTable {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
         /// Against a plain map, with blocks of all ages removed.
         #[test]
         fn does_what_a_map_does(ages in proptest::collection::vec((0u64..3, 0u64..50_000), 1..400)) {
-            let mut table = BlockTable::new();
+            let mut table = BlockTable::new(0);
             let mut model = BTreeMap::new();
             let mut next = 0;
             for (kind, age) in ages {
                 // A burst of insertions, so that the ring turns.
                 for _ in 0..(if kind == 0 { 300 } else { 1 }) {
-                    table.insert(next, LiveBlock::new(Bytes(next * 3), Units(next), SiteIndex::new(1), ThreadNo::FIRST, 0));
+                    table.insert(next, next * 3);
                     model.insert(next, next * 3);
                     next += 1;
                 }
                 let number = next.saturating_sub(age);
-                prop_assert_eq!(table.remove(number).map(|block| block.size().0), model.remove(&number));
+                prop_assert_eq!(table.remove(number), model.remove(&number));
             }
-            for (number, size) in model {
-                prop_assert_eq!(table.remove(number).map(|block| block.size().0), Some(size));
+            for (number, size) in model.iter().take(model.len() / 2) {
+                prop_assert_eq!(table.remove(*number), Some(*size));
             }
+            let left: BTreeSet<u64> = model.into_values().collect();
+            let left: Vec<u64> = left.iter().skip(left.len() / 2).copied().collect();
+            prop_assert_eq!(table.into_blocks().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), left);
         }
     }
 }

@@ -11,6 +11,7 @@ mod scan;
 mod selection;
 mod site;
 mod site_index;
+mod sites_by_part;
 pub mod span;
 mod tally;
 mod timeline_builder;
@@ -18,6 +19,7 @@ mod usual_call;
 pub mod zeroed_memory;
 
 pub use aggregator::Aggregator;
+pub use block_table::BlockTable;
 pub use curve::CurveBuilder;
 pub use live_block::LiveBlock;
 pub use scan::Scan;

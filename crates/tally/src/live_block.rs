@@ -25,6 +25,10 @@ pub struct LiveBlock {
 }
 
 impl LiveBlock {
+    /// No block of any site.
+    pub(crate) const NONE: LiveBlock =
+        LiveBlock { size_and_steps: 0, time: Units::ZERO, site: SiteIndex::NONE, thread: ThreadNo::FIRST };
+
     /// A block from before memtoll was attached: when it was acquired is not known.
     #[inline(always)]
     pub(crate) fn is_ageless(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use super::timeline_builder::{Cells, TimelineBuilder};
 use crate::block_table::BlockTable;
-use crate::{Aggregator, Everything, Tally};
+use crate::{Aggregator, Everything, LiveBlock, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::scanned::Scanned;
 use memtoll_trace::{parts, timeline};
@@ -40,7 +40,7 @@ impl Scan {
         tally.keep_chapters();
         tally.keep_patterns();
         Scan {
-            recorder: Aggregator { tally, blocks: BlockTable::new() },
+            recorder: Aggregator { tally, blocks: BlockTable::new(LiveBlock::NONE) },
             timeline: TimelineBuilder::new(CELLS),
             fewest,
             next_block: 0,

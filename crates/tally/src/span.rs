@@ -10,10 +10,12 @@
 //! the events of that chapter. Of some threads or sizes, the peak is their share of it; so their sums add up from the parts of
 //! chapters, as those of sites do that are split by threads or sizes.
 
+mod replays;
 mod slices;
 #[cfg(test)]
 mod tests;
 
+use replays::Run;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
@@ -136,27 +138,38 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
     let begin = times.iter().position(|(_, last)| *last >= from.0).unwrap_or(last);
     let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
-    let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None };
+    let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None, run: None };
     adding.each(0..begin, |adding, number, (chapter, rows)| {
-        let rows = match rows {
-            Some(rows) => rows,
-            None => adding.rows(number, times[number].0)?,
-        };
-        adding.sums.pass(&chapter, &rows);
+        match rows {
+            Some(rows) => {
+                adding.end_passed();
+                adding.sums.pass(&rows);
+            }
+            None => adding.pass_events(number, times[number].0)?,
+        }
+        chapter.curve.extend(&mut adding.sums.curve);
         Ok(())
     })?;
+    adding.end_passed();
     adding.sums.live_at_begin = adding.sums.live.clone();
     adding.each(begin..end, |adding, number, (chapter, rows)| {
         let (first, last) = times[number];
         match rows {
-            Some(rows) if from <= Units(first) && last <= to.0 => adding.whole(number, first, &chapter, rows),
+            Some(rows) if from <= Units(first) && last <= to.0 => {
+                adding.end_run();
+                adding.whole(number, first, &chapter, rows);
+            }
             _ => match adding.slices(number, (first, last)) {
-                Some(slices) => adding.sliced(&slices, last <= to.0, &chapter),
+                Some(slices) => {
+                    adding.end_run();
+                    adding.sliced(&slices, last <= to.0, &chapter);
+                }
                 None => adding.part(number, first, last <= to.0, &chapter)?,
             },
         }
         Ok(())
     })?;
+    adding.end_run();
     adding.finish(begin)
 }
 
@@ -255,8 +268,7 @@ impl Sums {
     }
 
     /// A chapter that counts only for what is live behind it.
-    fn pass(&mut self, chapter: &Chapter, rows: &[Row]) {
-        chapter.curve.extend(&mut self.curve);
+    fn pass(&mut self, rows: &[Row]) {
         for (node, extra, metrics) in rows {
             self.change(*node, *extra, (metrics.live_bytes, metrics.live_blocks));
         }
@@ -367,6 +379,8 @@ struct Adding<'a, C> {
     sums: Sums,
     /// `None` until the span begins.
     peak: Option<Peak>,
+    /// The last chapters, if their events are being replayed.
+    run: Option<Run>,
 }
 
 impl<C: Chapters> Adding<'_, C> {
@@ -431,43 +445,6 @@ impl<C: Chapters> Adding<'_, C> {
             changes.push((site as u32, by));
         }
         sums.changes.push(changes);
-    }
-
-    /// A chapter in which the span begins or ends. `goes_on`: the span does not end in it.
-    fn part(&mut self, number: usize, first: u64, goes_on: bool, chapter: &Chapter) -> Result<(), Unreadable> {
-        let before = self.sums.live.clone();
-        let window = self.peak.is_some().then_some(first);
-        let mut replay = self.replay(number, self.sums.live(), window)?;
-        let (bytes, time) = (replay.tally.peak_bytes(), replay.peak_time());
-        let with_mappings = replay.tally.peak_with_mappings();
-        let sites: Vec<Row> = replay.sites(|_| false).collect();
-        let share = |(node, extra, of): &Row| (*node, *extra, (of.peak_bytes, of.peak_blocks));
-        let shares = || Shares::Known(sites.iter().map(share).collect());
-        match &mut self.peak {
-            None => self.peak = Some(Peak { bytes, time, shares: shares(), with_mappings }),
-            Some(peak) => peak.look(bytes, time, shares, with_mappings),
-        }
-        match goes_on {
-            true => chapter.curve.extend(&mut self.sums.curve),
-            false => self.sums.curve = replay.curve(),
-        }
-        let mut changes = Vec::with_capacity(sites.len());
-        for (node, extra, mut metrics) in sites {
-            let now = (metrics.live_bytes, metrics.live_blocks);
-            (metrics.live_bytes, metrics.live_blocks) = Live::default();
-            (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
-            if window.is_some() {
-                // What was live when the chapter began is no news.
-                metrics.live_before = 0;
-            }
-            let site = self.sums.site(node, extra);
-            let was = before.get(site).copied().unwrap_or_default();
-            self.sums.live[site] = now;
-            self.sums.counts[site].add(&metrics);
-            changes.push((site as u32, (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1))));
-        }
-        self.sums.changes.push(changes);
-        Ok(())
     }
 
     /// The slices of a chapter in which the span begins or ends, if it does so at cuts.
@@ -544,37 +521,6 @@ impl<C: Chapters> Adding<'_, C> {
         }
     }
 
-    /// What a chapter, which begins at `first`, adds to each site, as its events tell.
-    fn rows(&self, number: usize, first: u64) -> Result<Vec<Row>, Unreadable> {
-        let mut replay = self.replay(number, self.sums.live(), Some(first))?;
-        let before: FxHashMap<(Option<NodeId>, u64), Live> =
-            self.sums.live().into_iter().map(|(node, extra, live)| ((node, extra), live)).collect();
-        let added = replay.sites(|_| false).map(|(node, extra, metrics)| {
-            let (bytes, blocks) = before.get(&(node, extra)).copied().unwrap_or_default();
-            let live_bytes = metrics.live_bytes.wrapping_sub(bytes);
-            let live_blocks = metrics.live_blocks.wrapping_sub(blocks);
-            (node, extra, Metrics { live_bytes, live_blocks, ..metrics })
-        });
-        Ok(added.collect())
-    }
-
-    /// A chapter's events, added up.
-    fn replay(
-        &self,
-        number: usize,
-        live: Vec<(Option<NodeId>, u64, Live)>,
-        window: Option<u64>,
-    ) -> Result<Aggregator, Unreadable> {
-        let mut replay = Aggregator::of_part(match window {
-            Some(_) => self.asked.since_the_start(),
-            None => self.asked.clone(),
-        });
-        replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
-        push_until(self.chapters, number, self.asked.get().to.0, &mut replay)?;
-        replay.settle();
-        Ok(replay)
-    }
-
     /// `begin` is the first chapter of the span.
     fn finish(mut self, begin: usize) -> Result<Span, Unreadable> {
         let peak = self.peak.take().ok_or(NO_CHAPTERS)?;
@@ -590,6 +536,7 @@ impl<C: Chapters> Adding<'_, C> {
                 let live = self.sums.with_sites(&live);
                 let highest_time = self.chapters.sums(number)?.highest_time;
                 let mut replay = self.replay(number, live, Some(highest_time.0))?;
+                replay.settle();
                 let sites = replay.sites(|_| false);
                 let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_blocks));
                 self.sums.by_site(sites.map(share).collect())

@@ -11,6 +11,7 @@ use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
+use crate::sites_by_part::SitesByPart;
 use crate::zeroed_memory::List;
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, Place};
@@ -24,7 +25,6 @@ use own_mappings::OwnMappings;
 use parts::{Apart, Call};
 use patterns::Patterns;
 use pooled::Lending;
-use rustc_hash::FxHashMap;
 
 pub use patterns::Replaced;
 
@@ -58,7 +58,7 @@ pub struct Tally<S> {
     /// Of the sites that have costs or calls that few have (`count` in `parts.rs`); only these fields are used.
     costs: Vec<Metrics>,
     by_node: Vec<u32>, // site + 1
-    by_extra: FxHashMap<(Option<NodeId>, u64), SiteIndex>,
+    by_part: SitesByPart,
     threads: Vec<Thread>,
     live_bytes: u64,
     /// There is no new peak until more is live. Without mappings of the program's own, that is `peak_bytes`.
@@ -89,7 +89,7 @@ impl<S: Select> Tally<S> {
             rare: Vec::new(),
             costs: Vec::new(),
             by_node: Vec::new(),
-            by_extra: FxHashMap::default(),
+            by_part: SitesByPart::default(),
             threads: Vec::new(),
             live_bytes: 0,
             mark: 0,
@@ -207,11 +207,11 @@ impl<S: Select> Tally<S> {
             Split::Thread => u64::from(ThreadNo::or_zero(thread)),
             Split::Size => size,
         };
-        if let Some(&site) = self.by_extra.get(&(node, extra)) {
+        if let Some(site) = self.by_part.get(node, extra) {
             return site.index();
         }
         let site = self.add_site(node, extra);
-        self.by_extra.insert((node, extra), SiteIndex::at(site));
+        self.by_part.insert(node, extra, SiteIndex::at(site));
         site
     }
 

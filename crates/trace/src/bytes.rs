@@ -71,6 +71,22 @@ impl<'a> Unread<'a> {
         Ok(())
     }
 
+    /// Whether all that is left are variable-length integers of at most 64 bits.
+    pub fn check_varints(&self) -> Result<(), Damage> {
+        // Those that are too long have four bytes in a row that go on, wherever one begins to count. Hardly any has as many.
+        const GO_ON: u32 = 0x8080_8080;
+        let goes_on = |word: &[u8; 4]| u32::from_ne_bytes(*word) & GO_ON == GO_ON;
+        let are_short = self.rest.as_chunks::<4>().0.iter().fold(true, |so_far, word| so_far & !goes_on(word));
+        if are_short && self.rest.last().is_none_or(|last| *last < 0x80) {
+            return Ok(());
+        }
+        let mut all = *self;
+        while all.remaining() > 0 {
+            all.varint()?;
+        }
+        Ok(())
+    }
+
     /// The next variable-length integer.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Damage> {

@@ -54,7 +54,8 @@ impl<const N: usize> Columns<N> {
 /// Columns that are being read, row by row: to come back to all rows for each column takes three times as long where there are
 /// many.
 pub struct Rows<'a> {
-    columns: Vec<(&'static Count, Unread<'a>)>,
+    /// Each with the place of its count among [`COUNTS`].
+    columns: Vec<(usize, Unread<'a>)>,
 }
 
 impl<'a> Rows<'a> {
@@ -69,7 +70,7 @@ impl<'a> Rows<'a> {
             let (tag, length) = (bytes.varint()?, bytes.varint()?);
             let length = usize::try_from(length).map_err(|_| Damage::Short)?;
             let column = Unread::new(bytes.take(length)?);
-            let Some(known) = COUNTS.iter().find(|count| u64::from(count.tag) == tag) else { continue };
+            let Some(known) = COUNTS.iter().position(|count| u64::from(count.tag) == tag) else { continue };
             let mut end = column;
             end.skip_varints(rows)?;
             if end.remaining() > 0 {
@@ -80,15 +81,20 @@ impl<'a> Rows<'a> {
         Ok(Rows { columns })
     }
 
+    /// Whether all integers are such: then each row can be read.
+    pub fn check(&self) -> Result<(), Damage> {
+        self.columns.iter().try_for_each(|(_, column)| column.check_varints())
+    }
+
     /// The next row.
     #[inline]
     pub fn row(&mut self) -> Result<Metrics, Damage> {
-        let mut metrics = Metrics::default();
+        let mut values = [0; COUNTS.len()];
         for (count, column) in &mut self.columns {
             let value = column.varint()?;
-            *(count.of)(&mut metrics) = if count.adds.is_signed() { unzigzag(value) as u64 } else { value };
+            values[*count] = if COUNTS[*count].adds.is_signed() { unzigzag(value) as u64 } else { value };
         }
-        Ok(metrics)
+        Ok(Metrics::of_values(values))
     }
 }
 

@@ -51,11 +51,43 @@ impl PeakWithMappings {
     }
 }
 
+/// The sums of call sites as they are packed, since most of their numbers are 0: there can be millions of sites.
+#[derive(Clone, Default, Debug)]
+pub struct Sites {
+    nodes: Vec<Option<NodeId>>,
+    /// What was unpacked, and where its columns of sums begin.
+    plain: Vec<u8>,
+    columns: usize,
+}
+
+impl Sites {
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Stack node and sums of each.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, Metrics)> + '_ {
+        // They were read once, so they can be read.
+        let rows = Rows::read(&mut Unread::new(&self.plain[self.columns..]), self.nodes.len());
+        let mut rows = rows.ok();
+        self.nodes.iter().map_while(move |node| Some((*node, rows.as_mut()?.row().ok()?)))
+    }
+
+    /// Puts other nodes in the place of these.
+    pub fn rename(&mut self, name: impl Fn(NodeId) -> NodeId) {
+        self.nodes.iter_mut().flatten().for_each(|node| *node = name(*node));
+    }
+}
+
 /// An image's summary.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Summary {
-    /// Stack node and metrics of each call site.
-    pub sites: Vec<(Option<NodeId>, Metrics)>,
+    /// The call sites.
+    pub sites: Sites,
     /// The image's live bytes over time.
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
@@ -128,16 +160,16 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     if sites > MAX_SITES || sites > bytes.remaining() {
         return Err(Damage::Value("more sites than the summary can hold"));
     }
-    let mut nodes = bytes;
-    bytes.skip_varints(sites)?;
-    let mut rows = Rows::read(&mut bytes, sites)?;
-    summary.sites.reserve_exact(sites);
+    let mut nodes = Vec::with_capacity(sites);
     let mut before = 0i64;
     for _ in 0..sites {
-        before = before.wrapping_add(unzigzag(nodes.varint()?));
+        before = before.wrapping_add(unzigzag(bytes.varint()?));
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
-        summary.sites.push((NodeId::new(node), rows.row()?));
+        nodes.push(NodeId::new(node));
     }
+    let columns = plain.len() - bytes.remaining();
+    Rows::read(&mut bytes, sites)?.check()?;
+    summary.sites = Sites { nodes, plain, columns };
     Ok(summary)
 }
 
@@ -148,23 +180,24 @@ mod tests {
 
     #[test]
     fn summaries_come_back() {
-        let mut summary = Summary {
-            peak_time: 77,
-            peak_with_mappings: PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, reserved_bytes: 5, time: 78 },
-            curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
-            sites: Vec::new(),
-        };
-        for node in [9u32, 8, 4_000_000_000] {
+        let curve = LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] };
+        let peak = PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, reserved_bytes: 5, time: 78 };
+        let site = |node: u32| {
             let mut metrics = Metrics::default();
             for index in OF_SUMMARY.into_iter().filter(|index| index % 5 != 0) {
                 *(COUNTS[index].of)(&mut metrics) = node as u64 * 100 + index as u64;
             }
-            summary.sites.push((NodeId::new(node), metrics));
-        }
-        for summary in [summary, Summary::default()] {
-            let Summary { curve, peak_time, peak_with_mappings, .. } = &summary;
-            let packed = encode(summary.sites.iter().copied(), curve, *peak_time, peak_with_mappings);
-            assert_eq!(decode(&packed).unwrap(), summary);
+            (NodeId::new(node), metrics)
+        };
+        let sites = [9u32, 8, 4_000_000_000].map(site);
+        for (sites, curve, peak) in [(&sites[..], curve, peak), Default::default()] {
+            let mut found = decode(&encode(sites.iter().copied(), &curve, 77, &peak)).unwrap();
+            assert_eq!((&found.curve, found.peak_time, found.peak_with_mappings), (&curve, 77, peak));
+            assert_eq!(found.sites.len(), sites.len());
+            assert_eq!(found.sites.iter().collect::<Vec<_>>(), sites);
+            found.sites.rename(|node| NodeId::new(node.get() - 1).unwrap());
+            let renamed = sites.iter().map(|(node, metrics)| (NodeId::new(NodeId::or_zero(*node) - 1), *metrics));
+            assert_eq!(found.sites.iter().collect::<Vec<_>>(), renamed.collect::<Vec<_>>());
         }
     }
 
@@ -173,5 +206,9 @@ mod tests {
         assert!(decode(&[]).is_err());
         assert!(decode(&crate::compress(&[0, 0, 0, 0, 0, 0, 255, 255, 255, 127])).is_err());
         assert!(decode(&crate::compress(&[0, 0, 0, 0, 0, 0, 0, 255, 255, 127])).is_err());
+        // One site with one column, whose value has more than 64 bits.
+        let long = |last: u8| [&[0, 0, 0, 0, 0, 0, 0, 0, 1, 18, 1, 1, 10][..], &[255; 9], &[last]].concat();
+        assert_eq!(decode(&crate::compress(&long(1))).unwrap().sites.iter().count(), 1);
+        assert!(decode(&crate::compress(&long(2))).is_err());
     }
 }

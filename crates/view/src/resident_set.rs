@@ -92,7 +92,7 @@ impl Recordings<'_> {
         let image = self.recording().images.iter().find(|image| image.about.pid == of.pid);
         let part = |part: Part| PartOfResident {
             name: resident_words::name(part).to_owned(),
-            title: of.is_held_by(part),
+            title: resident_words::is_held_by(&of.found, part),
             bytes: of.bytes_of(part),
         };
         let pins = of.found.pins.iter().zip(&of.pins).take(MOST_PINS).map(|(found, pin)| PinOfResident {

@@ -48,7 +48,7 @@ impl Recordings<'_> {
             if lines.is_empty() {
                 continue;
             }
-            let numbers = values(&site.metrics, &self.tariff);
+            let numbers = values(&site.metrics(), &self.tariff);
             if let Some(line) = path.first().and_then(here) {
                 add(&mut own, line, &numbers);
             }

@@ -160,7 +160,7 @@ fn share_of_index(reader: &Reader) {
 }
 
 /// Time of all threads of this process, seconds.
-fn processor_time() -> f64 {
+pub fn processor_time() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock is there on every Linux, and `time` outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };

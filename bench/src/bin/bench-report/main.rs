@@ -1,10 +1,11 @@
 //! `make bench-report`: what `memtoll report` takes, where there are goals for that: of recordings of very many processes, of one
-//! with very many call stacks, and of one process with very many events, by one thread and by two. The events that are asked for
-//! at once take room in the file, of which it says how much.
+//! with very many call stacks, of a compiler, of a process whose blocks have very many sizes, and of one process with very many
+//! events, by one thread and by two. The events that are asked for at once take room in the file, of which it says how much.
 //!
 //! Times are processor time of all threads, unless a column says wall. The goals of the long recordings are those for 100 million events, and from a
 //! billion on those for a billion; shorter recordings have to meet the former, too.
 
+mod each_event;
 mod long;
 mod processes;
 mod stacks;
@@ -37,6 +38,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     if arguments.stack_nodes > 0 {
         stacks::measure(&arguments.common, arguments.stack_nodes)?;
     }
+    each_event::measure(&arguments.common)?;
     if arguments.events > 0 {
         long::measure(&arguments.common, arguments.events)?;
     }

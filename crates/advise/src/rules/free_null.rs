@@ -49,7 +49,7 @@ fn merged(facts: &Facts, mut left: Vec<(Cause, Draft)>) -> Vec<Draft> {
 fn is_of_library(facts: &Facts, site: &Site) -> bool {
     let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
-    let most = own.max_by_key(|sums| sums.metrics.null_frees);
+    let most = own.max_by_key(|sums| sums.metrics().null_frees);
     most.is_some_and(|most| entered(facts.recording, most.node, site.row.frame).is_some())
 }
 

@@ -53,14 +53,14 @@ struct Loop<'a> {
 }
 
 /// Sums of the call paths of a line.
-fn paths<'f>(facts: &'f Facts, line: &Site) -> Vec<(usize, &'f Metrics)> {
+fn paths(facts: &Facts, line: &Site) -> Vec<(usize, Metrics)> {
     let nodes: FxHashMap<_, usize> = line.nodes.iter().enumerate().map(|(index, node)| (*node, index)).collect();
-    let own = facts.sums.sites.iter().filter_map(|site| Some((*nodes.get(&site.node)?, &site.metrics.counts)));
+    let own = facts.sums.sites.iter().filter_map(|site| Some((*nodes.get(&site.node)?, site.metrics().counts)));
     own.filter(|(_, metrics)| metrics.new_blocks + metrics.reallocations > 0).collect()
 }
 
 /// The largest number of turns of which nearly all call paths' calls and bytes are whole multiples: each turn does the same.
-fn turns(paths: &[(usize, &Metrics)]) -> Option<u64> {
+fn turns(paths: &[(usize, Metrics)]) -> Option<u64> {
     let acquired = |metrics: &Metrics| metrics.new_blocks + metrics.reallocations;
     let all: u64 = paths.iter().map(|(_, metrics)| acquired(metrics)).sum();
     let mut candidates: Vec<u64> = paths.iter().map(|(_, metrics)| acquired(metrics)).collect();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn turns_of(paths: &[Metrics]) -> Option<u64> {
-        turns(&paths.iter().enumerate().collect::<Vec<_>>())
+        turns(&paths.iter().copied().enumerate().collect::<Vec<_>>())
     }
 
     #[test]

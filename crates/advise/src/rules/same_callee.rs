@@ -31,7 +31,7 @@ const RELEASES: [&str; 6] = ["free", "cfree", "free_sized", "free_aligned_sized"
 pub fn cause(facts: &Facts, site: &Site) -> Cause {
     let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
-    let Some(most) = own.max_by_key(|sums| sums.metrics.null_frees) else { return Cause::Own };
+    let Some(most) = own.max_by_key(|sums| sums.metrics().null_frees) else { return Cause::Own };
     let node = facts.recording.stacks.node(most.node);
     let Some(code) = facts.addresses().of(&node) else { return Cause::Own };
     let file = code.path.to_owned();

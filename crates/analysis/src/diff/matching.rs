@@ -109,6 +109,7 @@ mod tests {
             label: String::new(),
             of: None,
             ran_in: None,
+            images: None,
             nodes: Vec::new(),
             metrics: Priced::default(),
         };

@@ -2,9 +2,7 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::detectors::loses_much;
-use crate::inclusive_lines::inclusive_lines;
-use crate::runtime_blocks::runtime_blocks;
-use crate::sites::{GroupBy, Row, rows_where};
+use crate::sites::Row;
 use serde::Serialize;
 
 /// Blocks of a line are lost.
@@ -37,12 +35,9 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     if facts.sums.total.leaked_blocks() == 0 {
         return Vec::new();
     }
-    let runtime = runtime_blocks(facts.recording, facts.sums);
-    let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
-    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
+    let all = facts.sums.total.live_bytes.saturating_sub(facts.runtime().total().1);
     let matters = |row: &Row| loses_much(row.metrics.leaked_blocks(), row.metrics.leaked_bytes());
-    let lines = inclusive_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
-    let mut lines: Vec<Row> = lines.filter(matters).collect();
+    let mut lines: Vec<Row> = facts.own_lines().filter(matters).collect();
     lines.sort_by_key(|row| (std::cmp::Reverse(row.metrics.leaked_bytes()), row.frame));
     lines.truncate(MOST);
     let finding = |row: Row| {

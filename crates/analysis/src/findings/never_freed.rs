@@ -2,9 +2,6 @@
 
 use super::{Facts, Finding, Share, What, Whole};
 use crate::detectors::keeps_much;
-use crate::inclusive_lines::inclusive_lines;
-use crate::runtime_blocks::runtime_blocks;
-use crate::sites::{GroupBy, rows_where};
 use memtoll_model::Kept;
 use memtoll_trace::ids::{Bytes, Units};
 use serde::Serialize;
@@ -28,14 +25,11 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     if !matters(facts.sums.total.live_bytes) {
         return None;
     }
-    let runtime = runtime_blocks(facts.recording, facts.sums);
-    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
+    let all = facts.sums.total.live_bytes.saturating_sub(facts.runtime().total().1);
     if !matters(all) {
         return None;
     }
-    let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
-    let own = inclusive_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
-    let row = own.max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
+    let row = facts.own_lines().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_blocks, row.metrics.live_bytes);
     matters(bytes).then(|| {
         Finding::new(

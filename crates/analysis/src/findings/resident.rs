@@ -20,11 +20,9 @@ pub struct Resident {
     pub why: Kind,
 }
 
-pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
-    /// Reading more events takes longer than anybody waits for a finding.
-    const MOST_EVENTS: u64 = 3_000_000;
-    let Some(pages) = page_balance::at_end(facts.stacks, facts.sums, MOST_EVENTS) else { return Vec::new() };
-    let worth = pages.wastes.iter().filter(|waste| stays_resident(&pages, waste, facts.tariff));
+pub(super) fn find(facts: &Facts) -> Vec<Finding> {
+    let Some(pages) = facts.pages else { return Vec::new() };
+    let worth = pages.wastes.iter().filter(|waste| stays_resident(pages, waste, facts.tariff));
     let finding = |waste: &page_balance::Waste| {
         let line = waste.frame.and_then(|frame| facts.lines.iter().find(|line| line.row.frame == Some(frame)));
         let free_for_ns = facts.tariff.ns(pages.free_for as f64);

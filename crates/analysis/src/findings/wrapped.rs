@@ -1,7 +1,6 @@
 //! Functions that allocate on behalf of others.
 
 use super::{Finding, Share, What, Whole};
-use crate::metric::Metric;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::wrappers::{self, Wrappers};
@@ -24,7 +23,7 @@ pub struct Wrapped {
 
 pub(super) fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Finding> {
     let found = wrappers::find(stacks, sums)?;
-    let total: u64 = sums.sites.iter().map(|site| Metric::Allocations.value(&site.metrics)).sum();
+    let total: u64 = sums.sites.iter().map(|site| site.allocations()).sum();
     let share = Share::new(found.allocations as f64, total as f64, Whole::Allocations);
     let what = What::Wrapped(Box::new(Wrapped {
         functions: found.names.clone(),

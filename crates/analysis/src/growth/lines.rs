@@ -3,6 +3,7 @@
 use super::{LATEST, PIECES, WINDOWS};
 use crate::stacks::Stacks;
 use memtoll_model::{Chapters, FrameId, Image, StackId};
+use memtoll_tally::BlockTable;
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{NodeId, ThreadNo};
@@ -116,9 +117,10 @@ pub(super) struct Lines<'a, 'r> {
     width: u64,
     lines: Vec<(Option<FrameId>, Line)>,
     by_frame: FxHashMap<Option<FrameId>, usize>,
-    of_node: FxHashMap<StackId, usize>,
+    /// By node, one more than its line; 0: it is not known.
+    of_node: Vec<u32>,
     /// Live blocks whose acquisition was read, by number.
-    live: FxHashMap<u64, Held>,
+    live: BlockTable<Held>,
     /// Blocks that threads are resizing.
     resized: FxHashMap<ThreadNo, Held>,
     /// The other live blocks, by line and by the chapter in which they were acquired.
@@ -130,6 +132,7 @@ pub(super) struct Lines<'a, 'r> {
 impl<'a, 'r> Lines<'a, 'r> {
     pub fn new(stacks: &'a mut Stacks<'r>, index: usize, began: u64, width: u64) -> Self {
         let image = &stacks.recording().images[index];
+        let of_node = vec![0; stacks.recording().stacks.len()];
         Lines {
             stacks,
             image,
@@ -137,8 +140,8 @@ impl<'a, 'r> Lines<'a, 'r> {
             width,
             lines: Vec::new(),
             by_frame: FxHashMap::default(),
-            of_node: FxHashMap::default(),
-            live: FxHashMap::default(),
+            of_node,
+            live: BlockTable::new(Held { line: 0, size: 0, time: 0 }),
             resized: FxHashMap::default(),
             born: FxHashMap::default(),
             ends: Vec::new(),
@@ -156,15 +159,26 @@ impl<'a, 'r> Lines<'a, 'r> {
 
     /// The line of a stack, which has a block now if it had none.
     fn line(&mut self, node: Option<NodeId>, time: u64) -> usize {
-        let (node, piece) = (self.image.node(node), self.piece(time));
-        *self.of_node.entry(node).or_insert_with(|| {
-            let leading = self.stacks.leading(node).leading;
-            let frame = self.stacks.first(leading);
-            *self.by_frame.entry(frame).or_insert_with(|| {
-                self.lines.push((frame, Line::new(piece)));
-                self.lines.len() - 1
-            })
-        })
+        let node = self.image.node(node);
+        match self.of_node.get(node.index()) {
+            Some(&known @ 1..) => known as usize - 1,
+            _ => self.new_line(node, time),
+        }
+    }
+
+    #[cold]
+    fn new_line(&mut self, node: StackId, time: u64) -> usize {
+        let piece = self.piece(time);
+        let leading = self.stacks.leading(node).leading;
+        let frame = self.stacks.first(leading);
+        let line = *self.by_frame.entry(frame).or_insert_with(|| {
+            self.lines.push((frame, Line::new(piece)));
+            self.lines.len() - 1
+        });
+        if let Some(known) = self.of_node.get_mut(node.index()) {
+            *known = line as u32 + 1;
+        }
+        line
     }
 
     /// Events in the order of their times. It breaks at the end of the last piece.
@@ -190,7 +204,7 @@ impl<'a, 'r> Lines<'a, 'r> {
                         }
                     }
                     Effect::Release => {
-                        if let Some(held) = self.live.remove(&number.0) {
+                        if let Some(held) = self.live.remove(number.0) {
                             self.lines[held.line].1.frees(time.saturating_sub(held.time));
                             match event.op.is_release_half() {
                                 true => drop(self.resized.insert(event.thread, held)),
@@ -221,7 +235,7 @@ impl<'a, 'r> Lines<'a, 'r> {
             }
             for block in &chapter.carried {
                 let line = self.line(block.node, block.time.0);
-                if !self.live.contains_key(&block.number.0) {
+                if self.live.get(block.number.0).is_none() {
                     self.is_gone(line, block.time.0);
                     self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
                 }
@@ -245,7 +259,7 @@ impl<'a, 'r> Lines<'a, 'r> {
             change.released.push(block.size.0);
             let longest = &mut self.lines[line].1.longest;
             *longest = (*longest).max(end.saturating_sub(block.time.0));
-            if self.live.remove(&block.number.0).is_none() {
+            if self.live.remove(block.number.0).is_none() {
                 self.is_gone(line, block.time.0);
             }
         }
@@ -282,7 +296,7 @@ impl<'a, 'r> Lines<'a, 'r> {
         let ended = self.ended();
         self.lines.iter_mut().for_each(|(_, line)| line.goes_to(PIECES - 1));
         let mut older = vec![0; self.lines.len()];
-        for held in self.live.into_values() {
+        for held in self.live.into_blocks() {
             older[held.line] += u64::from(ended - held.time > self.lines[held.line].1.longest);
         }
         for ((line, chapter), count) in self.born {

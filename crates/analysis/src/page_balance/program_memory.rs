@@ -6,12 +6,13 @@ use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
 use crate::memory_map::Block;
 use memtoll_model::{Recording, StackId};
+use memtoll_tally::BlockTable;
 use memtoll_trace::event::{Block as Which, Event};
 use memtoll_trace::ids::{Address, ThreadNo, Units};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 /// Places are told apart by this many bytes when it is asked whether a block ever lay there. A power of two that divides all sizes
@@ -25,7 +26,9 @@ pub struct ProgramMemory {
     /// Mappings of the program's own, files too: by first address, the address behind, and the node that made them.
     mappings: BTreeMap<u64, (u64, StackId)>,
     /// Numbers of the places where a small block ever began.
-    places: BTreeSet<u64>,
+    places: FxHashSet<u64>,
+    /// The same, sorted.
+    sorted_places: Vec<u64>,
     /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
     pub cached: Vec<Range<u64>>,
     pub arenas: Arenas,
@@ -54,7 +57,7 @@ impl ProgramMemory {
         in_blocks: PagesInBlocks,
     ) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
-        let mut live: FxHashMap<u64, Block> = FxHashMap::default();
+        let mut live = BlockTable::new(Block::NONE);
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
         let mut caches = CachedChunks::default();
         let mut memory = match parent(recording, index) {
@@ -62,7 +65,8 @@ impl ProgramMemory {
             None => ProgramMemory {
                 blocks: Vec::new(),
                 mappings: BTreeMap::new(),
-                places: BTreeSet::new(),
+                places: FxHashSet::default(),
+                sorted_places: Vec::new(),
                 cached: Vec::new(),
                 arenas: Arenas::new(main),
                 in_blocks,
@@ -91,7 +95,7 @@ impl ProgramMemory {
                     }
                     (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
                         let block = match which {
-                            Which::Number(number) => live.remove(&number.0),
+                            Which::Number(number) => live.remove(number.0),
                             _ => inherited.remove(&event.address),
                         };
                         if let Some(block) = block {
@@ -116,7 +120,9 @@ impl ProgramMemory {
             .map(|thread| thread.number)
             .collect();
         memory.cached = caches.of_running(|thread| !ended.contains(&thread));
-        memory.blocks = live.into_values().chain(inherited.into_values()).collect();
+        memory.sorted_places = memory.places.iter().copied().collect();
+        memory.sorted_places.sort_unstable();
+        memory.blocks = live.into_blocks().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
         Ok(memory)
     }
@@ -176,12 +182,14 @@ impl ProgramMemory {
 
     /// Whether a block that shares its pages with others ever began there.
     pub fn had_blocks(&self, range: &Range<u64>) -> bool {
-        self.places.range(places(range)).next().is_some()
+        self.pages_with_blocks(range) > 0
     }
 
     /// On how many pages of a range a block ever began.
     pub fn pages_with_blocks(&self, range: &Range<u64>) -> u64 {
-        self.places.range(places(range)).count() as u64
+        let Range { start, end } = places(range);
+        let before = |at| self.sorted_places.partition_point(|place| *place < at);
+        before(end).saturating_sub(before(start)) as u64
     }
 }
 

@@ -4,8 +4,8 @@
 use super::Part;
 use super::frame_names::FrameNames;
 use super::grow::{ByName, Child, End, Way};
-use crate::priced::Priced;
 use crate::stacks::{Path, Stacks};
+use crate::sums::Site;
 
 /// No path: what is above the root, or outside of the function.
 const NONE: u32 = u32::MAX;
@@ -28,15 +28,15 @@ pub(super) struct Callees<'a> {
 }
 
 impl<'a> Callees<'a> {
-    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, &Priced)], part: &Part, names: &mut FrameNames) -> Callees<'a> {
+    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Callees<'a> {
         let count = stacks.paths();
         let mut is_used = vec![false; count];
         let mut values = vec![0u64; count];
-        for (path, metrics) in ends {
+        for (path, site) in ends {
             is_used[path.number()] = true;
             if let Some(limit) = part.limit {
                 let value = &mut values[path.number()];
-                *value = value.wrapping_add((limit.value)(metrics));
+                *value = value.wrapping_add((limit.value)(&site.metrics()));
             }
         }
         let caller = |number: usize| stacks.split(Path::numbered(number));

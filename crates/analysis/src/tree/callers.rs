@@ -3,8 +3,8 @@
 use super::Part;
 use super::frame_names::FrameNames;
 use super::grow::{ByName, Child, End, Way};
-use crate::priced::Priced;
 use crate::stacks::{Path, Stacks};
+use crate::sums::Site;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -31,11 +31,11 @@ pub(super) struct Callers<'a> {
 }
 
 impl<'a> Callers<'a> {
-    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, &Priced)], part: &Part, names: &mut FrameNames) -> Callers<'a> {
+    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Callers<'a> {
         let begins = begins(stacks, names);
         let mut of_path = vec![NONE; stacks.paths()];
         let (mut values, mut items) = (Vec::new(), Vec::new());
-        for (path, metrics) in ends {
+        for (path, site) in ends {
             let Some(begin) = begins.as_ref().map_or(Some(*path), |begins| begins[path.number()]) else { continue };
             if of_path[begin.number()] == NONE {
                 of_path[begin.number()] = items.len() as u32;
@@ -46,7 +46,7 @@ impl<'a> Callers<'a> {
             of_path[path.number()] = stack;
             if let Some(limit) = part.limit {
                 let value = &mut values[stack as usize];
-                *value = value.wrapping_add((limit.value)(metrics));
+                *value = value.wrapping_add((limit.value)(&site.metrics()));
             }
         }
         let ends = vec![None; items.len()];

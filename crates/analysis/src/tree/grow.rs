@@ -1,9 +1,9 @@
 //! How a tree grows, whichever way: bundles of stacks are split, frame by frame.
 
 use super::{Below, Branch, Part};
-use crate::priced::Priced;
 use crate::stable_key::Key;
 use crate::stacks::Path;
+use crate::sums::Site;
 use crate::tree::frame_names::FrameNames;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
@@ -80,12 +80,7 @@ impl Twig {
 }
 
 /// The part of the tree that is asked for, of the stacks that end so, with their sums.
-pub(super) fn grow<W: Way>(
-    way: &mut W,
-    ends: &[(Path, &Priced)],
-    part: &Part,
-    names: &mut FrameNames,
-) -> Option<Branch> {
+pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Option<Branch> {
     let all = way.all();
     let (root, bundle) = match part.below {
         None => (Twig::new(None, Key::EMPTY, 0), all),
@@ -127,13 +122,12 @@ pub(super) fn grow<W: Way>(
             open.push(Some((bundle, level + 1)));
         }
     }
-    let ends: Vec<(End, &Priced)> =
-        ends.iter().filter_map(|(path, metrics)| Some((way.end(*path)?, *metrics))).collect();
+    let ends: Vec<(End, Site)> = ends.iter().filter_map(|(path, site)| Some((way.end(*path)?, *site))).collect();
     (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends, names))
 }
 
 /// Gives branches their sums, from the leaves to the root. Each is made once, where it stays.
-fn add_up(twigs: &[Twig], ends: &[(End, &Priced)], names: &FrameNames) -> Branch {
+fn add_up(twigs: &[Twig], ends: &[(End, Site)], names: &FrameNames) -> Branch {
     // The stacks that end at branch n: `order[starts[n]..starts[n + 1]]`.
     let mut starts = vec![0; twigs.len() + 2];
     ends.iter().for_each(|(end, _)| starts[end.branch as usize + 2] += 1);
@@ -157,10 +151,10 @@ fn add_up(twigs: &[Twig], ends: &[(End, &Priced)], names: &FrameNames) -> Branch
         branch.children = std::mem::take(&mut made[number]);
         branch.children.reverse();
         for &index in &order[starts[number]..starts[number + 1]] {
-            let (end, metrics) = ends[index];
-            branch.metrics.add(metrics);
+            let (end, site) = ends[index];
+            site.add_to(&mut branch.metrics);
             if end.is_dropped {
-                branch.dropped.metrics.add(metrics);
+                site.add_to(&mut branch.dropped.metrics);
             }
         }
         for child in &branch.children {

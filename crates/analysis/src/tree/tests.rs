@@ -34,7 +34,7 @@ fn listed(stacks: &mut Stacks, sums: &Sums, direction: Direction, function: Opti
         if direction == Direction::Callees {
             path.reverse();
         }
-        all.push((path, site.metrics));
+        all.push((path, site.metrics()));
     }
     all
 }

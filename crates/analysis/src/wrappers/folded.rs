@@ -3,7 +3,6 @@
 
 use super::{Paths, find_among, keepers};
 use crate::library::qualified_name;
-use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Recording, TextId};
@@ -52,7 +51,7 @@ impl Folded {
                 regex.is_match(qualified_name(texts.function)) || regex.is_match(texts.module_name())
             };
             if *known.entry((frame.function, frame.module)).or_insert_with(is_wrapper) {
-                *functions.entry(frame.function).or_default() += Metric::Allocations.value(&site.metrics);
+                *functions.entry(frame.function).or_default() += site.allocations();
             }
         }
         let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();

@@ -1,6 +1,7 @@
 //! The tables as `docs/sql.md` describes them.
 
-use super::column::{About, Column};
+use super::column::Column;
+use super::kinds::About;
 use super::{events, processes, runs, sites, stacks, timeline};
 use parquet::data_type::ByteArray;
 use std::fmt::Write;

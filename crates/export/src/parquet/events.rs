@@ -20,8 +20,8 @@ pub struct Event {
     thread: ThreadNo,
     time_ns: i64,
     duration_ns: Option<i64>,
-    operation: ByteArray,
-    effect: ByteArray,
+    operation: Op,
+    effect: u8,
     is_resize: bool,
     block: Option<i64>,
     bytes: Option<u64>,
@@ -30,44 +30,33 @@ pub struct Event {
 }
 
 /// What an event does to memory, in words.
-struct Words {
-    acquire: ByteArray,
-    release: ByteArray,
-    null: ByteArray,
-    failed: ByteArray,
-    lend: ByteArray,
-    touch: ByteArray,
-    other: ByteArray,
-    operations: Vec<ByteArray>,
+const EFFECTS: [&str; 7] = ["acquire", "release", "null", "failed", "lend", "touch", "other"];
+
+/// The place of what an event does among [`EFFECTS`].
+fn effect(event: &Recorded) -> u8 {
+    match (event.op.effect(), event.block) {
+        (Effect::Acquire, Block::Number(_)) => 0,
+        (Effect::Release, Block::Null) => 2,
+        (Effect::Release, _) => 1,
+        (Effect::Acquire, _) => 3,
+        (Effect::Lend, _) => 4,
+        (Effect::Other, _) if event.op == Op::TOUCHED => 5,
+        (Effect::Other, _) => 6,
+    }
 }
 
-impl Words {
-    fn new() -> Words {
-        let word = |text: &str| ByteArray::from(text);
-        let operations = (0..=u8::MAX).map(|number| word(Op(number).name())).collect();
-        Words {
-            acquire: word("acquire"),
-            release: word("release"),
-            null: word("null"),
-            failed: word("failed"),
-            lend: word("lend"),
-            touch: word("touch"),
-            other: word("other"),
-            operations,
-        }
-    }
-
-    fn effect(&self, event: &Recorded) -> &ByteArray {
-        match (event.op.effect(), event.block) {
-            (Effect::Acquire, Block::Number(_)) => &self.acquire,
-            (Effect::Acquire, _) => &self.failed,
-            (Effect::Release, Block::Null) => &self.null,
-            (Effect::Release, _) => &self.release,
-            (Effect::Lend, _) => &self.lend,
-            (Effect::Other, _) if event.op == Op::TOUCHED => &self.touch,
-            (Effect::Other, _) => &self.other,
-        }
-    }
+/// The names of all operations, each once, and the place of an operation's name among them.
+fn operations() -> (Vec<ByteArray>, impl Fn(Op) -> usize) {
+    let mut names: Vec<&str> = Vec::new();
+    let place = |number: u8| {
+        let name = Op(number).name();
+        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    };
+    let places: Vec<usize> = (0..=u8::MAX).map(place).collect();
+    (names.into_iter().map(ByteArray::from).collect(), move |op: Op| places[usize::from(op.0)])
 }
 
 /// Which events have rows, where blocks of some sizes count: those about blocks of these sizes.
@@ -103,10 +92,9 @@ impl Sizes {
 /// # Errors
 ///
 /// What `take` returns.
-pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Result<()>) -> std::io::Result<()> {
+pub fn events(source: &mut Source, mut take: impl FnMut(Event) -> std::io::Result<()>) -> std::io::Result<()> {
     let recording = source.recording();
     let selection = source.sums.selection;
-    let words = Words::new();
     let mut written = Ok(());
     for (index, of) in recording.images.iter().enumerate() {
         let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };
@@ -136,15 +124,15 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
                     time_ns: source.ns(event.time.0),
                     duration_ns: (!event.op.is_pooled() && !event.op.is_release_half())
                         .then(|| source.ns(event.duration.0)),
-                    operation: words.operations[usize::from(event.op.0)].clone(),
-                    effect: words.effect(event).clone(),
+                    operation: event.op,
+                    effect: effect(event),
                     is_resize: event.op.is_reallocation(),
                     block: if let Block::Number(number) = event.block { i64::try_from(number.0).ok() } else { None },
                     bytes: is_acquisition.then_some(event.size.0),
                     address: (!event.address.is_null()).then_some(event.address.0),
                     stack_id,
                 };
-                written = take(&row);
+                written = take(row);
                 if written.is_err() {
                     return ControlFlow::Break(());
                 }
@@ -160,12 +148,13 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
 pub fn event_columns(id: &ByteArray) -> Vec<Column<Event>> {
     let effect = "acquire, release, null (a null pointer is released), failed, lend (a pool lends to the next block), \
                   touch (pages of the program's own mappings are in use from now on) or other (mappings).";
+    let (names, place) = operations();
     let resize = "Whether it is realloc or mremap. Such a call has two events: the old block is released, the new one is \
                   acquired; that of a null pointer has only the second.";
     vec![
         run_id(id),
         image(|row: &Event| row.image.into()),
-        Column::id("thread", "Number of the thread in its process image.", |row: &Event| row.thread.into()),
+        Column::id("thread", "Number of the thread in its process image.", |row: &Event| row.thread.into()).of_few(),
         Column::ns(
             "time_ns",
             "When it counts: an acquisition when the call returned, a release when it began.",
@@ -176,11 +165,15 @@ pub fn event_columns(id: &ByteArray) -> Vec<Column<Event>> {
             "duration_ns",
             "How long the call took, with the recorder's time stamps; null: not known.",
             |row: &Event| row.duration_ns.into(),
+        )
+        .in_order(),
+        Column::word(
+            "operation",
+            "The function: malloc, operator new[], free, mmap and so on.",
+            names,
+            move |row: &Event| place(row.operation),
         ),
-        Column::text("operation", "The function: malloc, operator new[], free, mmap and so on.", |row: &Event| {
-            row.operation.clone().into()
-        }),
-        Column::text("effect", effect, |row: &Event| row.effect.clone().into()),
+        Column::word("effect", effect, EFFECTS.map(ByteArray::from).to_vec(), |row: &Event| row.effect.into()),
         Column::truth("is_resize", resize, |row: &Event| row.is_resize.into()),
         Column::id("block", "Number of the block in its process image; null: of none that is known.", |row: &Event| {
             row.block.into()
@@ -250,7 +243,7 @@ fn kind(kind: CostKind) -> (&'static str, Amount) {
 /// # Errors
 ///
 /// What `take` returns.
-pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result<()>) -> std::io::Result<()> {
+pub fn costs(source: &mut Source, mut take: impl FnMut(Paid) -> std::io::Result<()>) -> std::io::Result<()> {
     let recording = source.recording();
     let selection = source.sums.selection;
     let has_filter = source.answer.basis.view.filter.is_some();
@@ -271,7 +264,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
             let paid_stack_id = if let Place::Call(node) = cost.place { stack(Some(node)) } else { None };
             let (kind, amount) = kind(cost.kind);
             let span = || i64::try_from(cost.amount).map_or(0, |_| source.ns(cost.amount));
-            written = take(&Paid {
+            written = take(Paid {
                 image: of.about.image,
                 thread: cost.thread,
                 time_ns: source.ns(cost.time.0),

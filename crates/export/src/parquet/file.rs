@@ -1,24 +1,29 @@
 //! One table as a Parquet file. Rows are written in groups, so memory is bounded.
 
-use super::column::{About, Column, Kind, Packing, Value};
+use super::buffer::{Buffer, LEVEL};
+use super::column::Column;
+use super::kinds::{About, Kind, Packing};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a group. They are in memory at once, some 100 bytes each.
+/// Rows of a group. They are in memory at once, some 100 bytes each. Each column has them in one page.
 const GROUP: usize = 1 << 17;
+/// Rows whose values are taken column by column.
+const BATCH: usize = 1 << 10;
 
 /// A table that is being written.
 pub struct TableFile<R> {
     columns: Vec<Column<R>>,
     buffers: Vec<Buffer>,
+    /// Rows that are in no buffer yet.
+    next: Vec<R>,
     rows: usize,
     writer: SerializedFileWriter<File>,
 }
@@ -35,8 +40,8 @@ impl<R> TableFile<R> {
         let properties = Arc::new(properties(abouts()).map_err(std::io::Error::other)?);
         let file = File::options().write(true).create_new(true).open(path)?;
         let writer = SerializedFileWriter::new(file, schema, properties).map_err(io_error)?;
-        let buffers = abouts().map(Buffer::new).collect();
-        Ok(TableFile { columns, buffers, rows: 0, writer })
+        let buffers = columns.iter().map(Column::buffer).collect();
+        Ok(TableFile { columns, buffers, next: Vec::with_capacity(BATCH), rows: 0, writer })
     }
 
     /// Writes a row.
@@ -44,14 +49,24 @@ impl<R> TableFile<R> {
     /// # Errors
     ///
     /// If the file cannot be written.
-    pub fn push(&mut self, row: &R) -> std::io::Result<()> {
+    pub fn push(&mut self, row: R) -> std::io::Result<()> {
+        self.next.push(row);
+        if self.next.len() < BATCH {
+            return Ok(());
+        }
+        self.fill()?;
+        if self.rows >= GROUP { self.write_group() } else { Ok(()) }
+    }
+
+    fn fill(&mut self) -> std::io::Result<()> {
         for (column, buffer) in self.columns.iter().zip(&mut self.buffers) {
-            buffer
-                .push(column.of(row))
+            column
+                .fill(&self.next, buffer)
                 .map_err(|why| std::io::Error::other(format!("{}: {why}", column.about.name)))?;
         }
-        self.rows += 1;
-        if self.rows == GROUP { self.write_group() } else { Ok(()) }
+        self.rows += self.next.len();
+        self.next.clear();
+        Ok(())
     }
 
     /// Writes what is left.
@@ -60,6 +75,7 @@ impl<R> TableFile<R> {
     ///
     /// If the file cannot be written.
     pub fn finish(mut self) -> std::io::Result<()> {
+        self.fill()?;
         if self.rows > 0 {
             self.write_group()?;
         }
@@ -68,11 +84,10 @@ impl<R> TableFile<R> {
     }
 
     fn write_group(&mut self) -> std::io::Result<()> {
+        let columns = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group().map_err(io_error)?;
-        for buffer in &mut self.buffers {
-            let Some(mut column) = group.next_column().map_err(io_error)? else { break };
-            buffer.write(&mut column).map_err(io_error)?;
-            column.close().map_err(io_error)?;
+        for (buffer, column) in self.buffers.iter_mut().zip(&columns) {
+            buffer.write(&mut group, column).map_err(io_error)?;
         }
         group.close().map_err(io_error)?;
         self.rows = 0;
@@ -127,8 +142,13 @@ fn list(name: &str) -> Result<Type> {
 fn properties<'a>(columns: impl Iterator<Item = &'a About>) -> Result<WriterProperties> {
     let made_by = format!("memtoll {}", env!("CARGO_PKG_VERSION"));
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_created_by(made_by)
+        // Statistics of pages would be those of groups.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_data_page_row_count_limit(GROUP)
+        .set_data_page_size_limit(GROUP * 16)
         .set_key_value_metadata(Some(vec![KeyValue::new(
             "memtoll.schema_version".to_owned(),
             super::SCHEMA_VERSION.to_string(),
@@ -147,82 +167,4 @@ fn properties<'a>(columns: impl Iterator<Item = &'a About>) -> Result<WriterProp
         }
     }
     Ok(properties.build())
-}
-
-/// The values of a group of rows.
-struct Buffer {
-    values: Values,
-    /// For each value or null, whether it is there; nothing where all are.
-    present: Option<Vec<i16>>,
-    /// Of lists: whether a value goes on with the list of the one before.
-    goes_on: Vec<i16>,
-}
-
-enum Values {
-    Integer(Vec<i64>),
-    Float(Vec<f64>),
-    Text(Vec<ByteArray>),
-    Truth(Vec<bool>),
-    Integers(Vec<i64>),
-}
-
-impl Buffer {
-    fn new(about: &About) -> Buffer {
-        let values = match about.kind {
-            Kind::Integer | Kind::Instant => Values::Integer(Vec::new()),
-            Kind::Float => Values::Float(Vec::new()),
-            Kind::Text => Values::Text(Vec::new()),
-            Kind::Truth => Values::Truth(Vec::new()),
-            Kind::Integers => Values::Integers(Vec::new()),
-        };
-        let has_levels = about.is_optional || about.kind == Kind::Integers;
-        Buffer { values, present: has_levels.then(Vec::new), goes_on: Vec::new() }
-    }
-
-    fn push(&mut self, value: Value) -> std::result::Result<(), &'static str> {
-        let level = i16::from(value != Value::Null);
-        match (&mut self.values, value) {
-            (Values::Integers(all), Value::Integers(list)) => {
-                let present = self.present.get_or_insert_default();
-                present.extend(if list.is_empty() { vec![0] } else { vec![1; list.len()] });
-                self.goes_on.extend((0..list.len().max(1)).map(|at| i16::from(at > 0)));
-                all.extend(list);
-                return Ok(());
-            }
-            (Values::Integer(all), Value::Integer(value)) => all.push(value),
-            (Values::Float(all), Value::Float(value)) => all.push(value),
-            (Values::Text(all), Value::Text(value)) => all.push(value),
-            (Values::Truth(all), Value::Truth(value)) => all.push(value),
-            (_, Value::Null) if self.present.is_some() => {}
-            (_, Value::Null) => return Err("a value is missing that every row must have"),
-            _ => return Err("a value is not of the column's type"),
-        }
-        if let Some(present) = &mut self.present {
-            present.push(level);
-        }
-        Ok(())
-    }
-
-    /// Writes all values, and forgets them.
-    fn write(&mut self, column: &mut SerializedColumnWriter) -> Result<()> {
-        let present = self.present.as_deref();
-        match &mut self.values {
-            Values::Integer(all) => column.typed::<Int64Type>().write_batch(all, present, None),
-            Values::Float(all) => column.typed::<DoubleType>().write_batch(all, present, None),
-            Values::Text(all) => column.typed::<ByteArrayType>().write_batch(all, present, None),
-            Values::Truth(all) => column.typed::<BoolType>().write_batch(all, present, None),
-            Values::Integers(all) => column.typed::<Int64Type>().write_batch(all, present, Some(&self.goes_on)),
-        }?;
-        match &mut self.values {
-            Values::Integer(all) | Values::Integers(all) => all.clear(),
-            Values::Float(all) => all.clear(),
-            Values::Text(all) => all.clear(),
-            Values::Truth(all) => all.clear(),
-        }
-        self.goes_on.clear();
-        if let Some(present) = &mut self.present {
-            present.clear();
-        }
-        Ok(())
-    }
 }

@@ -1,6 +1,7 @@
 //! The tables `processes` and `threads`.
 
-use super::column::{Column, Value, intervals, metrics};
+use super::column::{Column, intervals, metrics};
+use super::kinds::{Kind, Unit, Value};
 use super::runs::run_id;
 use super::source::Source;
 use memtoll_analysis::figures::Figure;
@@ -72,7 +73,8 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
 
 /// The column of a process image's number.
 pub fn image<R>(value: impl Fn(&R) -> Value + 'static) -> Column<R> {
-    Column::id("image", "Number of the process image in the run. A process that calls exec has several.", value)
+    let help = "Number of the process image in the run. A process that calls exec has several.";
+    Column::id("image", help, value).of_few()
 }
 
 impl Process {
@@ -145,7 +147,7 @@ pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
     let mut sums: FxHashMap<(usize, Option<ThreadNo>), Priced> = FxHashMap::default();
     for site in &split.sites {
         if let Part::Thread(image, number) = site.part {
-            sums.entry((image, number)).or_default().add(&site.metrics);
+            site.add_to(sums.entry((image, number)).or_default());
         }
     }
     let thread_filter = &source.sums.thread_filter;
@@ -201,10 +203,7 @@ pub fn thread_columns(id: &ByteArray) -> Vec<Column<Thread>> {
     ];
     for (name, what, value) in counts {
         let help = format!("{what}, {kernel}.");
-        let column =
-            Column::new(super::column::Kind::Integer, name, super::column::Unit::Count, help, move |row: &Thread| {
-                value(row).into()
-            });
+        let column = Column::new(Kind::Integer, name, Unit::Count, help, move |row: &Thread| value(row).into());
         columns.push(column.optional());
     }
     columns.extend(metrics(|row: &Thread| &row.figures));

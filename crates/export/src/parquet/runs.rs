@@ -1,6 +1,7 @@
 //! The table `runs`: one row, the recording as a whole.
 
-use super::column::{Column, Kind, Unit, Value, intervals, metrics};
+use super::column::{Column, intervals, metrics};
+use super::kinds::{Kind, Unit};
 use super::source::Source;
 use memtoll_analysis::figures::Figure;
 use memtoll_analysis::metric::Metric;
@@ -74,10 +75,9 @@ impl Run {
 
 /// The column that all tables have.
 pub fn run_id<R>(id: &ByteArray) -> Column<R> {
-    let id = id.clone();
     let help = "The run: a digest of when and where it began. All tables have it, so those of several runs can be read \
                 together.";
-    Column::text("run_id", help, move |_| Value::Text(id.clone()))
+    Column::word("run_id", help, vec![id.clone()], |_| 0)
 }
 
 /// The columns.

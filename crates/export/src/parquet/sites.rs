@@ -1,6 +1,7 @@
 //! The tables `sites` and `findings`: what `memtoll report --flat` and the summary show.
 
-use super::column::{Column, Kind, Unit, intervals, metrics};
+use super::column::{Column, intervals, metrics};
+use super::kinds::{Kind, Unit};
 use super::runs::run_id;
 use memtoll_analysis::metric::Metric;
 use memtoll_query::Figures;

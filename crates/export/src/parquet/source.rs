@@ -65,7 +65,8 @@ pub struct Ids<'r> {
     recording: &'r Recording,
     shown: Stacks<'r>,
     sites: FxHashMap<StackId, usize>,
-    by_node: FxHashMap<StackId, Option<u32>>,
+    /// By node, once it was asked for: the number of its stack.
+    by_node: Vec<Option<Option<u32>>>,
     numbers: FxHashMap<(Option<usize>, Path), u32>,
     stacks: Vec<Stack>,
     frames: Vec<Frame>,
@@ -85,7 +86,7 @@ impl<'r> Ids<'r> {
             recording,
             shown: Stacks::new(recording, &answer.basis.view),
             sites,
-            by_node: FxHashMap::default(),
+            by_node: vec![None; recording.stacks.len()],
             numbers: FxHashMap::default(),
             stacks: Vec::new(),
             frames: Vec::new(),
@@ -95,8 +96,8 @@ impl<'r> Ids<'r> {
 
     /// The number of a node's stack; `None` if the filter does not let it through.
     pub fn of_node(&mut self, node: StackId) -> Option<u32> {
-        if let Some(known) = self.by_node.get(&node) {
-            return *known;
+        if let Some(known) = self.by_node.get(node.index()).copied().flatten() {
+            return known;
         }
         let stack = self.shown.of(node);
         let number = stack.matches.then(|| {
@@ -107,7 +108,9 @@ impl<'r> Ids<'r> {
                 self.stacks.len() as u32 - 1
             })
         });
-        self.by_node.insert(node, number);
+        if let Some(known) = self.by_node.get_mut(node.index()) {
+            *known = Some(number);
+        }
         number
     }
 

@@ -1,6 +1,7 @@
 //! The tables `stacks` and `frames`.
 
-use super::column::{Column, Kind, Unit, metrics};
+use super::column::{Column, metrics};
+use super::kinds::{Kind, Unit};
 use super::runs::run_id;
 use super::source::{Frame as Numbered, Source};
 use memtoll_analysis::names;

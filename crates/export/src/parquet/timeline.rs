@@ -1,6 +1,7 @@
 //! The table `timeline`: what each process did in equal intervals of time.
 
-use super::column::{Column, Kind, Unit, Value};
+use super::column::Column;
+use super::kinds::{Kind, Unit, Value};
 use super::processes::image;
 use super::runs::run_id;
 use super::source::Source;

@@ -119,8 +119,26 @@ macro_rules! counts {
             pub fn values(&self) -> [u64; COUNTS.len()] {
                 [$(self.$field.number()),*]
             }
+
+            /// The inverse.
+            #[inline]
+            pub fn of_values(values: [u64; COUNTS.len()]) -> Metrics {
+                let mut metrics = Metrics::default();
+                let [$($field),*] = values;
+                $(*metrics.$field.number_mut() = $field;)*
+                metrics
+            }
         }
     };
+}
+
+/// The place in [`COUNTS`] of the count with a tag.
+pub const fn place_of(tag: u8) -> usize {
+    let mut index = 0;
+    while COUNTS[index].tag != tag {
+        index += 1;
+    }
+    index
 }
 
 /// Some of the counts, by their place in [`COUNTS`].
@@ -168,5 +186,6 @@ mod tests {
             *(count.of)(&mut metrics) = index as u64 + 1;
         }
         assert_eq!(metrics.values().to_vec(), (1..=COUNTS.len() as u64).collect::<Vec<_>>());
+        assert_eq!(Metrics::of_values(metrics.values()), metrics);
     }
 }

@@ -3,7 +3,8 @@
 //! Counts are stored; costs are derived from them by the prices of a recording (`Tariff::price` of the analysis). Both have
 //! types of their own, so that no code can store a price, or show a count without one.
 
-use crate::list::Metrics;
+use crate::list::counts::Adds;
+use crate::list::{COUNTS, Metrics};
 use memtoll_text::amounts::{Bytes, Nanoseconds, Units};
 use std::ops::Deref;
 
@@ -54,6 +55,50 @@ pub struct Priced {
     pub suppressed_bytes: Bytes,
 }
 
+macro_rules! sums {
+    ($($field:ident $(.$number:tt)?;)*) => {
+        impl Priced {
+            /// All that adds up beside the counts.
+            pub const SUMS: &[fn(&mut Priced) -> &mut u64] = &[$(|priced| &mut priced.$field$(.$number)?),*];
+
+            /// All numbers: the counts, and what adds up beside them.
+            fn values(&self) -> [u64; FIELDS] {
+                let mut values = [0; FIELDS];
+                let (counts, sums) = values.split_at_mut(COUNTS.len());
+                counts.copy_from_slice(&self.counts.values());
+                sums.copy_from_slice(&[$(self.$field$(.$number)?),*]);
+                values
+            }
+        }
+    };
+}
+
+sums! {
+    allocator_ns.0;
+    overdrawn_ns.0;
+    fault_time_ns.0;
+    zeroing_ns.0;
+    mapping_ns.0;
+    waiting_ns.0;
+    reading_ns.0;
+    lifetime_ns.0;
+    touched_bytes.0;
+    unknown_fates;
+    resident_bytes.0;
+    never_touched_bytes.0;
+    slack_bytes.0;
+    pinned_bytes.0;
+    without_pages;
+    without_units;
+    unsearched;
+    suppressed_blocks;
+    suppressed_bytes.0;
+}
+
+/// How many numbers there are: few enough for a bit of a word each.
+const FIELDS: usize = COUNTS.len() + Priced::SUMS.len();
+const _: () = assert!(FIELDS <= u64::BITS as usize);
+
 /// Counts are read as if they were the priced ones' own.
 impl Deref for Priced {
     type Target = Metrics;
@@ -86,28 +131,20 @@ impl Priced {
         self
     }
 
-    /// All that adds up beside the counts.
-    pub const SUMS: [fn(&mut Priced) -> &mut u64; 19] = [
-        |priced| &mut priced.allocator_ns.0,
-        |priced| &mut priced.overdrawn_ns.0,
-        |priced| &mut priced.fault_time_ns.0,
-        |priced| &mut priced.zeroing_ns.0,
-        |priced| &mut priced.mapping_ns.0,
-        |priced| &mut priced.waiting_ns.0,
-        |priced| &mut priced.reading_ns.0,
-        |priced| &mut priced.lifetime_ns.0,
-        |priced| &mut priced.touched_bytes.0,
-        |priced| &mut priced.unknown_fates,
-        |priced| &mut priced.resident_bytes.0,
-        |priced| &mut priced.never_touched_bytes.0,
-        |priced| &mut priced.slack_bytes.0,
-        |priced| &mut priced.pinned_bytes.0,
-        |priced| &mut priced.without_pages,
-        |priced| &mut priced.without_units,
-        |priced| &mut priced.unsearched,
-        |priced| &mut priced.suppressed_blocks,
-        |priced| &mut priced.suppressed_bytes.0,
-    ];
+    /// Its numbers that are not 0, each with its place among all.
+    pub fn numbers(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.values().into_iter().enumerate().filter(|(_, value)| *value != 0)
+    }
+
+    /// Adds to the number in a place what another one has there.
+    #[inline]
+    pub fn add_number(&mut self, place: usize, more: u64) {
+        let (number, adds) = match COUNTS.get(place) {
+            Some(count) => ((count.of)(&mut self.counts), count.adds),
+            None => (Priced::SUMS[place - COUNTS.len()](self), Adds::Sum),
+        };
+        *number = adds.together(*number, more);
+    }
 
     /// All that it cost, ns. Zeroing is part of the faults.
     pub fn cost_ns(&self) -> Nanoseconds {

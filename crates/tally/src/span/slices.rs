@@ -69,7 +69,8 @@ pub fn cut(
         if keep(number, cut_chapter(chapters, number, &sums, cuts)?).is_break() {
             break;
         }
-        sums.pass(&chapter, &rows.unwrap_or_default());
+        sums.pass(&rows.unwrap_or_default());
+        chapter.curve.extend(&mut sums.curve);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::block_table::BlockTable;
-use crate::{Everything, Scan, Tally, Threads};
+use crate::{Everything, LiveBlock, Scan, Tally, Threads};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::event::Block;
 use memtoll_trace::histogram::Histogram;
@@ -176,7 +176,7 @@ fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(Option<NodeId>, M
     let mut tally = Tally::new(Everything);
     tally.keep_chapters();
     tally.keep_patterns();
-    let mut recorder = Aggregator { tally, blocks: BlockTable::new() };
+    let mut recorder = Aggregator { tally, blocks: BlockTable::new(LiveBlock::NONE) };
     let mut recorded = Recorded::default();
     let mut ends: Vec<usize> = ends.iter().map(|end| end % events.len() + 1).chain([events.len()]).collect();
     ends.sort_unstable();

@@ -253,6 +253,15 @@ impl<S: Select> Tally<S> {
         }
         self.live_bytes = chapter.live_bytes.0;
         self.curve = CurveBuilder::resume(curve);
+        self.begin_chapter(chapter);
+        self.own = chapter.mapped.as_ref().map(|mapped| Box::new(OwnMappings::resume(mapped)));
+        if let Some(time) = window {
+            self.begin_window(time);
+        }
+    }
+
+    /// What threads did last when a chapter begins.
+    pub(crate) fn begin_chapter(&mut self, chapter: &Chapter) {
         for reallocating in &chapter.reallocating {
             self.thread(reallocating.thread).reallocates = true;
             if self.patterns.is_some() {
@@ -270,10 +279,6 @@ impl<S: Select> Tally<S> {
             let site = SiteIndex::at(self.site_of(node, Some(thread), size.0));
             let thread = self.thread(thread);
             (thread.block, thread.site, thread.size) = (number.0, site, size.0);
-        }
-        self.own = chapter.mapped.as_ref().map(|mapped| Box::new(OwnMappings::resume(mapped)));
-        if let Some(time) = window {
-            self.begin_window(time);
         }
     }
 

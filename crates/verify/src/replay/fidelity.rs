@@ -29,8 +29,8 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     let sums = sums_of(recording, Selection::default(), thread_filter);
     let tariff = Tariff::of(recording);
     let mut blocks = Priced::default();
-    for site in sums.sites.iter().filter(|site| site.metrics.mappings == 0) {
-        blocks.add(&site.metrics);
+    for metrics in sums.sites.iter().map(|site| site.metrics()).filter(|metrics| metrics.mappings == 0) {
+        blocks.add(&metrics);
     }
     let faults = tariff.faults_of(&blocks);
     // Mappings inside the allocator's calls.

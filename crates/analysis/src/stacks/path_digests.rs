@@ -1,0 +1,67 @@
+//! Digests of the frames that are shown of stacks. That of a stack is made of its caller's, so that each node is looked at once.
+
+use super::{FramePlace, Stacks};
+use memtoll_model::{FrameId, StackId};
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// That of no frame.
+const EMPTY: u64 = 1;
+/// Not known.
+const UNKNOWN: u64 = 0;
+
+/// Digests of what [`Stacks::list`] lists.
+pub(crate) struct PathDigests {
+    /// By node.
+    known: Vec<u64>,
+    path: Vec<FrameId>,
+}
+
+impl PathDigests {
+    pub fn new(stacks: &Stacks) -> PathDigests {
+        PathDigests { known: vec![UNKNOWN; stacks.recording().stacks.len()], path: Vec::new() }
+    }
+
+    pub fn of(&mut self, stacks: &mut Stacks, node: StackId) -> u64 {
+        match self.of_shown(stacks, node) {
+            EMPTY => {
+                stacks.list(node, &mut self.path);
+                self.path.iter().rev().copied().fold(EMPTY, called)
+            }
+            digest => digest,
+        }
+    }
+
+    /// Of the frames that are shown in stacks with frames of the program's own.
+    fn of_shown(&mut self, stacks: &Stacks, node: StackId) -> u64 {
+        let tree = &stacks.recording().stacks;
+        let mut unknown = Vec::new();
+        let (mut at, mut digest) = (node, EMPTY);
+        while !at.is_root() {
+            match self.known.get(at.index()) {
+                Some(&UNKNOWN) | None => unknown.push(at),
+                Some(&known) => {
+                    digest = known;
+                    break;
+                }
+            }
+            at = tree.node(at).parent;
+        }
+        while let Some(node) = unknown.pop() {
+            digest = stacks.shown_of_node(FramePlace::innermost(node)).rev().fold(digest, called);
+            if let Some(known) = self.known.get_mut(node.index()) {
+                *known = digest;
+            }
+        }
+        digest
+    }
+}
+
+/// That of a frame that is called from others.
+fn called(callers: u64, frame: FrameId) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(callers);
+    hasher.write_u32(frame.get());
+    // The two numbers that mean something else are as good as any other.
+    hasher.finish().max(EMPTY + 1)
+}

@@ -1,0 +1,353 @@
+//! The sites of sums. A recording can have millions, and most of the sixty numbers of a site are 0: so they are packed, as a
+//! word with a bit for each number that is none, and these numbers.
+
+use crate::metric::Metric;
+use crate::priced::Priced;
+use crate::site_processes::Images;
+use memtoll_metrics::place_of;
+use memtoll_model::StackId;
+use memtoll_tally::Split;
+use memtoll_trace::bytes::{Unread, put_varint};
+use memtoll_trace::ids::ThreadNo;
+use rustc_hash::FxHashMap;
+
+/// What sums are split by, beside stacks; see [`Split`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Part {
+    /// Nothing.
+    All,
+    /// An image, by its index.
+    Process(usize),
+    /// A thread: the index of its image, and its number, if that is known.
+    Thread(usize, Option<ThreadNo>),
+    /// Blocks of this size, bytes.
+    Size(u64),
+}
+
+impl Part {
+    pub(super) fn of(split: Split, image: usize, extra: u64) -> Part {
+        match split {
+            Split::None => Part::All,
+            Split::Process => Part::Process(image),
+            Split::Thread => Part::Thread(image, ThreadNo::new(extra as u32)),
+            Split::Size => Part::Size(extra),
+        }
+    }
+}
+
+/// A stack, or a part of the recording, with its sums.
+#[derive(Clone, Copy)]
+pub struct Site<'s> {
+    /// Node of [`memtoll_model::Recording::stacks`]; 0 where sums are split, unless both are asked for.
+    pub node: StackId,
+    pub part: Part,
+    pub images: Images,
+    sums: Numbers<'s>,
+}
+
+#[derive(Clone, Copy)]
+enum Numbers<'s> {
+    Packed { present: u64, numbers: Unread<'s> },
+    Plain(&'s Priced),
+}
+
+/// Places of counts that are asked for without the others.
+const NEW_BLOCKS: usize = place_of(1);
+const REALLOCATIONS: usize = place_of(2);
+const FREES: usize = place_of(3);
+const LIVE_BLOCKS: usize = place_of(10);
+const EVENTS: usize = place_of(35);
+
+impl Site<'_> {
+    /// Allocations and reallocations.
+    pub fn allocations(&self) -> u64 {
+        self.number(NEW_BLOCKS).wrapping_add(self.number(REALLOCATIONS))
+    }
+
+    /// Blocks that the site released.
+    pub fn frees(&self) -> u64 {
+        self.number(FREES)
+    }
+
+    /// Blocks that are live at the end.
+    pub fn live_blocks(&self) -> u64 {
+        self.number(LIVE_BLOCKS)
+    }
+
+    /// Calls.
+    pub fn events(&self) -> u64 {
+        self.number(EVENTS)
+    }
+
+    /// What it has of a metric.
+    pub fn value(&self, metric: Metric) -> u64 {
+        match metric {
+            Metric::Allocations => self.allocations(),
+            metric => metric.value(&self.metrics()),
+        }
+    }
+
+    /// A count, by its place, without the others.
+    fn number(&self, place: usize) -> u64 {
+        match self.sums {
+            Numbers::Plain(sums) => sums.values()[place],
+            Numbers::Packed { present, mut numbers } => {
+                if present & 1 << place == 0 {
+                    return 0;
+                }
+                let before = (present & ((1 << place) - 1)).count_ones();
+                (0..before).for_each(|_| _ = numbers.varint());
+                numbers.varint().unwrap_or(0)
+            }
+        }
+    }
+
+    /// The sums.
+    pub fn metrics(&self) -> Priced {
+        match self.sums {
+            Numbers::Plain(sums) => *sums,
+            Numbers::Packed { .. } => {
+                let mut sums = Priced::default();
+                self.add_to(&mut sums);
+                sums
+            }
+        }
+    }
+
+    /// Adds the sums to those of others.
+    pub fn add_to(&self, together: &mut Priced) {
+        match self.sums {
+            Numbers::Plain(sums) => together.add(sums),
+            Numbers::Packed { mut present, mut numbers } => {
+                while present != 0 {
+                    let place = present.trailing_zeros() as usize;
+                    present &= present - 1;
+                    // All that was packed can be read.
+                    together.add_number(place, numbers.varint().unwrap_or(0));
+                }
+            }
+        }
+    }
+}
+
+/// Where the numbers of a site stand.
+#[derive(Clone, Copy)]
+enum Place {
+    /// In [`Sites::packed`], from here on.
+    Packed(usize),
+    /// In [`Sites::plain`].
+    Plain(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Kept {
+    node: StackId,
+    images: Images,
+    place: Place,
+}
+
+/// Sites, each once.
+#[derive(Default)]
+pub struct Sites {
+    all: Vec<Kept>,
+    /// By site; none where all are [`Part::All`].
+    parts: Vec<Part>,
+    packed: Vec<u8>,
+    /// Of sites to which was added.
+    plain: Vec<Priced>,
+}
+
+impl Sites {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { sites: self, next: 0 }
+    }
+
+    fn numbers(&self, place: Place) -> Numbers<'_> {
+        match place {
+            Place::Plain(at) => Numbers::Plain(&self.plain[at as usize]),
+            Place::Packed(at) => {
+                let (present, numbers) = self.packed[at..].split_first_chunk().unwrap_or((&[0; 8], &[]));
+                Numbers::Packed { present: u64::from_le_bytes(*present), numbers: Unread::new(numbers) }
+            }
+        }
+    }
+
+    fn pack(&mut self, metrics: &Priced) -> Place {
+        let start = self.packed.len();
+        self.packed.extend_from_slice(&[0; 8]);
+        let mut present = 0u64;
+        for (place, number) in metrics.numbers() {
+            present |= 1 << place;
+            put_varint(&mut self.packed, number);
+        }
+        self.packed[start..start + 8].copy_from_slice(&present.to_le_bytes());
+        Place::Packed(start)
+    }
+}
+
+/// Goes through sites.
+#[derive(Clone)]
+pub struct Iter<'s> {
+    sites: &'s Sites,
+    next: usize,
+}
+
+impl<'s> Iterator for Iter<'s> {
+    type Item = Site<'s>;
+
+    fn next(&mut self) -> Option<Site<'s>> {
+        let sites = self.sites;
+        let Kept { node, images, place } = *sites.all.get(self.next)?;
+        let part = sites.parts.get(self.next).copied().unwrap_or(Part::All);
+        self.next += 1;
+        Some(Site { node, part, images, sums: sites.numbers(place) })
+    }
+}
+
+impl<'s> IntoIterator for &'s Sites {
+    type Item = Site<'s>;
+    type IntoIter = Iter<'s>;
+
+    fn into_iter(self) -> Iter<'s> {
+        self.iter()
+    }
+}
+
+/// Sites that are being added up.
+#[derive(Default)]
+pub(super) struct Adding {
+    sites: Sites,
+    /// Where the site of a stack stands, and one more: 0 if there is none yet. Of sums that are not split.
+    of_nodes: Vec<u32>,
+    /// The same of parts.
+    of_parts: FxHashMap<(StackId, Part), usize>,
+}
+
+impl Adding {
+    /// Makes room for sites, most of which are new if they are the first.
+    pub fn reserve(&mut self, sites: usize) {
+        if self.sites.is_empty() {
+            self.sites.all.reserve_exact(sites);
+        }
+    }
+
+    fn number(&mut self, node: StackId, part: Part) -> usize {
+        let next = self.sites.len();
+        if part != Part::All {
+            return *self.of_parts.entry((node, part)).or_insert(next);
+        }
+        if node.index() >= self.of_nodes.len() {
+            self.of_nodes.resize(node.index() + 1, 0);
+        }
+        match &mut self.of_nodes[node.index()] {
+            0 => {
+                self.of_nodes[node.index()] = next as u32 + 1;
+                next
+            }
+            known => *known as usize - 1,
+        }
+    }
+
+    pub fn add(&mut self, node: StackId, part: Part, images: Images, metrics: &Priced) {
+        let number = self.number(node, part);
+        let sites = &mut self.sites;
+        let Some(kept) = sites.all.get_mut(number) else {
+            let place = sites.pack(metrics);
+            sites.all.push(Kept { node, images, place });
+            if part != Part::All {
+                sites.parts.push(part);
+            }
+            return;
+        };
+        kept.images.add(images);
+        match kept.place {
+            Place::Plain(at) => sites.plain[at as usize].add(metrics),
+            Place::Packed(at) => {
+                kept.place = Place::Plain(sites.plain.len() as u32);
+                let mut together = *metrics;
+                let before = Site { node, part, images, sums: sites.numbers(Place::Packed(at)) };
+                before.add_to(&mut together);
+                sites.plain.push(together);
+            }
+        }
+    }
+
+    pub fn finish(self) -> Sites {
+        self.sites
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::ids::Bytes;
+    use memtoll_trace::metrics::Metrics;
+
+    fn images(of: usize) -> Images {
+        Images::single(of as u32, 0)
+    }
+
+    /// Counts that add up, and some that do not.
+    fn priced(blocks: u64, largest: u64, operation: u32, pinned: u64) -> Priced {
+        let counts = Metrics {
+            new_blocks: blocks,
+            reallocations: blocks / 3,
+            live_blocks: blocks / 2,
+            frees: blocks * 5,
+            largest_bytes: Bytes(largest),
+            operations: 1 << operation,
+            possibly_lost_blocks: u64::MAX,
+            ..Metrics::default()
+        };
+        Priced { pinned_bytes: Bytes(pinned), suppressed_bytes: Bytes(u64::MAX - blocks), ..Priced::from(counts) }
+    }
+
+    #[test]
+    fn sites_come_back_as_they_were_added() {
+        let (first, second, third) = (priced(3, 100, 4, 7), priced(300, 50, 63, 1 << 40), Priced::default());
+        let mut adding = Adding::default();
+        let (one, other) = (StackId::new(9), StackId::new(20));
+        adding.add(one, Part::All, images(0), &first);
+        adding.add(other, Part::All, images(0), &third);
+        let metrics = |sites: &Sites| sites.iter().map(|site| (site.node, site.metrics())).collect::<Vec<_>>();
+        assert_eq!(metrics(&adding.sites), [(one, first), (other, third)]);
+        for image in [1, 2] {
+            adding.add(one, Part::All, images(image), &second);
+        }
+        let mut together = first;
+        together.add(&second);
+        together.add(&second);
+        let sites = adding.finish();
+        assert_eq!(metrics(&sites), [(one, together), (other, third)]);
+        for site in &sites {
+            let metrics = site.metrics();
+            assert_eq!((site.allocations(), site.frees()), (metrics.allocations(), metrics.frees));
+            assert_eq!(site.live_blocks(), metrics.live_blocks);
+            assert_eq!(site.value(Metric::Largest), metrics.largest_bytes.0);
+        }
+        assert_eq!((together.new_blocks, together.live_blocks, together.largest_bytes), (603, 301, Bytes(100)));
+        let mut of_one = images(0);
+        of_one.add(images(2));
+        assert_eq!(sites.iter().map(|site| (site.part, site.images)).next(), Some((Part::All, of_one)));
+    }
+
+    #[test]
+    fn parts_of_one_stack_are_sites() {
+        let mut adding = Adding::default();
+        let sizes = [8u64, 16, 8];
+        for size in sizes {
+            adding.add(StackId::NONE, Part::Size(size), images(0), &priced(size, size, 1, 0));
+        }
+        let sites = adding.finish();
+        let found: Vec<_> = sites.iter().map(|site| (site.part, site.metrics().new_blocks)).collect();
+        assert_eq!(found, [(Part::Size(8), 16), (Part::Size(16), 16)]);
+    }
+}
