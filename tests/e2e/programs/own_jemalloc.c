@@ -85,7 +85,7 @@ API void *je_aligned_alloc(size_t alignment, size_t size) { return je_mallocx(si
 static atomic_ulong allocations, bytes, frees;
 
 /* What tells that it is there when names are gone. */
-const char *volatile message = "<jemalloc>: a message";
+const char *volatile message = "<jemalloc>: Malformed conf string";
 
 static void *counted(void *block, size_t size) {
     ++allocations;

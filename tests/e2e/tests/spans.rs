@@ -61,7 +61,8 @@ fn compare(file: &Path, what: &str, one_in: usize) {
 
 #[test]
 fn chapters_say_what_all_events_say() {
-    let recording = Target::new(program("busy.cpp")).record();
+    // What is lost at the end, no event says.
+    let recording = Target::new(program("busy.cpp")).option("--no-leak-search").record();
     compare(&recording.file, "as it was recorded", 1);
     let file = std::fs::read(&recording.file).unwrap();
     // An unknown index is not used: blocks are found one by one.
