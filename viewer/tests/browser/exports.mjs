@@ -1,8 +1,9 @@
 // Exports in a page that others made for them: Valgrind's dh_view.
 
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { exportTo, recordings, report } from "./recordings.mjs";
-import { openPage, test } from "./viewer.mjs";
+import { openPage } from "./viewer.mjs";
 
 const DH_VIEW = "file:///usr/libexec/valgrind/dh_view.html";
 

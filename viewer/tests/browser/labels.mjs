@@ -4,9 +4,10 @@
 import assert from "node:assert/strict";
 import { copyFileSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, harmed, html, recordings, report } from "./recordings.mjs";
-import { breaches, open, openPage, show, start, test, VIEWS } from "./viewer.mjs";
+import { breaches, open, openPage, show, start, VIEWS } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
 const rows = (page) => page.locator('main [role="row"]:not(.head)');

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { copyFileSync, readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "node:http";
-import { test as testAlone } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE, verify } from "./recordings.mjs";
 import "./exports.mjs";
 import "./labels.mjs";
-import { breaches, open, runAll, show, start, startLive, test, VIEWS } from "./viewer.mjs";
+import { breaches, open, show, start, startLive, VIEWS } from "./viewer.mjs";
 
 /** Exact numbers of a line in the table of lines, by the title of their column. */
 async function numbersOf(page, name) {
@@ -1302,10 +1302,7 @@ test("the server lets in who has the link, once, and nobody else's page", async 
     stop();
 });
 
-runAll();
-
-// It puts another file in the place of a source.
-testAlone("no file is read that is not a source which the recording names", async () => {
+test("no file is read that is not a source which the recording names", async () => {
     const secret = join(FOLDER, "secret.c");
     writeFileSync(secret, "int secret_key;\n");
     for (const allowed of [true, false]) {

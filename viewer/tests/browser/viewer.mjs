@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after } from "node:test";
 import { chromium } from "playwright-core";
 import { FOLDER, MEMTOLL, patient } from "./recordings.mjs";
 
@@ -14,16 +14,6 @@ export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "reside
 
 let browser;
 const servers = new Set();
-
-/** Tests at a time: each waits for its page most of the time. */
-const AT_ONCE = 2;
-const tests = [];
-
-/** A test that changes nothing which others look at. */
-export const test = (name, run) => void tests.push([name, run]);
-
-/** Runs them all. */
-export const runAll = () => describe("viewer", { concurrency: AT_ONCE }, () => tests.forEach(([name, run]) => it(name, run)));
 
 /** A viewer of recordings; options may stand before them. */
 export async function start(...files) {
