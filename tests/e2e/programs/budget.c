@@ -1,5 +1,5 @@
 // Frames that allocate only while they warm up, and as many other blocks as the first argument says. With a second one,
-// every frame allocates.
+// every frame allocates. -DWORKS: it also works for some ten milliseconds, so that its CPU time is known beside the recorder's.
 #include <memtoll.h>
 #include <stdlib.h>
 
@@ -20,6 +20,9 @@ __attribute__((noinline)) static void draw(int blocks) {
 }
 
 int main(int count, char** arguments) {
+#ifdef WORKS
+    for (volatile long step = 0; step < 30000000; step++) {}
+#endif
     memtoll_mark("loading");
     load(count > 1 ? atoi(arguments[1]) : 50);
     memtoll_mark("loaded");
