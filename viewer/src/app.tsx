@@ -4,7 +4,6 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
-import type { Profile } from "./model/answer";
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
@@ -121,7 +120,7 @@ export function App({ source }: { source: Source }) {
     const recording = opened.value;
     const selection = selectionOf(state);
     const key = recording ? JSON.stringify(selection) : null;
-    const loaded = useLoaded(key, (signal) => source.profile(selection, signal), recording?.live ?? 0);
+    const loaded = useLoaded(key, async (signal) => ({ profile: await source.profile(selection, signal), answered: selection }), recording?.live ?? 0);
 
     useEffect(() => {
         if (recording?.live == null || live?.over) return;
@@ -212,17 +211,17 @@ export function App({ source }: { source: Source }) {
     }, [recording, metric, theme, compares]);
 
     // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave.
-    const last = useRef<Profile | null>(null);
+    const last = useRef<Pick<Context, "profile" | "answered"> | null>(null);
     last.current = loaded.value ?? last.current;
-    const profile = last.current;
+    const shown = last.current;
     // A recording that is being made is not cut off: it goes on.
     const isMade = recording?.live != null && !live?.over;
     const context = useMemo<Context | null>(
         () =>
-            recording && profile && metric
-                ? { source, recording, profile, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
+            recording && shown && metric
+                ? { source, recording, ...shown, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
                 : null,
-        [recording, profile, damage, isMade, state, metric, theme],
+        [recording, shown, damage, isMade, state, metric, theme],
     );
     if (opened.failed && !recording) return <main class="failed"><p role="alert">{opened.error}</p></main>;
     if (!context) return <main class="failed">{loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <p role="status">Opening the recording …</p>}</main>;

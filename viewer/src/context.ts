@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
 import type { Recording, Source, TreePart } from "./model/data_source";
-import { selectionOf, type State } from "./model/state";
+import { selectionOf, type Selection, type State } from "./model/state";
 import type { TextTable } from "./model/table_text";
 import type { TreeItem } from "./model/tree";
 import { useLoaded, type Loaded } from "./hooks";
@@ -13,6 +13,8 @@ export interface Context {
     source: Source;
     recording: Recording;
     profile: Profile;
+    /** What the profile is of: its labels follow this. The state is already another while its answer is on the way. */
+    answered: Selection;
     /** What cannot be read. */
     damage: string[];
     state: State;

@@ -244,10 +244,10 @@ export function Pending({ of, children }: { of: Loaded<unknown>; children: Compo
 
 /** What shares are of. */
 export function SharesOf({ metric }: { metric: Metric }) {
-    const { profile, state } = useShown();
+    const { profile, answered } = useShown();
     const total = totalOf(profile.totals, metric);
     if (!total || metric.over) return null;
-    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{state.filter && ", of the call stacks that match"}</span>;
+    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{answered.filter && ", of the call stacks that match"}</span>;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

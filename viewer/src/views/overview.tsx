@@ -53,10 +53,10 @@ const WAITS = [["waiting_ns", "waiting"], ["reading_ns", "reading"]] as const;
 const nsOf = (part: { of: Estimated | null } | undefined) => Math.max(0, part?.of?.value ?? 0);
 
 function Cost() {
-    const { profile, recording, damage, state } = useShown();
+    const { profile, answered, recording, damage } = useShown();
     const { balance, totals } = profile;
     const { recorder } = balance;
-    const isFiltered = state.filter !== "";
+    const isFiltered = answered.filter !== "";
     const parts = partsOf(balance, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
     const memory = parts.reduce((sum, part) => sum + (part.define === "program" ? 0 : (part.of?.value ?? 0)), 0);
     const whole = balance.processor_ns;
@@ -145,9 +145,9 @@ function Resident({ memory }: { memory: Memory }) {
 }
 
 function Findings() {
-    const { profile, go, source, state } = useShown();
+    const { profile, answered, go, source, state } = useShown();
     if (profile.findings.length === 0)
-        return <Empty>{state.from !== null || state.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
+        return <Empty>{answered.from !== null || answered.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
     return (
         <ol class="findings">
             {profile.findings.map((finding, index) => (
@@ -233,7 +233,7 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
 }
 
 export function Overview() {
-    const { profile, recording, damage, metric, go, setCopy, state } = useShown();
+    const { profile, answered, recording, damage, metric, go, setCopy } = useShown();
     const share = shareOf(profile, metric, recording.metrics);
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
@@ -260,14 +260,14 @@ export function Overview() {
     return (
         <div class="overview">
             <Cost />
-            {damage.length > 0 ? <p class="soft">Of what can be read{state.filter && ", where the filter matches"}:</p> : state.filter && <p class="soft">Of the call stacks that match:</p>}
+            {damage.length > 0 ? <p class="soft">Of what can be read{answered.filter && ", where the filter matches"}:</p> : answered.filter && <p class="soft">Of the call stacks that match:</p>}
             <dl class="facts-of">
                 {shownIn(recording.metrics, "overview").map((of) => {
                     const value = totalOf(profile.totals, of);
                     const interval = profile.totals.intervals[of.name];
                     return (
                         <div key={of.name} title={of.help}>
-                            <dt>{of.name === "live" && state.to === null ? recording.about.kept : of.title} <Define name={of.name} /></dt>
+                            <dt>{of.name === "live" && answered.to === null ? recording.about.kept : of.title} <Define name={of.name} /></dt>
                             <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : totalInWords(profile.totals, of)}</dd>
                         </div>
                     );

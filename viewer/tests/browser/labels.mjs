@@ -208,6 +208,17 @@ test("parts of the cost have the names of metrics, and shares one denominator", 
         const advised = await page.locator(".saves .soft", { hasText: ", likely" }).allInnerTexts();
         assert.ok(advised.every((text) => / of CPU time, likely$/.test(text)), advised.join());
     }
+    // Numbers keep their label until the answer of the next filter is there.
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/answer", async (route) => {
+        await held;
+        await route.continue();
+    });
+    await page.evaluate(() => void (location.hash = "view=overview"));
+    await page.locator("main[aria-busy=true]").waitFor();
+    assert.match(await page.locator(".cost h2").innerText(), /of the call stacks that match/);
+    answer();
     // The fault time has zeroing in it, as in Lines and in the report.
     await show(page, "view=overview");
     await page.locator(".cost h2", { hasText: /^What memory costs: / }).waitFor();
