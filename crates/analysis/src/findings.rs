@@ -227,8 +227,8 @@ impl Facts<'_, '_> {
     }
 }
 
-/// Who holds the pages of a process at its end, as far as findings need it: of one process, and nothing of one with so many events
-/// that reading them would take longer than anybody waits for a finding.
+/// What holds the pages at the end, for findings. `None`: the recording has several processes, or more events than can be read before
+/// a report must answer.
 pub fn pages(stacks: &mut Stacks, sums: &Sums) -> Option<page_balance::Balance> {
     const MOST_EVENTS: u64 = 3_000_000;
     page_balance::at_end(stacks, sums, MOST_EVENTS)

@@ -57,10 +57,10 @@ impl<'r> Samples<'r> {
         let parts = sums.sites.iter().flat_map(|site| {
             let of_site = threads.remove(&site.node).unwrap_or_default();
             let (names, weights): (Vec<Thread>, Vec<Priced>) = of_site.into_iter().unzip();
-            let nobody = names.is_empty().then_some((site.node, None, site.metrics()));
+            let without_thread = names.is_empty().then_some((site.node, None, site.metrics()));
             let shares = shares(&site.metrics(), weights);
             let shares = names.into_iter().zip(shares).map(|(thread, share)| (site.node, Some(thread), share));
-            nobody.into_iter().chain(shares).collect::<Vec<_>>()
+            without_thread.into_iter().chain(shares).collect::<Vec<_>>()
         });
         Samples::of(answer, parts, |stacks, stack| stacks.type_of(stack))
     }

@@ -38,16 +38,16 @@ fn result(returned: i64) -> std::io::Result<()> {
     if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// An ordinary user, if the tests are not run by one anyway.
-pub fn nobody() -> std::io::Result<()> {
-    const NOBODY: libc::uid_t = 65534;
+/// Becomes an ordinary user, unless it is one.
+pub fn become_ordinary_user() -> std::io::Result<()> {
+    const USER: libc::uid_t = 65534;
     // SAFETY: system calls that take no pointers.
     unsafe {
         if libc::geteuid() != 0 {
             return Ok(());
         }
-        result(libc::setresgid(NOBODY, NOBODY, NOBODY).into())?;
-        result(libc::setresuid(NOBODY, NOBODY, NOBODY).into())
+        result(libc::setresgid(USER, USER, USER).into())?;
+        result(libc::setresuid(USER, USER, USER).into())
     }
 }
 

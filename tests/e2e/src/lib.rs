@@ -20,7 +20,7 @@ mod skipped;
 mod terminal;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
-pub use confined::{nobody, record_confined, refuse};
+pub use confined::{become_ordinary_user, record_confined, refuse};
 pub use costs::{CostReport, Costs, printed, without_perf};
 pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;

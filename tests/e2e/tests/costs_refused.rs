@@ -1,6 +1,8 @@
 //! Without privileges, and where the kernel refuses to tell of page faults.
 
-use memtoll_e2e::{CostReport, Recording, Target, nobody, printed, program, record_confined, refuse, without_perf};
+use memtoll_e2e::{
+    CostReport, Recording, Target, become_ordinary_user, printed, program, record_confined, refuse, without_perf,
+};
 use serde_json::Value;
 
 /// From here on, perf events cannot be opened.
@@ -20,7 +22,7 @@ fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
 
 #[test]
 fn an_ordinary_user_sees_all_faults_but_those_inside_system_calls() {
-    let recording = record("fault_in_read.c", nobody);
+    let recording = record("fault_in_read.c", become_ordinary_user);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let charged = report.function("buffer").minor_faults;
     let unseen = report.number("/totals/other_faults_by_kind/unseen");
@@ -32,7 +34,7 @@ fn an_ordinary_user_sees_all_faults_but_those_inside_system_calls() {
         assert!(unseen >= 399, "{}", report.json["totals"]);
     }
     report.expect_all_faults();
-    let recording = record("fault_sites.c", nobody);
+    let recording = record("fault_sites.c", become_ordinary_user);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     assert_eq!(report.function("by_malloc").minor_faults, 400, "{}", report.listing());
     report.expect_all_faults();

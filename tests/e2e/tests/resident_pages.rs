@@ -1,6 +1,8 @@
 //! Who holds the resident set, for programs of which it is known.
 
-use memtoll_e2e::{Recording, Target, nobody, printed, program, program_with, read_report, record_confined, refuse};
+use memtoll_e2e::{
+    Recording, Target, become_ordinary_user, printed, program, program_with, read_report, record_confined, refuse,
+};
 use serde_json::Value;
 use std::process::Command;
 
@@ -150,7 +152,7 @@ fn without_scans() -> std::io::Result<()> {
 
 #[test]
 fn without_scans_the_pages_are_read_one_by_one() {
-    for before in [nobody, without_scans] {
+    for before in [become_ordinary_user, without_scans] {
         let recording = record_confined(&program("who_holds.c"), &["capacity"], &[], before);
         let resident = balance(&recording, &[]);
         assert!(number(&resident, "live").abs_diff(32 * MIB) <= 16 * PAGE, "{resident}");
@@ -159,7 +161,8 @@ fn without_scans_the_pages_are_read_one_by_one() {
 
 #[test]
 fn a_process_that_hides_its_pages_says_so() {
-    let recording = record_confined(&program("who_holds.c"), &["survivors", "100", "hidden"], &[], nobody);
+    let recording =
+        record_confined(&program("who_holds.c"), &["survivors", "100", "hidden"], &[], become_ordinary_user);
     let refused = read_report(&recording.file, &["--resident"]);
     assert!(!refused.status.success());
     let why = "the kernel refused to show the pages of process ";

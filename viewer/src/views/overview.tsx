@@ -204,7 +204,7 @@ function blocksOf(site: Site, blocks: number): string {
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
 
-/** Of CPU time, what a line takes of it is told, as in the report's first lines; waiting is no part of it. */
+/** Shares of costs in CPU time are of the CPU time, as in the report's first lines. Waiting is shown beside them: it takes none. */
 const CPU_TIME = ["cost", "allocator", "fault-time", "zeroing", "mapping"];
 
 interface Share {

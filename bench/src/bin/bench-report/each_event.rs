@@ -1,5 +1,5 @@
-//! What answers cost that grow with the number of events or of call stacks: a compiler's, of which every third event has a stack of
-//! its own, and those of a program whose blocks have 100,000 sizes.
+//! Answers whose cost grows with the number of events or call stacks: of a compiler, which has a call stack for every third event, and
+//! of a program with blocks of 100,000 sizes.
 
 use crate::long::processor_time;
 use crate::table::{Measured, Table, name, report, seconds};

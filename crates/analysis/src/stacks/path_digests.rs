@@ -1,13 +1,14 @@
-//! Digests of the frames that are shown of stacks. That of a stack is made of its caller's, so that each node is looked at once.
+//! A digest for each call stack, of the frames that reports show. It extends the digest of the caller's stack, so each node is hashed
+//! once.
 
 use super::{FramePlace, Stacks};
 use memtoll_model::{FrameId, StackId};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// That of no frame.
+/// The digest of a path without frames.
 const EMPTY: u64 = 1;
-/// Not known.
+/// The digest is yet to be computed.
 const UNKNOWN: u64 = 0;
 
 /// Digests of what [`Stacks::list`] lists.
@@ -32,7 +33,7 @@ impl PathDigests {
         }
     }
 
-    /// Of the frames that are shown in stacks with frames of the program's own.
+    /// The digest of a stack that has frames of the program's own; `EMPTY` for others.
     fn of_shown(&mut self, stacks: &Stacks, node: StackId) -> u64 {
         let tree = &stacks.recording().stacks;
         let mut unknown = Vec::new();
@@ -57,11 +58,11 @@ impl PathDigests {
     }
 }
 
-/// That of a frame that is called from others.
+/// Extends the digest of the callers by a frame.
 fn called(callers: u64, frame: FrameId) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write_u64(callers);
     hasher.write_u32(frame.get());
-    // The two numbers that mean something else are as good as any other.
+    // Above the two numbers with a meaning of their own.
     hasher.finish().max(EMPTY + 1)
 }

@@ -1,4 +1,4 @@
-//! Call paths from the frame on that leads. Their frames are looked up in the tree of stacks, as far as somebody asks: the
+//! Call paths from the frame on that leads. Their frames are looked up in the tree of stacks, only on demand: the
 //! paths of a compiler have tens of millions of frames, and few of these matter.
 
 use crate::stacks::{FramePlace, Stacks};
@@ -25,7 +25,7 @@ impl Rest {
 enum Place {
     /// In the tree of stacks.
     Tree(FramePlace),
-    /// In the list, of which the path ends before `end`.
+    /// In the list, from `at` to before `end`.
     Listed { at: usize, end: usize },
 }
 
@@ -84,7 +84,7 @@ impl<'s, 'r> CallPaths<'s, 'r> {
     }
 }
 
-/// Whether any frame of a path is so; what is known of a caller's stack is known of all that it calls.
+/// Whether a path has a frame with a property. Answers are kept by node: a path has it if its caller's path does.
 pub(super) struct Anywhere<'p, F> {
     paths: &'p CallPaths<'p, 'p>,
     is_so: F,

@@ -1,5 +1,5 @@
-//! A column of which few different values are in all rows: a dictionary of these, and their numbers in rows. The parquet
-//! crate can write such columns, too, but looks for each value of each row among those that there are.
+//! A column with few different values: a dictionary, and for each row a number in it. The parquet crate can write such columns, too, but
+//! looks up the value of each row.
 
 use memtoll_trace::bytes::put_varint;
 use parquet::basic::{Compression, Encoding, ZstdLevel};

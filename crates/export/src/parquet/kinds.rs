@@ -1,4 +1,4 @@
-//! What columns hold, and what is known of a column.
+//! The types and units of columns, and how each column is described.
 
 use memtoll_text::format;
 use memtoll_trace::ids::{ImageNo, ThreadNo};

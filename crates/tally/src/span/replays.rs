@@ -1,5 +1,5 @@
-//! Chapters of which only the events tell: those in which a span begins or ends, and those with too many parts. Such
-//! chapters that follow one another are one run, of which sums are made once.
+//! Chapters whose events must be read: a span begins or ends in them, or they have too many parts. Consecutive ones are one run, which is
+//! added up once.
 
 use super::{Adding, Chapters, Live, Peak, Row, Shares, push_until};
 use crate::{Aggregator, Select};
