@@ -41,6 +41,19 @@ fn room(steadiness: Steadiness) -> f64 {
     }
 }
 
+/// Of a program that works for less, times get no limit, ns of CPU time: they differ by more than the room between runs, and
+/// what the recorder takes in a run is all of it.
+const TOO_SHORT_FOR_TIMES: f64 = 10e6;
+
+/// Why a recording is no measure for a limit.
+fn no_limit(metric: Metric, of: &Measured) -> Option<String> {
+    let worked = of.facts_of_run().processor?.value;
+    (metric.steadiness() == Steadiness::Timed && worked < TOO_SHORT_FOR_TIMES).then(|| {
+        let [worked, least] = [worked, TOO_SHORT_FOR_TIMES].map(|time| Unit::Time.show(time));
+        format!("the program takes {worked} of CPU time, and times differ too much between runs below {least}")
+    })
+}
+
 /// The text of a budget for a recording.
 pub fn budget(of: &Measured) -> String {
     let mut text = format!(
@@ -53,7 +66,8 @@ pub fn budget(of: &Measured) -> String {
     );
     text += "\n[run]\n";
     for metric in of_run() {
-        match metric.value(&of.facts_of_run()) {
+        let value = metric.value(&of.facts_of_run()).map_err(str::to_owned);
+        match no_limit(metric, of).map_or(value, Err) {
             Ok(estimate) => text += &entry(metric, estimate.value, estimate.high),
             Err(why) => {
                 let _ = writeln!(text, "# {}: {why}", metric.key());

@@ -1,5 +1,5 @@
 // Frames that allocate only while they warm up, and as many other blocks as the first argument says. With a second one,
-// every frame allocates. -DWORKS: it also works for some ten milliseconds, so that its CPU time is known beside the recorder's.
+// every frame allocates. -DWORKS: it also works for some ten milliseconds.
 #include <memtoll.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 //! `memtoll budget` and `memtoll check`: exact limits of programs whose counts are known.
 
-use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, run, scratch};
+use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, program_with, run, scratch};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -48,6 +48,20 @@ fn a_first_budget_is_kept_by_its_own_recording() {
     // A budget with edits in it is not overwritten.
     expect(&write(), 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+/// A program that is over at once has its times by luck; one that works has a limit for them.
+#[test]
+fn a_first_budget_limits_no_times_of_a_short_program() {
+    for (options, is_limited) in [(&["-O2"][..], false), (&["-O2", "-DWORKS"], true)] {
+        let recording = Target::new(program_with("budget.c", options)).record();
+        let mut command = Command::new(memtoll());
+        command.arg("budget").arg(&recording.file);
+        let text = run(command).stdout;
+        let of_times = |line: &&str| line.starts_with("allocator-share = ") || line.contains("us\"");
+        assert_eq!(text.lines().filter(of_times).count() > 0, is_limited, "{text}");
+        assert_ne!(text.contains("# allocator-share: the program takes "), is_limited, "{text}");
+    }
 }
 
 /// A wrapper of malloc breaks no limit: its callers do. It can be limited by its own name all the same.

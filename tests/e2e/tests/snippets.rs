@@ -4,7 +4,7 @@
 //! Each is found by its document and the beginning of its first line: C and C++ in the files of `snippets/`, which say what
 //! stands around it, the rest in [`OTHERS`].
 
-use memtoll_e2e::{Target, install, memtoll, program, program_with, run, scratch, workspace};
+use memtoll_e2e::{Target, install, memtoll, program, run, scratch, workspace};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -366,7 +366,7 @@ fn commands_of(workflow: &str) -> Vec<&str> {
 /// Runs a workflow's commands where a checkout would be: with a program `app` and its first budget.
 fn run_workflow(workflow: &str, place: &str) {
     let folder = scratch();
-    install(&program_with("budget.c", &["-O2", "-DWORKS"]), &folder.path().join("app"));
+    install(&program("budget.c"), &folder.path().join("app"));
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let own = memtoll().parent().unwrap().to_owned();
     let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&folders))).unwrap();
