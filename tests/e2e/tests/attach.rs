@@ -108,8 +108,13 @@ impl Attached {
         unsafe { libc::kill(self.memtoll.id() as libc::pid_t, libc::SIGINT) };
     }
 
-    fn end(mut self) -> String {
+    fn end(self) -> String {
         self.asks_to_end();
+        self.ends()
+    }
+
+    /// After it was asked to.
+    fn ends(mut self) -> String {
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.said, &mut rest).unwrap();
         assert_eq!(self.memtoll.wait().unwrap().code(), Some(0), "{rest}");
@@ -168,7 +173,7 @@ fn a_recording_ends_when_memtoll_lets_go() {
     let until_end = begin.elapsed().as_secs_f64();
     attached.asks_to_end();
     running.end_well();
-    attached.end();
+    attached.ends();
     let outcome = read_report(&file, &["--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let seconds = report["seconds"].as_f64().unwrap();
