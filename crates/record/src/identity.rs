@@ -1,7 +1,8 @@
 //! What a process is: three facts that are easily confused. Its *name* is that of the program as it was started, its *executable*
 //! the file behind it, its *title* what it shows in the place of its command line. A title is free text.
 
-use crate::proc_files;
+use crate::{proc_files, rank};
+use memtoll_trace::meta::Rank;
 use memtoll_trace::path::last_part;
 
 /// The kernel cuts names off. Bytes.
@@ -12,28 +13,40 @@ const KERNELS_NAME: usize = 15;
 pub struct Identity {
     pub name: String,
     pub command: Vec<String>,
+    pub executable: String,
+    /// In a parallel job.
+    pub rank: Option<Rank>,
     /// The kernel's name then.
     kernels: String,
+    /// The process that had just been started so.
+    pid: u32,
 }
 
 impl Identity {
     /// Of a process that has just executed a program, before that could change anything.
-    pub fn of_started(pid: u32, executable: &str) -> Identity {
-        Identity::new(proc_files::kernel_name(pid), proc_files::command(pid), executable)
+    pub fn of_started(pid: u32) -> Identity {
+        let executable = proc_files::executable(pid);
+        let begun = Identity::new(proc_files::kernel_name(pid), proc_files::command(pid), executable);
+        Identity { rank: rank::of_process(pid), pid, ..begun }
     }
 
-    fn new(kernels: String, command: Vec<String>, executable: &str) -> Identity {
+    fn new(kernels: String, command: Vec<String>, executable: String) -> Identity {
         let by_descriptor = command.first().is_some_and(|word| word.starts_with("/proc/"));
         let argument = command.first().map_or("", |word| last_part(word));
         let is_cut = kernels.len() == KERNELS_NAME;
-        let whole = [argument, last_part(executable)].into_iter().find(|word| word.starts_with(&kernels));
+        let whole = [argument, last_part(&executable)].into_iter().find(|word| word.starts_with(&kernels));
         let name = match () {
             // Executed as /proc/self/exe: a name that says nothing.
-            () if by_descriptor || kernels.is_empty() => last_part(executable).to_owned(),
+            () if by_descriptor || kernels.is_empty() => last_part(&executable).to_owned(),
             () if is_cut => whole.map_or_else(|| kernels.clone(), str::to_owned),
             () => kernels.clone(),
         };
-        Identity { name, command, kernels }
+        Identity { name, command, executable, rank: None, kernels, pid: 0 }
+    }
+
+    /// Whether it was read of this process, and not of one that forked it.
+    pub fn is_of(&self, pid: u32) -> bool {
+        self.pid == pid
     }
 
     /// What a process that began as this one shows instead, if it does.
@@ -63,7 +76,7 @@ mod tests {
 
     fn identity(kernels: &str, command: &[&str], executable: &str) -> Identity {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        Identity::new(kernels.to_owned(), command, executable)
+        Identity::new(kernels.to_owned(), command, executable.to_owned())
     }
 
     #[test]

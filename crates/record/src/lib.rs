@@ -209,7 +209,7 @@ impl Error {
 
 /// What a process is called, by itself and by who started it: not always as its file.
 pub fn process_name(pid: u32) -> String {
-    identity::Identity::of_started(pid, &proc_files::executable(pid)).name
+    identity::Identity::of_started(pid).name
 }
 
 /// The machine that this runs on, as recordings describe it.

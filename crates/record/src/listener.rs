@@ -11,7 +11,7 @@ use crate::redirection::RunningBefore;
 use crate::run::{Recorded, Run, Signals};
 use crate::thread_spawning;
 use crate::wire::{self, Hello, Welcome, purpose};
-use crate::{exit_descriptor, marks_of_header, proc_files, rank, snapshot_requests};
+use crate::{exit_descriptor, marks_of_header, proc_files, snapshot_requests};
 use memtoll_text::shell;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, Ticks};
@@ -275,20 +275,19 @@ impl Listener {
     fn begin(&self, image: ImageNo, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
         let forked = hello.purpose == purpose::FORK;
-        let executable = proc_files::executable(pid);
+        let forked_from = ImageNo::new(hello.parent_image).filter(|_| forked);
+        let identity = self.identity(image, pid, forked_from);
         if !forked {
             // An image that was in this process before is over: this one was executed in its place.
             run.roster.with_active(|active| {
                 for old in active.iter().filter(|old| old.pid == pid) {
-                    old.about.signals.replace(executable.clone(), Ticks(run.around.clock.now()));
+                    old.about.signals.replace(identity.executable.clone(), Ticks(run.around.clock.now()));
                     old.about.arena.ring();
                 }
             });
+            run.files.executable(pid);
         }
-        run.files.executable(pid);
-        let forked_from = ImageNo::new(hello.parent_image).filter(|_| forked);
         forked_from.iter().for_each(|parent| run.redirections.inherits(image, *parent));
-        let identity = self.identity(image, pid, forked_from, &executable);
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
@@ -306,9 +305,9 @@ impl Listener {
             forked_at: forked_from.and(self.forked_at(hello)),
             name: identity.name.clone(),
             command: identity.command.clone(),
-            executable,
+            executable: identity.executable.clone(),
             began: run.around.clock.units(run.around.clock.now()),
-            rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
+            rank: if run.rank.is_none() { identity.rank } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
         let recorded =
@@ -334,10 +333,10 @@ impl Listener {
     }
 
     /// What an image that begins now is. A forked child may already show a title instead.
-    fn identity(&self, image: ImageNo, pid: u32, parent: Option<ImageNo>, executable: &str) -> Arc<Identity> {
+    fn identity(&self, image: ImageNo, pid: u32, parent: Option<ImageNo>) -> Arc<Identity> {
         let mut known = self.identities.lock().unwrap_or_else(PoisonError::into_inner);
         let parents = parent.and_then(|parent| known.get(&parent).cloned());
-        let identity = parents.unwrap_or_else(|| Arc::new(Identity::of_started(pid, executable)));
+        let identity = parents.unwrap_or_else(|| Arc::new(Identity::of_started(pid)));
         known.insert(image, identity.clone());
         identity
     }

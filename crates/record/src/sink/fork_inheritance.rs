@@ -32,6 +32,8 @@ struct ReleasedBlock {
 #[derive(Default)]
 struct ReleasedBlocks {
     blocks: BTreeMap<(u64, u64), ReleasedBlock>,
+    /// Bytes of the largest one that was added.
+    largest: u64,
     sweep_at: usize,
 }
 
@@ -65,6 +67,7 @@ impl Inheritance {
 
 impl ReleasedBlocks {
     fn add(&mut self, address: u64, until: u64, gone: ReleasedBlock, family: &Family) {
+        self.largest = self.largest.max(gone.size);
         self.blocks.insert((address, until), gone);
         if self.blocks.len() >= self.sweep_at.max(FIRST_SWEEP) {
             let forks = family.forks();
@@ -79,14 +82,14 @@ impl ReleasedBlocks {
     /// The block that held `address` at a time in units, and where it began.
     fn at(&self, address: u64, time: u64) -> Option<(u64, ReleasedBlock)> {
         let lived = |((_, until), gone): &(&(u64, u64), &ReleasedBlock)| gone.born <= time && time < *until;
-        let mut before = self.blocks.range(..=(address, u64::MAX)).rev().take(MOST_STEPS);
+        let may_hold = (address.saturating_sub(self.largest), 0)..=(address, u64::MAX);
+        let mut before = self.blocks.range(may_hold).rev().take(MOST_STEPS);
         let ((start, _), gone) = before.find(lived)?;
         (address - start < gone.size).then_some((*start, *gone))
     }
 
     fn clear(&mut self) {
-        self.blocks.clear();
-        self.sweep_at = 0;
+        *self = ReleasedBlocks::default();
     }
 }
 
