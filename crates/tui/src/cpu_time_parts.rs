@@ -21,7 +21,7 @@ pub fn parts(balance: &Balance) -> Vec<Part> {
     };
     let part = |kind, name, time| Part { kind, name, time };
     let mut parts = vec![
-        part(Kind::Faults, "page faults", balance.charged_faults.scaled(1.0 - zeroing)),
+        part(Kind::Faults, "faults, not zeroing", balance.charged_faults.scaled(1.0 - zeroing)),
         part(Kind::Zeroing, "zeroing", balance.charged_faults.scaled(zeroing)),
         part(Kind::Mapping, "mapping", balance.mapping),
         part(Kind::Allocator, "allocator", balance.allocator),
