@@ -1,0 +1,137 @@
+//! `make bench-passes`: processor time that the supervisor's worker takes for an event. A thread on another processor writes the
+//! events of a recording into shared memory again, as the recorder does; the worker packs them into a file. What the kernel
+//! tells is left out.
+//!
+//! ```text
+//! cargo bench -p memtoll-record --bench passes -- [--keep FOLDER] RECORDING...
+//! ```
+
+use memtoll_record::{Destination, Replay};
+use memtoll_trace::event::Event;
+use memtoll_trace::events::Decoder;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::reader::{BlockRef, Reader};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const ROUNDS: usize = 5;
+
+/// Processor time of this thread, ns.
+fn cpu() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is one, to be filled in.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Keeps this thread on the processor on which it is now, or off it.
+fn stay(processor: usize, here: bool) {
+    // SAFETY: a set of processors is plain data; the kernel refuses one without any, and then nothing changes.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(libc::getppid(), size, &raw mut all) != 0 {
+            return;
+        }
+        if here {
+            all = std::mem::zeroed();
+            libc::CPU_SET(processor, &mut all);
+        } else {
+            libc::CPU_CLR(processor, &mut all);
+        }
+        libc::sched_setaffinity(0, size, &raw const all);
+    }
+}
+
+/// The events of the process image that has most of them.
+fn events(recording: &Path) -> Result<Vec<Event>, String> {
+    let reader = Reader::open(recording).map_err(|error| error.to_string())?;
+    let mut of_images: BTreeMap<_, Vec<&BlockRef>> = BTreeMap::new();
+    for block in reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events) {
+        of_images.entry(block.header.image).or_default().push(block);
+    }
+    let largest = of_images.into_values().max_by_key(Vec::len).ok_or("no events")?;
+    let (mut decoder, mut payload, mut all) = (Decoder::new(), Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    for block in largest {
+        reader.payload(block, &mut payload).map_err(|error| error.to_string())?;
+        decoder.decode(&payload, &mut events).map_err(|error| format!("{error:?}"))?;
+        all.append(&mut events);
+    }
+    Ok(all)
+}
+
+/// What one replay took: processor time for packing and for the end, ns, and the length of the file, bytes.
+struct Round {
+    packing: u64,
+    end: u64,
+    bytes: u64,
+}
+
+fn replay(events: &[Event], output: &Destination) -> Result<Round, String> {
+    let mut replay = Replay::new(output).map_err(|error| error.to_string())?;
+    // SAFETY: it takes nothing.
+    let processor = unsafe { libc::sched_getcpu() }.max(0) as usize;
+    stay(processor, true);
+    let (mut rest, mut packing) = (events, 0);
+    while !rest.is_empty() {
+        // From another processor's caches, as in a recording.
+        let write = || {
+            stay(processor, false);
+            replay.write(rest)
+        };
+        let written = std::thread::scope(|scope| scope.spawn(write).join()).map_err(|_| "the writer has failed")?;
+        rest = &rest[written..];
+        let began = cpu();
+        let taken = replay.drain();
+        packing += cpu() - began;
+        if written == 0 && taken == 0 {
+            return Err("the worker takes nothing".to_owned());
+        }
+    }
+    let began = cpu();
+    let bytes = replay.finish();
+    Ok(Round { packing, end: cpu() - began, bytes })
+}
+
+fn measure(recording: &Path, keep: Option<&Path>) -> Result<(), String> {
+    let events = events(recording)?;
+    let count = events.len() as f64;
+    let name = recording.file_name().unwrap_or_default();
+    let output = keep.map_or(Destination::New("/dev/null".into()), |folder| Destination::Replace(folder.join(name)));
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(replay(&events, &output)?);
+    }
+    let median = |figure: fn(&Round) -> u64| {
+        let mut figures: Vec<u64> = rounds.iter().map(figure).collect();
+        figures.sort_unstable();
+        figures[figures.len() / 2] as f64 / count
+    };
+    println!(
+        "{}: {} events, {:.1} ns an event, {:.1} at the end, {:.2} bytes",
+        name.display(),
+        events.len(),
+        median(|round| round.packing),
+        median(|round| round.end),
+        median(|round| round.bytes)
+    );
+    Ok(())
+}
+
+fn main() {
+    let (mut keep, mut recordings) = (None, Vec::new());
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--keep" => keep = arguments.next().map(PathBuf::from),
+            _ => recordings.push(PathBuf::from(argument)),
+        }
+    }
+    for recording in recordings {
+        if let Err(error) = measure(&recording, keep.as_deref()) {
+            eprintln!("{}: {error}", recording.display());
+            std::process::exit(1);
+        }
+    }
+}
