@@ -2,6 +2,15 @@
 //! events of a recording into shared memory again, as the recorder does; the worker packs them into a file. What the kernel
 //! tells is left out.
 //!
+//! Packing python3's 5.6 million events (PYTHONMALLOC=malloc) takes 69 ns an event on an EPYC with two processors, cc1plus's 0.9
+//! million 118 ns; 7 and 78 ns come at the end, once for each process. In a recording of python3 the worker takes 147 ns: the
+//! kernel tells of faults, and caches are shared. Of the 85 ns of a longer run of python3, matching and prefetching take about 20,
+//! columns 11, zstd 8, blocks from before chapters 9, sums 8, the join 7, parts 7, patterns 5, the time line 2.
+//!
+//! Tried there, without a gain beyond the noise of some ns: columns and time line in loops of their own over 1,024 events; calls
+//! fetched 16 ahead instead of 8; no fetching of sums of a released block's site; sorting numbers and places of blocks from before
+//! a chapter instead of the blocks (which makes the end take twice as long).
+//!
 //! ```text
 //! cargo bench -p memtoll-record --bench passes -- [--keep FOLDER] RECORDING...
 //! ```
@@ -24,23 +33,20 @@ fn cpu() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Keeps this thread on the processor on which it is now, or off it.
-fn stay(processor: usize, here: bool) {
-    // SAFETY: a set of processors is plain data; the kernel refuses one without any, and then nothing changes.
+/// The processors of this thread.
+fn processors() -> libc::cpu_set_t {
+    // SAFETY: a set of processors is plain data; where the kernel does not fill it in, it is empty.
     unsafe {
         let mut all: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(libc::getppid(), size, &raw mut all) != 0 {
-            return;
-        }
-        if here {
-            all = std::mem::zeroed();
-            libc::CPU_SET(processor, &mut all);
-        } else {
-            libc::CPU_CLR(processor, &mut all);
-        }
-        libc::sched_setaffinity(0, size, &raw const all);
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut all);
+        all
     }
+}
+
+/// Keeps this thread on these processors. The kernel refuses a set without any, and then nothing changes.
+fn stay_on(processors: &libc::cpu_set_t) {
+    // SAFETY: the set is one, and only read.
+    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), processors) };
 }
 
 /// The events of the process image that has most of them.
@@ -71,14 +77,21 @@ struct Round {
 
 fn replay(events: &[Event], output: &Destination) -> Result<Round, String> {
     let mut replay = Replay::new(output).map_err(|error| error.to_string())?;
-    // SAFETY: it takes nothing.
-    let processor = unsafe { libc::sched_getcpu() }.max(0) as usize;
-    stay(processor, true);
+    let all = processors();
+    let (mut here, mut others) = (all, all);
+    // SAFETY: sets of processors are plain data, and sched_getcpu takes nothing.
+    unsafe {
+        let processor = libc::sched_getcpu().max(0) as usize;
+        libc::CPU_ZERO(&mut here);
+        libc::CPU_SET(processor, &mut here);
+        libc::CPU_CLR(processor, &mut others);
+    }
+    stay_on(&here);
     let (mut rest, mut pieces) = (events, Vec::new());
     while !rest.is_empty() {
         // From another processor's caches, as in a recording.
         let write = || {
-            stay(processor, false);
+            stay_on(&others);
             replay.write(rest)
         };
         let written = std::thread::scope(|scope| scope.spawn(write).join()).map_err(|_| "the writer has failed")?;
@@ -90,6 +103,7 @@ fn replay(events: &[Event], output: &Destination) -> Result<Round, String> {
             return Err("the worker takes nothing".to_owned());
         }
     }
+    stay_on(&all);
     let began = cpu();
     let bytes = replay.finish();
     Ok(Round { pieces, end: cpu() - began, bytes })
