@@ -190,3 +190,62 @@ impl Lane {
         self.used += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::events::Decoder;
+    use memtoll_trace::frame::BlockKind;
+    use memtoll_trace::ids::{Address, Bytes};
+    use memtoll_trace::reader::Reader;
+
+    /// Two threads, more events than there is room for at once, calls longer than a record can say, and reallocations.
+    #[test]
+    fn a_replay_writes_the_events_that_it_reads() {
+        let event = |time: u64, op, address, block, size| Event {
+            time: Units(time),
+            duration: Units(if time % 1000 == 548 { 1 << 30 } else { 3 }),
+            size: Bytes(size),
+            address: Address(address),
+            block: Block::Number(BlockNo(block)),
+            node: NodeId::new(100 + (time % 7) as u32),
+            thread: if block % 3 == 0 { ThreadNo::FIRST } else { ThreadNo::FIRST.later(1) },
+            detail: 0,
+            op,
+        };
+        let mut events = Vec::new();
+        for round in 0..20_000u64 {
+            let (time, block, address) = ((2 << 30) + round * 100, round * 2, 0x5000 + round % 500 * 64);
+            events.push(event(time, Op::MALLOC, address, block, 24));
+            let half = event(time + 10, Op::REALLOC.release_half(), address, block, 0);
+            let thread = half.thread;
+            events.push(Event { duration: Units::ZERO, ..half });
+            events.push(Event { thread, ..event(time + 20, Op::REALLOC, address + 32, block + 1, 48) });
+            events.push(Event { thread, ..event(time + 30, Op::FREE, address + 32, block + 1, 0) });
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recording");
+        let mut replay = Replay::new(&Destination::New(path.clone())).unwrap();
+        let mut rest = &events[..];
+        while !rest.is_empty() {
+            rest = &rest[replay.write(rest)..];
+            assert!(replay.drain() > 0);
+        }
+        let bytes = replay.finish();
+        let reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.bytes, bytes);
+        let (mut decoder, mut payload, mut packed) = (Decoder::new(), Vec::new(), Vec::new());
+        for block in reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events) {
+            reader.payload(block, &mut payload).unwrap();
+            let mut of_block = Vec::new();
+            decoder.decode(&payload, &mut of_block).unwrap();
+            packed.append(&mut of_block);
+        }
+        assert_eq!(packed.len(), events.len());
+        for (packed, event) in packed.iter().zip(&events) {
+            // A file has the address of a block at its acquisition.
+            let address = if event.op.effect() == Effect::Acquire { event.address } else { packed.address };
+            assert_eq!(*packed, Event { address, ..*event });
+        }
+    }
+}
