@@ -2,10 +2,10 @@
 //! events of a recording into shared memory again, as the recorder does; the worker packs them into a file. What the kernel
 //! tells is left out.
 //!
-//! Packing python3's 5.6 million events (PYTHONMALLOC=malloc) takes 69 ns an event on an EPYC with two processors, cc1plus's 0.9
-//! million 118 ns; 7 and 78 ns come at the end, once for each process. In a recording of python3 the worker takes 147 ns: the
-//! kernel tells of faults, and caches are shared. Of the 85 ns of a longer run of python3, matching and prefetching take about 20,
-//! columns 11, zstd 8, blocks from before chapters 9, sums 8, the join 7, parts 7, patterns 5, the time line 2.
+//! On an EPYC with two processors, packing python3's 13.9 million events (PYTHONMALLOC=malloc) takes 85 ns an event, cc1plus's 1.9
+//! million 117 ns; 6 and 82 ns come at the end, once for each process. In a recording, samples of python3's worker are 147 ns an
+//! event: there, the kernel also tells of faults, and other work uses the caches. Of python3's 85 ns, matching and prefetching
+//! take about 20, columns 11, blocks from before chapters 9, zstd 8, sums 8, the join 7, parts 7, patterns 5, the time line 2.
 //!
 //! Tried there, without a gain beyond the noise of some ns: columns and time line in loops of their own over 1,024 events; calls
 //! fetched 16 ahead instead of 8; no fetching of sums of a released block's site; sorting numbers and places of blocks from before
