@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-resident check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-passes bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-resident check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -122,6 +122,17 @@ bench: build ## measure the cost of recording, side by side with heaptrack (BEFO
 bench-report: build ## measure reports of recordings with 10,000 processes, 20 million stack nodes, 100 million events (PROCESSES=500 NODES=1 EVENTS=5)
 	@tools/need $(BUILD_NEEDS) git
 	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL) $(if $(EVENTS),--events $(EVENTS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(NODES),--stack-nodes $(NODES))
+
+PASSES = target/bench/passes
+bench-passes: build ## measure what packing takes, an event: events of python3 and of a compiler go through the supervisor's worker again
+	@tools/need $(BUILD_NEEDS) python3
+	mkdir -p $(PASSES)
+	PYTHONMALLOC=malloc $(MEMTOLL) record -q --force -o $(PASSES)/python3.memtoll -- python3 -c "import json; \
+	  d = [{'id': i, 'name': f'name {i}', 'tags': ['a', 'b', f'tag{i % 97}'], 'at': {'x': i * 3.5, 'y': [i, i + 1]}} for i in range(60000)]; \
+	  [json.loads(json.dumps(d)) for _ in range(2)]"
+	$(MEMTOLL) record -q --force -o $(PASSES)/cc1plus.memtoll -- $$(g++ -print-prog-name=cc1plus) -quiet -D_GNU_SOURCE \
+	  -imultiarch $$(g++ -print-multiarch) -std=c++20 -fsyntax-only -o /dev/null bench/programs/heavy.cpp
+	cargo bench --package memtoll-record --bench passes -- $(CURDIR)/$(PASSES)/python3.memtoll $(CURDIR)/$(PASSES)/cc1plus.memtoll
 
 bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
 	@tools/need $(BUILD_NEEDS) chromium

@@ -195,6 +195,29 @@ impl Arena {
         (records <= wire::RECORDS_PER_CHUNK as u64).then_some(records as usize)
     }
 
+    /// The opposite: what a slot says when this many records of a chunk are published.
+    pub(crate) fn published_at(&self, chunk: u32, records: usize) -> u64 {
+        let before = chunk as usize * wire::CHUNK_BYTES + (records + 1) * wire::RECORD_BYTES;
+        self.header().mapped_at.load(Relaxed) + self.chunks_offset + before as u64
+    }
+
+    /// Writes a record as the recorder does, before it is published.
+    pub(crate) fn write_record(&self, chunk: u32, index: usize, record: Record) {
+        assert!(index < wire::RECORDS_PER_CHUNK);
+        if let Some(chunk) = self.chunk(chunk) {
+            // SAFETY: the chunk lies within the mapping, the record within the chunk, and nothing reads it yet.
+            unsafe { (&raw mut (*chunk.as_ptr()).records[index]).write_volatile(record) };
+        }
+    }
+
+    /// Says that a slot goes on in another chunk.
+    pub(crate) fn link_chunk(&self, full: u32, next: u32) {
+        if let Some(full) = self.chunk(full) {
+            // SAFETY: the chunk lies within the mapping and the field is atomic.
+            unsafe { (*full.as_ptr()).next.store(next, Release) };
+        }
+    }
+
     /// Gives a chunk back to the recorder that was drained. The recorder takes the last one first, so that it uses few.
     pub fn recycle(&self, number: u32) {
         self.recycled.fetch_add(1, Relaxed);

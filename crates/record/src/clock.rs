@@ -2,6 +2,7 @@
 
 use crate::{proc_files, wire};
 use memtoll_processor::HERE;
+use memtoll_trace::ids::{Ticks, Units};
 use memtoll_trace::meta;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,11 @@ impl Clock {
     #[inline]
     pub fn units(&self, ticks: u64) -> u64 {
         (ticks.wrapping_sub(self.base) & wire::TICKS_MASK) >> UNIT_TICKS_LOG2
+    }
+
+    /// The opposite: the first ticks of a time.
+    pub fn ticks(&self, units: Units) -> Ticks {
+        Ticks(self.base.wrapping_add(units.0 << UNIT_TICKS_LOG2) & wire::TICKS_MASK)
     }
 
     /// Ticks in a microsecond, at least 1.

@@ -8,6 +8,7 @@
 //! in the end; should it have been a release, the sink finds the block that it belongs to (sink/reused_addresses.rs).
 
 mod looks;
+pub mod replay;
 
 use crate::arena::Arena;
 use crate::backlog::Backlog;

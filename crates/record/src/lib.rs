@@ -101,6 +101,7 @@ use std::time::{Duration, Instant};
 pub use attach::{Attach, Stops, attach, find_process};
 pub use cache_folder::is_first_time;
 pub use clock::has_steady_counter;
+pub use image::replay::Replay;
 pub use live_recording::Live;
 pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;
