@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Shown, type Context } from "./context";
+import { Door } from "./door";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
@@ -17,6 +18,8 @@ import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
+import { Processes } from "./views/processes";
+import { Regions } from "./views/regions";
 import { ResidentView } from "./views/resident";
 import { Snapshots } from "./views/snapshots";
 import { SourceView } from "./views/source";
@@ -36,6 +39,8 @@ const TITLES: Record<ViewName, string> = {
     source: "Source",
     layout: "Layout",
     compare: "Compare",
+    regions: "Regions",
+    processes: "Processes",
 };
 
 /** The keys that show them. */
@@ -52,6 +57,8 @@ const KEYS: Record<ViewName, string> = {
     source: "9",
     layout: "l",
     compare: "0",
+    regions: "g",
+    processes: "p",
 };
 
 const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
@@ -67,6 +74,8 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     source: SourceView,
     layout: LayoutView,
     compare: Compare,
+    regions: Regions,
+    processes: Processes,
 };
 
 /** What only a server can select. */
@@ -157,6 +166,9 @@ export function App({ source }: { source: Source }) {
     }, [recording]);
 
     const compares = !!recording?.compares || state.base !== "";
+    /** Views of what not every recording has. */
+    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1 };
+    const views = VIEWS.filter((view) => has[view] ?? true);
     /** The selection becomes the span before. */
     const compareWith = () => {
         const { from, to } = current.current;
@@ -173,8 +185,8 @@ export function App({ source }: { source: Source }) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = VIEWS.find((one) => KEYS[one] === event.key);
-            if (view && (view !== "compare" || compares)) return go({ view });
+            const view = views.find((one) => KEYS[one] === event.key);
+            if (view) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {
                 const next = spans.current.list[spans.current.at + by];
@@ -234,20 +246,12 @@ export function App({ source }: { source: Source }) {
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
-                    {VIEWS.filter((view) => view !== "compare" || compares).map((view) => (
+                    {views.map((view) => (
                         <li key={view}>
-                            <a
-                                href={toHash({ ...state, view })}
-                                aria-current={state.view === view ? "page" : undefined}
-                                onClick={(event) => {
-                                    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                                    event.preventDefault();
-                                    go({ view });
-                                }}
-                            >
+                            <Door to={{ view }} aria-current={state.view === view ? "page" : undefined}>
                                 {TITLES[view]}
                                 <kbd aria-hidden="true">{KEYS[view]}</kbd>
-                            </a>
+                            </Door>
                         </li>
                     ))}
                 </ul>

@@ -3,13 +3,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
+import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
 import { inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
+import { clicked, type Order } from "./model/order";
 import { editorLink } from "./model/source_file";
-import { toHash, type State } from "./model/state";
+import type { State } from "./model/state";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
 function Place({ text }: { text: string }) {
@@ -55,39 +57,40 @@ export function Cell({ metric, value, variance, most, total, isMain }: { metric:
 }
 
 /** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
-export function Heading({ metric, isMain, sorts, before }: { metric: Metric; isMain: boolean; sorts: boolean; before?: string }) {
-    const { go } = useShown();
+export function Heading({ metric, order, isMain = order !== null, before }: { metric: Metric; order: Order | null; isMain?: boolean; before?: string }) {
+    const title = <>{before}{metric.title}{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
     return (
-        <div role="columnheader" aria-sort={isMain && sorts ? "descending" : undefined} title={`${before ? "Difference. " : ""}${metric.help}`}>
-            <button onClick={() => go({ metric: metric.name })} disabled={!metric.known} tabIndex={-1}>
-                {before}{metric.title}
-                {isMain && <span aria-hidden="true"> ▾</span>}
-            </button>
+        <div role="columnheader" aria-sort={sortOf(order)} title={`${before ? "Difference. " : ""}${metric.help}`}>
+            {metric.known ? <Door to={{ metric: metric.name, order: order ? clicked(order, metric.name) : "" }} tabIndex={isMain ? 0 : -1}>{title}</Door> : <span class="soft">{title}</span>}
             <Define name={metric.name} inHead />
+        </div>
+    );
+}
+
+const sortOf = (order: Order | null) => (order ? (order.isUp ? "ascending" : "descending") : undefined);
+
+/** The head of a column that is no metric: a click sorts by it, and by the other end where that is so already. */
+export function SortHead({ column, order, isLeft, help, children }: { column: string; order: Order; isLeft?: boolean; help?: string; children: ComponentChildren }) {
+    const isBy = order.column === column;
+    return (
+        <div role="columnheader" class={isLeft ? "left" : ""} aria-sort={isBy ? sortOf(order) : undefined} title={help}>
+            <Door to={{ order: clicked(order, column) }}>
+                {children}
+                {isBy && <span aria-hidden="true"> {order.isUp ? "▴" : "▾"}</span>}
+            </Door>
         </div>
     );
 }
 
 /** A link that says what a number means. */
 export function Define({ name, inHead }: { name: string; inHead?: boolean }) {
-    const { recording, state, go } = useShown();
+    const { recording } = useShown();
     const definition = definitionOf(name, recording.metrics);
     if (!definition) return null;
     return (
-        <a
-            class="define"
-            tabIndex={inHead ? -1 : undefined}
-            href={toHash({ ...state, define: name })}
-            aria-label={`what ${definition.title} means`}
-            title={`${definition.text[0]} Click for more.`}
-            onClick={(event) => {
-                event.preventDefault();
-                event.stopPropagation();
-                go({ define: name });
-            }}
-        >
+        <Door to={{ define: name }} class="define" tabIndex={inHead ? -1 : 0} aria-label={`what ${definition.title} means`} title={`${definition.text[0]} Click for more.`}>
             ?
-        </a>
+        </Door>
     );
 }
 
@@ -116,20 +119,10 @@ export function Definition() {
 
 /** A place in a source file, which leads to what its lines cost. */
 export function PlaceLink({ file, line }: { file: string; line: number | null }) {
-    const { state, go } = useShown();
-    const change = { view: "source" as const, file, line: line ?? 0 };
     return (
-        <a
-            href={toHash({ ...state, ...change })}
-            title={`${file}${line ? `:${line}` : ""}`}
-            onClick={(event) => {
-                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                event.preventDefault();
-                go(change);
-            }}
-        >
+        <Door to={{ view: "source", file, line: line ?? 0 }} class="link" title={`${file}${line ? `:${line}` : ""}`}>
             <bdi>{fileName(file)}</bdi>{line ? `:${line}` : ""}
-        </a>
+        </Door>
     );
 }
 

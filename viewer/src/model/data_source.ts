@@ -25,6 +25,8 @@ export interface Recording {
     editor: string;
     /** Of a recording that is being made: how often its file was opened. */
     live: number | null;
+    /** Whether a thread set regions. */
+    regions: boolean;
 }
 
 /** A recording that is being made. */
@@ -97,6 +99,6 @@ export interface TreePart {
 
 /** What is known of a recording before anything is selected. */
 export function recordingOf(pack: Pack<AboutPack>): Recording {
-    const { about, metrics, timeline, parts, compares, sources, editor, live } = pack.head;
-    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live };
+    const { about, metrics, timeline, parts, compares, sources, editor, live, regions } = pack.head;
+    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live, regions };
 }

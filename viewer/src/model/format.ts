@@ -59,6 +59,11 @@ export function signed(value: number, unit: Unit): string {
     return `${value > 0 ? "+" : "−"}${text}`;
 }
 
+/** An instant in the middle of an interval: `12.4 ± 0.2 ms`. */
+export function timeOf(middle: number, interval: number): string {
+    return estimate(middle, middle - interval / 2, middle + interval / 2, "ns", false);
+}
+
 /** All digits, for hovering and copying. */
 export function exact(value: number, unit: Unit): string {
     if (unit === "ns") return `${count(value)} ns`;

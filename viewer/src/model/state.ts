@@ -2,7 +2,7 @@
 
 import { OF_PAGES } from "./packs";
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -30,6 +30,8 @@ export interface State extends Selection {
     view: ViewName;
     metric: string;
     group: string;
+    /** The column by which a table is sorted, behind it `-up` where the smallest comes first; empty: as the view has it. */
+    order: string;
     /** Call tree and flame graph: from the allocations outwards. */
     reversed: boolean;
     search: string;
@@ -37,6 +39,10 @@ export interface State extends Selection {
     through: string;
     /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
     by: string;
+    /** Lines: whether rows are shown that have nothing of the metric. */
+    zeros: boolean;
+    /** Lines: whether the details have most of the room. */
+    wide: boolean;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -75,10 +81,13 @@ export const START: State = {
     process: "",
     thread: "",
     group: "line",
+    order: "",
     reversed: false,
     search: "",
     through: "",
     by: "",
+    zeros: false,
+    wide: false,
     focus: "",
     left: null,
     right: null,
@@ -94,7 +103,9 @@ export const START: State = {
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
+const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide"] as const;
+
+const TEXTS = ["metric", "filter", "process", "thread", "group", "order", "search", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -109,7 +120,7 @@ export function fromHash(hash: string): State {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     const state: State = { ...START };
     for (const key of TEXTS) state[key] = words.get(key) ?? state[key];
-    for (const key of ["unfold", "wrappers", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
+    for (const key of SWITCHES) state[key] = words.get(key) === "true";
     for (const key of ["from", "to", "left", "right"] as const) {
         const value = Number(words.get(key) ?? NaN);
         state[key] = Number.isFinite(value) && value >= 0 ? value : null;

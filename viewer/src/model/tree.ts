@@ -126,7 +126,7 @@ function outermostOf(profile: Profile, { parent, frame }: CallTree, through: str
 const WHOLE = { hasMore: false, load: () => Promise.resolve() };
 
 /** What has the same number, together. */
-function grouped<Item>(items: Item[], numberOf: (item: Item) => number): [number, Item[]][] {
+export function grouped<Item>(items: Item[], numberOf: (item: Item) => number): [number, Item[]][] {
     const groups = new Map<number, Item[]>();
     for (const item of items) {
         const known = groups.get(numberOf(item));

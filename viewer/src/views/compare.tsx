@@ -6,8 +6,11 @@ import { timeAt } from "../model/time_axis";
 import { exact, known, number, percent, signed, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
+import { orderOf, sorted } from "../model/order";
 import { matcher } from "../model/tree";
 import { Define, Empty, Heading, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toFunction } from "../model/ways";
 import { Table } from "../table";
 import { Difference } from "./changed_tree";
 
@@ -45,12 +48,13 @@ export function Compare() {
     const [isAll, setAll] = useState(false);
     const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics[0];
     const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
+    const order = main ? orderOf(state.order, [main.name], main.name) : null;
     const rows = useMemo(() => {
         if (!found || !main) return [];
         const matches = matcher(state.search);
         const shown = found.changes.filter((row) => (isAll || row.exceeds || row.frame === null) && (!matches || matches(row.frame, `${row.name} ${row.type}`)));
-        return shown.sort((a, b) => Math.abs(by(b.at, main)) - Math.abs(by(a.at, main)));
-    }, [found, main, state.search, isAll]);
+        return sorted(shown, order!, (row) => Math.abs(by(row.at, main)));
+    }, [found, main, state.search, isAll, state.order]);
 
     useEffect(() => {
         if (!found || isGraph) return;
@@ -131,7 +135,7 @@ export function Compare() {
                 {said}
             </div>
             <Table
-                label={`call sites, largest change of ${main.title} first`}
+                label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
                 template={`minmax(${hasMargins ? 240 : 340}px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
@@ -139,7 +143,7 @@ export function Compare() {
                         <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
                         {[main, ...others].map((one) => (
-                            <Heading key={one.name} metric={one} isMain={one === main} sorts before="Δ " />
+                            <Heading key={one.name} metric={one} order={one === main ? order : null} before="Δ " />
                         ))}
                     </>
                 }
@@ -155,7 +159,7 @@ export function Compare() {
                     <>
                         <div role="cell" class="what">
                             {row.fate !== "changed" && <span class="type">{row.fate} </span>}
-                            {row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
+                            {row.frame && row.fate !== "gone" ? <Door to={toFunction(row.frame.function)}><Name frame={row.frame} type={row.type} /></Door> : row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
                         </div>
                         {cells(row.at)}
                     </>

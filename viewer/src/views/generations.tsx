@@ -6,6 +6,8 @@ import { blocks, bytes, count, exact, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toSite } from "../model/ways";
 import { Table } from "../table";
 import { groupOf } from "../model/site_groups";
 
@@ -83,7 +85,7 @@ export function GenerationsView() {
                     keyOf={(row) => row.key}
                     cells={(row) => (
                         <>
-                            <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
+                            <div role="cell" class="what"><Door to={{ ...toSite(row.site, group), metric: "live" }}>{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</Door></div>
                             <div role="cell" class="number" title={exact(sum(valuesOf(row)), isBlocks ? "count" : "bytes")}><span class="text">{told(sum(valuesOf(row)))}</span></div>
                             {valuesOf(row).map((value, index) => (
                                 <div key={index} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, isBlocks ? "count" : "bytes")}>

@@ -7,6 +7,8 @@ import { addressOf, AGES, areaOf, hex, memoryBlocksOf, memoryMapOf, placeOfCell,
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Name, Pending } from "../widgets";
+import { Door } from "../door";
+import { toFunction } from "../model/ways";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
@@ -82,7 +84,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
         <ul class="legends">
             {map.sites.slice(0, COLORED).map((site, index) => (
                 <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${counted(site.blocks, "block")}`}>
-                    <span class={`key site-${index + 1}`} /><bdi>{nameOf(site)}</bdi> {bytes(site.live)}
+                    <span class={`key site-${index + 1}`} />{site.frame ? <Door to={toFunction(site.frame.function)}><bdi>{nameOf(site)}</bdi></Door> : <bdi>{nameOf(site)}</bdi>} {bytes(site.live)}
                 </li>
             ))}
             {rest.length > 0 && <li class="legend"><span class="key site-0" />{counted(rest.length, "other line")} {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
@@ -219,7 +221,7 @@ function Blocks() {
                         <div role="cell" class="code what">{hex(block.address)}</div>
                         <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
                         <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
-                        <div role="cell">{block.site?.frame ? <Name frame={block.site.frame} type={block.site.type} /> : nameOf(block.site)}</div>
+                        <div role="cell">{block.site?.frame ? <Door to={toFunction(block.site.frame.function)}><Name frame={block.site.frame} type={block.site.type} /></Door> : nameOf(block.site)}</div>
                     </>
                 )}
             />

@@ -9,6 +9,8 @@ import { matcher } from "../model/tree";
 import { NothingThere } from "../model/data_source";
 import { selectionOf } from "../model/state";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toSite } from "../model/ways";
 import { Table } from "../table";
 import { GenerationsView } from "./generations";
 import { MemoryMap } from "./memory_map";
@@ -170,7 +172,7 @@ function Instants() {
                         const known = fate(row);
                         return (
                             <>
-                                <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
+                                <div role="cell" class="what"><Door to={{ ...toSite(row.site, group), metric: "live" }}>{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</Door></div>
                                 {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
                                 {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
                                 {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}

@@ -213,7 +213,7 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>
                             {columns.map((one) => (
-                                <Heading key={one.name} metric={one} isMain={one === main} sorts={false} />
+                                <Heading key={one.name} metric={one} order={null} isMain={one === main} />
                             ))}
                         </>
                     }

@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE, verify } from "./recordings.mjs";
+import "./doors.mjs";
 import "./exports.mjs";
 import "./labels.mjs";
 import { breaches, open, show, start, startLive, VIEWS } from "./viewer.mjs";
