@@ -8,7 +8,7 @@ import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/t
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
-import { baseText, fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { baseText, changed, fromHash, leaving, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition, Failed } from "./widgets";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
@@ -93,8 +93,10 @@ export function App({ source }: { source: Source }) {
     const copied = useRef<(() => TextTable) | null>(null);
     const spans = useRef<{ list: [number | null, number | null][]; at: number }>({ list: [[state.from, state.to]], at: 0 });
 
-    const go = useCallback((change: Partial<State>, replace = false) => {
-        const next = { ...current.current, ...change };
+    /** Steps of one kind that follow each other, such as letters of a search, are one step for Back. */
+    const kind = useRef("");
+    const go = useCallback((change: Partial<State>, joins = false) => {
+        const next = changed(current.current, change);
         if (toHash(next) === toHash(current.current)) return;
         if ("from" in change || "to" in change) {
             const known = spans.current;
@@ -104,13 +106,18 @@ export function App({ source }: { source: Source }) {
                 known.at = known.list.length - 1;
             }
         }
-        history[replace ? "replaceState" : "pushState"](null, "", toHash(next));
+        const isJoined = joins && kind.current === Object.keys(change).join();
+        kind.current = joins ? Object.keys(change).join() : "";
+        history[isJoined ? "replaceState" : "pushState"](null, "", toHash(next));
         current.current = next;
         setState(next);
     }, []);
 
     useEffect(() => {
-        const moved = () => setState(here());
+        const moved = () => {
+            kind.current = "";
+            setState(here());
+        };
         addEventListener("popstate", moved);
         addEventListener("hashchange", moved);
         return () => {
@@ -210,7 +217,7 @@ export function App({ source }: { source: Source }) {
                 r: () => go({ reversed: !current.current.reversed }),
                 "[": () => move(-1),
                 "]": () => move(1),
-                Escape: () => (current.current.view === "lifetimes" && current.current.cell !== "" ? go({ cell: "" }, true) : go({ from: null, to: null })),
+                Escape: () => go(leaving(current.current) ?? {}),
                 b: compareWith,
             };
             const act = keys[event.key];

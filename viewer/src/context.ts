@@ -18,8 +18,8 @@ export interface Context {
     /** What cannot be read. */
     damage: string[];
     state: State;
-    /** Changes the state, and with it the URL. */
-    go: (change: Partial<State>, replace?: boolean) => void;
+    /** Changes the state, and with it the URL. `joins`: steps of this kind that follow each other are one for Back. */
+    go: (change: Partial<State>, joins?: boolean) => void;
     metric: Metric;
     theme: Theme;
     /** Sets what `c` copies. */

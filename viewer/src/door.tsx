@@ -3,7 +3,7 @@
 
 import type { ComponentChildren, PartialAnchorHTMLAttributes } from "preact";
 import { useShown } from "./context";
-import { toHash, type State } from "./model/state";
+import { changed, toHash, type State } from "./model/state";
 
 interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "tabIndex" | "aria-label" | "aria-current"> {
     to: Partial<State>;
@@ -17,7 +17,7 @@ export function Door({ to, class: classes, children, ...rest }: Props) {
         <a
             {...rest}
             class={`door ${classes ?? ""}`}
-            href={toHash({ ...state, ...to })}
+            href={toHash(changed(state, to))}
             onClick={(event) => {
                 event.stopPropagation();
                 if (isForAnotherTab(event)) return;
@@ -43,5 +43,5 @@ export function throughDoor(event: MouseEvent): void {
 /** The same for what is drawn, and has no element. */
 export function useWay(): (to: Partial<State>, event: MouseEvent | KeyboardEvent) => void {
     const { state, go } = useShown();
-    return (to, event) => (isForAnotherTab(event) ? void open(toHash({ ...state, ...to }), "_blank", "noopener") : go(to));
+    return (to, event) => (isForAnotherTab(event) ? void open(toHash(changed(state, to)), "_blank", "noopener") : go(to));
 }

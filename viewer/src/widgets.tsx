@@ -7,16 +7,17 @@ import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { inRow, number, share as shareOf, spelledOut } from "./model/format";
+import { count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink } from "./model/source_file";
 import type { State } from "./model/state";
+import { toLive } from "./model/ways";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
 function Place({ text }: { text: string }) {
     const [, file, line] = /^(.*?)(:\d+)?$/s.exec(text) ?? [];
-    return <span class="place"><bdi>{file}</bdi>{line}</span>;
+    return <span class="place"><bdi>{file}</bdi><span>{line}</span></span>;
 }
 
 /** A name, its place behind it. */
@@ -35,7 +36,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
             <bdi class="function">{frame.function}</bdi>
             {!frame.function.startsWith(`${place}+`) && <Place text={place} />}
-            {outer && outer.function !== frame.function && <span class="place">inlined into <bdi>{outer.function}</bdi></span>}
+            {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
         </span>
     );
@@ -197,19 +198,69 @@ export function DirectionChoice() {
     );
 }
 
-export function Search() {
+/** The field that is searched for; `hits`: how many places there are, where one is chosen (Enter: the next one). */
+export function Search({ hits }: { hits?: { count: number; isAll: boolean } }) {
+    const { state, go } = useShown();
+    const all = hits?.count ?? 0;
+    const at = Math.min(state.hit, all);
+    const step = (by: number) => all > 0 && go({ hit: ((at - 1 + by + all) % all) + 1 }, true);
+    const isAsked = hits && state.search.trim() !== "";
+    return (
+        <span class="choice">
+            <label>
+                <span class="unseen">search</span>
+                <input
+                    id="search"
+                    type="search"
+                    placeholder="search  /"
+                    value={state.search}
+                    onInput={(event) => go({ search: event.currentTarget.value }, true)}
+                    onKeyDown={(event) => {
+                        if (event.key !== "Enter") return;
+                        event.preventDefault();
+                        step(event.shiftKey ? -1 : 1);
+                    }}
+                />
+            </label>
+            {isAsked && (
+                <>
+                    <span class="hits" role="status">{all === 0 ? "none" : `${at > 0 ? `${count(at)} of ` : ""}${count(all)}${hits.isAll ? "" : " or more"}`}</span>
+                    <button onClick={() => step(-1)} disabled={all === 0} aria-label="previous" title="Previous (Shift+Enter in the field)">‹</button>
+                    <button onClick={() => step(1)} disabled={all === 0} aria-label="next" title="Next (Enter in the field)">›</button>
+                </>
+            )}
+        </span>
+    );
+}
+
+/** Whether lines of one function are frames of their own. */
+export function LinesChoice() {
     const { state, go } = useShown();
     return (
-        <label class="choice">
-            <span class="unseen">search</span>
-            <input
-                id="search"
-                type="search"
-                placeholder="search  /"
-                value={state.search}
-                onInput={(event) => go({ search: event.currentTarget.value }, true)}
-            />
+        <label class="choice" title="Show a frame for each line of a function that calls, not one for the function">
+            <input type="checkbox" checked={state.byLine} onChange={(event) => go({ byLine: event.currentTarget.checked })} />
+            lines
         </label>
+    );
+}
+
+/** One click to what was live at the peak, is at the end, and was never freed. */
+export function LiveChoice() {
+    const { recording, state, metric } = useShown();
+    const ways = toLive(recording.timeline.end_ns);
+    const isWhole = state.from === null && state.to === null;
+    const choices = [
+        ["at the peak", ways.peak, metric.name === "peak"],
+        ["at the end", ways.end, metric.name === "live" && !isWhole],
+        [recording.about.kept, ways.kept, metric.name === "live" && isWhole],
+    ] as const;
+    if (!recording.metrics.some(({ name, known }) => name === "live" && known)) return null;
+    return (
+        <span class="switch" role="group" aria-label="live bytes">
+            {choices.map(([title, way, isChosen]) => (
+                <Door key={title} to={way} class="button" aria-current={isChosen ? "true" : undefined}>{title}</Door>
+            ))}
+        </span>
     );
 }
 

@@ -3,12 +3,9 @@
 import type { Frame, Site } from "./answer";
 import { siteKey } from "./names";
 import { groupKey } from "./site_groups";
-import { START, type Selection, type State } from "./state";
+import type { State } from "./state";
 
 export type Way = Partial<State>;
-
-/** A selection, as far as an address without one has it. */
-const EVERYTHING: Selection = { from: null, to: null, filter: "", unfold: START.unfold, wrappers: START.wrappers, paid: START.paid, process: "", thread: "" };
 
 /** Which lines have most of a metric. */
 export const toMetric = (metric: string): Way => ({ view: "lines", metric, order: "" });
@@ -30,11 +27,11 @@ export const through = (frame: Frame): Way => ({ view: "tree", through: frame.fu
 /** A span of time. */
 export const toSpan = (from: number, to: number): Way => ({ from: Math.round(from), to: Math.round(to) });
 
-/** What was live when most was, is at the end of what is selected, or was never freed. */
+/** What was live when most was, what is live at the end of the run, and what no process freed before it ended. */
 export function toLive(end: number): Record<"peak" | "end" | "kept", Way> {
     return {
         peak: { metric: "peak", order: "" },
-        end: { metric: "live", to: Math.floor(end), order: "" },
-        kept: { ...EVERYTHING, metric: "live", order: "" },
+        end: { metric: "live", from: null, to: Math.floor(end), order: "" },
+        kept: { metric: "live", from: null, to: null, order: "" },
     };
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
@@ -43,9 +43,8 @@ export function Compare() {
     const all = { from: null, to: null, process: "", thread: "" };
     const selection = recording.compares ? { ...selectionOf(state), ...all } : selectionOf(state);
     const asked = useLoaded(recording.compares || base ? JSON.stringify([selection, base]) : null, (signal) => source.compare(selection, base, signal));
-    const [isGraph, setGraph] = useState(false);
+    const { graph: isGraph, small: isAll } = state;
     const found = asked.value;
-    const [isAll, setAll] = useState(false);
     const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics[0];
     const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
     const order = main ? orderOf(state.order, [main.name], main.name) : null;
@@ -79,8 +78,8 @@ export function Compare() {
     const choices = (
         <>
             <div class="switch" role="group" aria-label="as">
-                <button aria-pressed={!isGraph} onClick={() => setGraph(false)}>lines</button>
-                <button aria-pressed={isGraph} onClick={() => setGraph(true)}>flame graph</button>
+                <button aria-pressed={!isGraph} onClick={() => go({ graph: false })}>lines</button>
+                <button aria-pressed={isGraph} onClick={() => go({ graph: true })}>flame graph</button>
             </div>
             <label class="choice">
                 metric
@@ -129,7 +128,7 @@ export function Compare() {
                 {choices}
                 <Search />
                 <label class="choice" title="Show what is no more than chance, too">
-                    <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
+                    <input type="checkbox" checked={isAll} onChange={(event) => go({ small: event.currentTarget.checked })} />
                     small changes
                 </label>
                 {said}

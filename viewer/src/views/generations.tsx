@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
@@ -20,8 +20,8 @@ function titleOf({ begin, mark }: Generation): string {
 
 /** What is live at the end of the selection, by when it was acquired. A leak leaves something in every generation. */
 export function GenerationsView() {
-    const { source, state, setCopy } = useShown();
-    const [isBlocks, setBlocks] = useState(false);
+    const { source, state, go, setCopy } = useShown();
+    const isBlocks = state.blocks;
     const selection = selectionOf(state);
     const group = groupOf(state.group);
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "marks", signal));
@@ -54,7 +54,7 @@ export function GenerationsView() {
                     {isBlocks ? blocks(sum(totals)) : bytes(sum(totals))} live at {time(found.at)}, by when they were acquired <Define name="generations" />
                 </span>
                 <GroupChoice groups={["line", "function", "module", "type"]} group={group} />
-                <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => setBlocks(event.currentTarget.checked)} /> blocks</label>
+                <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => go({ blocks: event.currentTarget.checked })} /> blocks</label>
                 <Search />
                 <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
                 {loaded.loading && <span class="soft">adding up …</span>}

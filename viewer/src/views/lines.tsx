@@ -11,7 +11,7 @@ import type { Pack } from "../model/pack";
 import type { GroupsPack, Member } from "../model/packs";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { Cell, Empty, FoldWrappers, GroupChoice, Heading, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Details } from "./details";
 import { Table } from "../table";
 
@@ -115,6 +115,7 @@ export function Lines() {
         <div class="fill">
             <div class="tools">
                 <MetricChoice />
+                <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
                 <SharesOf metric={metric} />

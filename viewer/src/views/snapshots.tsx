@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
@@ -71,8 +71,8 @@ export function Snapshots() {
 }
 
 function Instants() {
-    const { source, recording, state, setCopy } = useShown();
-    const [order, setOrder] = useState<(typeof ORDERS)[number]>("growth");
+    const { source, recording, state, go, setCopy } = useShown();
+    const order = ORDERS.find((one) => one === state.order) ?? "growth";
     const end = recording.timeline.end_ns;
     const [first, second] = [state.from ?? 0, state.to ?? end];
     const selection = selectionOf(state);
@@ -133,7 +133,7 @@ function Instants() {
                 </span>
                 <label class="choice">
                     largest
-                    <select value={order} onChange={(event) => setOrder(ORDERS[event.currentTarget.selectedIndex] ?? "growth")}>
+                    <select value={order} onChange={(event) => go({ order: event.currentTarget.value })}>
                         {ORDERS.map((one) => (
                             <option key={one}>{one}</option>
                         ))}

@@ -159,3 +159,183 @@ test("regions beyond the budget lead to a table of regions, whose rows select th
     await page.waitForFunction((from) => Math.abs(Number(new URLSearchParams(location.hash.slice(1)).get("from")) - from) <= 2, longest.begin_ns);
     assert.deepEqual(problems, []);
 });
+
+test("the address holds open branches, and Back undoes each step", async (t) => {
+    const { page, problems } = await viewed(t, "wide", "view=tree&metric=allocations");
+    const open = () => page.locator('main [role="row"][aria-expanded="true"]').count();
+    const level = (number) => page.locator(`main [role="row"][aria-level="${number}"]`);
+    await page.waitForFunction(() => document.querySelectorAll('main [role="row"][aria-expanded="true"]').length > 0);
+    const heaviest = await open();
+    // Closing the outermost branch closes all; Back opens them again.
+    await level(1).first().click();
+    await page.waitForFunction(() => document.querySelectorAll('main [role="row"][aria-expanded="true"]').length === 0);
+    assert.ok(words(page).open, page.url());
+    await page.goBack();
+    await page.waitForFunction((count) => document.querySelectorAll('main [role="row"][aria-expanded="true"]').length === count, heaviest);
+    await page.goForward();
+    await page.waitForFunction(() => document.querySelectorAll('main [role="row"][aria-expanded="true"]').length === 0);
+    await level(1).first().click();
+    await level(2).first().waitFor();
+    if ((await level(2).first().getAttribute("aria-expanded")) === "false") await level(2).first().click();
+    await level(3).first().waitFor();
+    const names = () => page.locator('main [role="row"] .function').allInnerTexts();
+    const shown = await names();
+    // A link shows the same.
+    const again = await page.context().newPage();
+    await again.goto(page.url());
+    await again.locator('main [role="row"][aria-level="3"]').first().waitFor();
+    assert.deepEqual(await again.locator('main [role="row"] .function').allInnerTexts(), shown);
+    await again.close();
+    // The key r shows another tree, whose branches are others.
+    await page.keyboard.press("r");
+    await page.waitForFunction(() => location.hash.includes("reversed=true") && !location.hash.includes("open="));
+    await page.goBack();
+    await page.waitForFunction((shown) => JSON.stringify([...document.querySelectorAll('main [role="row"] .function')].map((one) => one.innerText)) === shown, JSON.stringify(shown));
+    assert.deepEqual(problems, []);
+});
+
+test("the zoom of the flame graph is in the address; Esc leaves the innermost", async (t) => {
+    const { page, problems } = await viewed(t, "wide", "view=flame&metric=allocations&search=step3");
+    const graph = page.locator("main canvas");
+    await page.waitForFunction(() => document.querySelector("main canvas")?.height > 60);
+    const told = page.locator(".told");
+    // The root, main, and one of eight steps, an eighth of it.
+    const { x, y, width } = await graph.boundingBox();
+    const depth = async (name, at) => {
+        for (let line = 0; line < 8; line++) {
+            await page.mouse.move(x + width * at, y + line * 18 + 9);
+            if ((await told.innerText()).startsWith(name)) return line;
+        }
+        return -1;
+    };
+    const line = await depth("step", 0.5);
+    assert.ok(line > 0);
+    await page.mouse.click(x + width * 0.5, y + line * 18 + 9);
+    await page.waitForFunction(() => location.hash.includes("zoom="));
+    const text = /^(step\d)/.exec(await told.innerText())[1];
+    const wide = async () => {
+        await page.mouse.move(x + width * 0.02, y + line * 18 + 9);
+        return told.innerText();
+    };
+    assert.ok((await wide()).startsWith(text), "what is zoomed into is as wide as all");
+    const again = await page.context().newPage();
+    await again.goto(page.url());
+    await again.waitForFunction(() => document.querySelector("main canvas")?.height > 60);
+    await again.mouse.move(x + width * 0.02, y + line * 18 + 9);
+    await again.waitForFunction((text) => document.querySelector(".told").innerText.startsWith(text), text);
+    await again.close();
+    await page.evaluate(() => document.activeElement.blur());
+    await page.evaluate(() => void (location.hash += "&from=1000000"));
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+    for (const gone of ["zoom=", "search=", "from="]) {
+        assert.ok(page.url().includes(gone), `${gone}: ${page.url()}`);
+        await page.keyboard.press("Escape");
+        await page.waitForFunction((gone) => !location.hash.includes(gone), gone);
+    }
+    await page.goBack();
+    await page.waitForFunction(() => location.hash.includes("from="));
+    assert.deepEqual(problems, []);
+});
+
+test("letters of a search are one step for Back; hits are counted, and Enter goes to the next", async (t) => {
+    const { page, problems } = await viewed(t, "wrapped", "view=tree&metric=allocations&wrappers=true");
+    await page.locator('main [role="row"] .function').first().waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("step");
+    const hits = page.locator(".hits");
+    // Twelve functions are called so, which main calls.
+    await hits.filter({ hasText: /^1 of 12/ }).waitFor();
+    const chosen = () => page.locator('main [role="row"][aria-selected="true"] .function').innerText();
+    const first = await chosen();
+    await page.keyboard.press("Enter");
+    await hits.filter({ hasText: /^2 of 12/ }).waitFor();
+    assert.notEqual(await chosen(), first);
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.press("Shift+Enter");
+    await hits.filter({ hasText: /^12 of 12/ }).waitFor();
+    await page.getByRole("button", { name: "next" }).click();
+    await hits.filter({ hasText: /^1 of 12/ }).waitFor();
+    await page.goBack();
+    await page.goBack();
+    await page.waitForFunction(() => !location.hash.includes("search="));
+    await show(page, "view=flame&metric=allocations&search=step&wrappers=true");
+    await hits.filter({ hasText: /^1 of 12/ }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("frames of one function are one frame, until its lines are asked for", async (t) => {
+    const { page, problems } = await viewed(t, "wrapped", "view=tree&metric=allocations&wrappers=true");
+    const mains = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^main$/ }) });
+    await mains.first().waitFor();
+    assert.equal(await mains.count(), 1);
+    const value = async (row) => Number((await row.locator('[role="gridcell"]').nth(1).getAttribute("title")).split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
+    assert.equal(await value(mains.first()), 13 * 60);
+    await page.getByLabel("lines", { exact: true }).check();
+    await page.waitForFunction(() => location.hash.includes("byLine=true"));
+    assert.deepEqual(problems, []);
+});
+
+test("what was live at the peak, at the end, and never freed is one click away", async (t) => {
+    const { page, problems } = await viewed(t, "phases");
+    for (const view of ["lines", "tree", "flame"]) {
+        for (const [title, there] of [["at the peak", { metric: "peak" }], ["at the end", { metric: "live", to: /^\d+$/ }], ["never freed", { metric: "live" }]]) {
+            await show(page, `view=${view}&metric=bytes`);
+            await page.getByRole("group", { name: "live bytes" }).getByText(title, { exact: true }).click();
+            await page.waitForFunction((metric) => location.hash.includes(`metric=${metric}`), there.metric);
+            const found = words(page);
+            assert.equal(found.to !== undefined, there.to !== undefined, `${view} ${title}`);
+            await page.locator('[aria-label="live bytes"] [aria-current]', { hasText: title }).waitFor();
+        }
+    }
+    // The child left 100 blocks of 3,000 bytes: they are gone at the end.
+    const left = { kept: 300_000, end: 0 };
+    for (const [way, hash] of [["kept", "view=lines&metric=live&zeros=true"], ["end", `view=lines&metric=live&zeros=true&to=${Math.floor(report(recordings.phases).seconds * 1e9)}`]]) {
+        await show(page, hash);
+        const main = rows(page).filter({ hasText: "phases.c:14" });
+        const column = await page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => head.textContent.startsWith("live at end")));
+        await page.waitForFunction(([column, value]) => [...document.querySelectorAll("main .body .row")].some((row) => row.textContent.includes("phases.c:14") && Number(row.children[column].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")) === value), [column, left[way]]).catch(async () => assert.fail(`${way}: ${await main.allInnerTexts()}`));
+    }
+    assert.deepEqual(problems, []);
+});
+
+test("the peak stands on the time line, and the axis ends with its highest value", async (t) => {
+    const { page, problems } = await viewed(t, "single");
+    const peak = page.locator(".events .peak");
+    await peak.filter({ hasText: "peak 7 B" }).waitFor();
+    assert.deepEqual(await enter(page, peak), { view: "lines", metric: "peak" });
+    const server = await viewed(t, "marked", "view=overview");
+    const found = report(recordings.marked).totals;
+    await server.page.locator(".events .peak", { hasText: `peak ${found.peak_bytes} B` }).waitFor();
+    // Names of marks lie above the curves, none on another one.
+    const boxes = await server.page.locator(".events .door").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    const top = await server.page.locator(".u-over").evaluate((over) => over.getBoundingClientRect().top);
+    assert.ok(boxes.length > 10 && boxes.every(({ bottom }) => bottom <= top));
+    boxes.sort((a, b) => a.left - b.left).slice(1).forEach((box, index) => assert.ok(box.left >= boxes[index].right - 0.5));
+    assert.deepEqual([...problems, ...server.problems], []);
+});
+
+test("lines: the smallest first on request, and rows of zeros left out until they are asked for", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines&metric=peak");
+    const column = async () => page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => head.ariaSort));
+    const values = async () => {
+        const at = await column();
+        return rows(page).evaluateAll((all, at) => all.map((row) => Number(row.children[at].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", ""))), at);
+    };
+    await rows(page).first().waitFor();
+    const all = report(recordings.phases, "--limit", "100000").sites;
+    const zeros = all.filter(({ peak_bytes }) => peak_bytes === 0).length;
+    assert.ok(zeros > 0);
+    const down = await values();
+    assert.deepEqual(down, all.map(({ peak_bytes }) => peak_bytes).filter((value) => value > 0).sort((a, b) => b - a));
+    await page.locator('main [role="columnheader"][aria-sort="descending"] a').first().click();
+    await page.locator('main [role="columnheader"][aria-sort="ascending"]').waitFor();
+    assert.deepEqual(await values(), down.toReversed());
+    await page.getByText(`show ${zeros} without any peak`).click();
+    await page.getByText(`hide ${zeros} without any peak`).waitFor();
+    assert.equal((await values()).length, all.length);
+    // The number of the line is never cut, and stands before the type.
+    await page.setViewportSize({ width: 800, height: 600 });
+    const cut = await page.locator("main .place").evaluateAll((all) => all.filter((place) => place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
+    assert.equal(cut, 0);
+    assert.deepEqual(problems, []);
+});
