@@ -32,10 +32,10 @@ export function Advice() {
     const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
     if (!isWhole) return null;
     const advice = loaded.value;
-    if (!advice) return <Pending of={loaded}>Looking for what to change …</Pending>;
+    if (!advice) return <section><Pending of={loaded}>Looking for what to change …</Pending></section>;
     if (advice.findings.length === 0) return null;
     return (
-        <>
+        <section>
             <h2>What to change</h2>
             <ol class="findings">
                 {advice.findings.slice(0, 12).map((one) => (
@@ -46,7 +46,7 @@ export function Advice() {
                 {advice.findings.length > 12 && `${count(advice.findings.length - 12)} more: memtoll advise shows all. `}
                 Savings are predicted, and do not add up. memtoll verify measures what a change saves.
             </p>
-        </>
+        </section>
     );
 }
 

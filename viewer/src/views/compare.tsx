@@ -102,7 +102,7 @@ export function Compare() {
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const widthOf = (one: Metric) => (hasMargin(one) ? "176px" : "108px");
+    const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 108}px, 1fr)`;
     // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
     const sided = (side: Side, at: number) => {
         const [value, margin] = [found.value(side, main, at), main.unit === "ns" ? 0 : found.margin(main, at)];
@@ -135,7 +135,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
-                template={`minmax(${hasMargins ? 240 : 340}px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
+                template={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>

@@ -98,7 +98,7 @@ export function Lifetimes() {
                     )}
                     <Table
                         label="how lines use memory"
-                        template={`minmax(${cell ? 320 : 380}px, 900px) ${cell ? "150px " : ""}repeat(${HEADS.length}, 92px)`}
+                        template={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>

@@ -129,7 +129,7 @@ export function Lines() {
                 <Table
                     label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}
                     dense
-                    template={`minmax(190px, 900px) repeat(${columns.length}, clamp(79px, 5.5vw, 100px))`}
+                    template={`minmax(190px, 5fr) repeat(${columns.length}, minmax(79px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

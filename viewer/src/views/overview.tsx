@@ -248,15 +248,17 @@ export function Overview() {
                 })}
             </dl>
             <div class="columns">
-                <section>
-                    <h2>Findings</h2>
-                    <Findings />
+                <div class="first">
+                    <section>
+                        <h2>Findings</h2>
+                        <Findings />
+                    </section>
                     {/* It comes later than all else, and moves nothing. */}
                     <Advice />
-                </section>
+                </div>
                 <section>
                     <h2 title={metric.help}>
-                        Lines by {metric.title}
+                        Lines by {metric.title}{" "}
                         <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.length)}</Door>
                     </h2>
                     {worst.length === 0 ? (

@@ -106,7 +106,7 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
     }, [pack, sums]);
     const programs = useMemo(() => new Map(recording.about.processes.map(({ pid, program }) => [pid, program])), [recording]);
     const hasWaits = sees && waits.length > 0;
-    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, 80px)${hasWaits ? " minmax(120px, 200px)" : ""}`;
+    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 200px)" : ""}`;
     const end = recording.timeline.end_ns;
     const [from, to] = [start, Math.min(start + interval * intervals, state.right ?? end)];
     const isPart = state.from !== null || state.to !== null;

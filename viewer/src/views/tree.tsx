@@ -220,7 +220,7 @@ function Branches({ main, reversed, through, by, title, slot, tools }: BranchesP
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    template={`minmax(400px, 900px) 148px repeat(${columns.length - 1}, 100px)`}
+                    template={`minmax(400px, 5fr) minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>

@@ -210,9 +210,9 @@ test("the zoom of the flame graph is in the address; Esc leaves the innermost", 
     };
     const line = await depth("step", 0.5);
     assert.ok(line > 0);
+    const [text] = /^step\d/.exec(await told.innerText());
     await page.mouse.click(x + width * 0.5, y + line * 18 + 9);
     await page.waitForFunction(() => location.hash.includes("zoom="));
-    const text = /^(step\d)/.exec(await told.innerText())[1];
     const wide = async () => {
         await page.mouse.move(x + width * 0.02, y + line * 18 + 9);
         return told.innerText();
@@ -268,7 +268,7 @@ test("frames of one function are one frame, until its lines are asked for", asyn
     const mains = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^main$/ }) });
     await mains.first().waitFor();
     assert.equal(await mains.count(), 1);
-    const value = async (row) => Number((await row.locator('[role="gridcell"]').nth(1).getAttribute("title")).split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
+    const value = async (row) => Number((await row.locator(".number").first().getAttribute("title")).split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
     assert.equal(await value(mains.first()), 13 * 60);
     await page.getByLabel("lines", { exact: true }).check();
     await page.waitForFunction(() => location.hash.includes("byLine=true"));
@@ -335,7 +335,53 @@ test("lines: the smallest first on request, and rows of zeros left out until the
     assert.equal((await values()).length, all.length);
     // The number of the line is never cut, and stands before the type.
     await page.setViewportSize({ width: 800, height: 600 });
-    const cut = await page.locator("main .place").evaluateAll((all) => all.filter((place) => place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
+    const cut = await page.locator("main .place").evaluateAll((all) => all.filter((place) => place.lastElementChild.textContent !== "" && place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
     assert.equal(cut, 0);
     assert.deepEqual(problems, []);
+});
+
+/** Width, and what a screen of 1,280 pixels at 200 % has. */
+const WIDTHS = [640, 800, 1280, 1920, 3840];
+
+test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and nothing large is empty", async (t) => {
+    const { page, problems } = await viewed(t, "python");
+    const processes = report(recordings.python, "--list", "processes").processes;
+    for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: Math.round(width * 0.6) });
+        for (const hash of ["view=overview", "view=lines", "view=tree", "view=flame", "view=snapshots", "view=threads", "view=processes", `view=lines&from=1000000&to=900000000&process=${processes[0].pid}`]) {
+            await show(page, hash);
+            const { header, sideways } = await page.evaluate(() => ({ header: document.querySelector("header.top").getBoundingClientRect().height, sideways: document.documentElement.scrollWidth - innerWidth }));
+            assert.ok(header <= 64, `${hash} at ${width}: the header has ${header} pixels`);
+            assert.ok(sideways <= 0, `${hash} at ${width}: the page scrolls sideways by ${sideways}`);
+            // How far to the right there is something.
+            const reached = await page.evaluate(() => {
+                const main = document.querySelector("main").getBoundingClientRect();
+                const right = [...document.querySelectorAll("main .text, main canvas, main .worst b, main .worst .soft, main .findings p, main .bar")].map((one) => one.getBoundingClientRect()).filter(({ width }) => width > 0).map(({ right }) => right);
+                return (Math.max(...right) - main.left) / main.width;
+            });
+            assert.ok(reached > 0.6, `${hash} at ${width}: the right ${Math.round(100 - reached * 100)} % are empty`);
+        }
+    }
+    assert.deepEqual(problems, []);
+});
+
+test("page faults, mapping and allocator are told apart in grey", async (t) => {
+    const { page } = await viewed(t, "wrapped");
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
+        const luminances = await page.evaluate(() => {
+            const probe = document.body.appendChild(document.createElement("span"));
+            const of = (name) => {
+                probe.className = `bar ${name}`;
+                const channels = getComputedStyle(probe).backgroundColor.match(/[\d.]+/g).slice(0, 3).map((value) => value / 255);
+                const [r, g, b] = channels.map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            return Object.fromEntries(["faults", "zeroing", "mapping", "allocator", "other", "program"].map((name) => [name, of(name)]));
+        });
+        const contrast = (a, b) => (Math.max(luminances[a], luminances[b]) + 0.05) / (Math.min(luminances[a], luminances[b]) + 0.05);
+        for (const [a, b] of [["faults", "zeroing"], ["zeroing", "mapping"], ["faults", "mapping"], ["mapping", "allocator"], ["faults", "allocator"], ["allocator", "other"], ["other", "program"]])
+            assert.ok(contrast(a, b) >= 1.5, `${a} beside ${b}, ${colorScheme}: ${contrast(a, b).toFixed(2)}`);
+    }
 });
