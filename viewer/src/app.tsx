@@ -10,6 +10,7 @@ import { counted } from "./model/format";
 import { Missing } from "./missing";
 import { baseText, changed, fromHash, leaving, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition, Failed } from "./widgets";
+import { Waiting } from "./waiting";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -273,6 +274,7 @@ export function App({ source }: { source: Source }) {
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}
+            <Waiting />
             <Definition />
         </Shown.Provider>
         </Generation.Provider>

@@ -166,14 +166,14 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, whole: known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span) });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span) });
         plot.current = made;
         mark();
         return () => {
             plot.current = null;
             made.of.destroy();
         };
-    }, [known, width, theme, rows, seesFaults, state.budget, whole]);
+    }, [known, width, theme, rows, seesFaults, state.budget]);
 
     useEffect(mark, [state.from, state.to, width, theme, rows, state.budget]);
 

@@ -87,7 +87,7 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults,
         ctx.stroke();
     };
     activity.marks.filter((one) => isSeen(one.at, one.at)).forEach(({ at }) => line(at));
-    const peak = peakOf(whole);
+    const peak = peakOf(whole());
     if (peak && isSeen(peak.at, peak.at)) {
         ctx.fillStyle = color("--text");
         ctx.beginPath();
@@ -130,8 +130,8 @@ function withMost(most: number, step: number): number[] {
 
 interface Wishes {
     width: number;
-    /** What is known of the whole run. */
-    whole: Activity;
+    /** What is known of the whole run so far. */
+    whole: () => Activity;
     /** Goes to a region. */
     enter: (region: Region, event: MouseEvent) => void;
     /** Called when another part is shown. */

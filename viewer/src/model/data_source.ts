@@ -12,6 +12,7 @@ import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
 import type { Base, Selection, Wanted } from "./state";
 import type { TreeItem } from "./tree";
+import type { Waits } from "./waits";
 
 export interface Recording {
     about: About;
@@ -43,6 +44,8 @@ export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
     readonly asks: boolean;
     readonly damage: Damage;
+    /** What is asked and not answered yet. */
+    readonly waits: Waits;
     /** A mouse selects spans that begin and end at multiples of this, ns. */
     readonly step: number;
     open(): Promise<Recording>;
@@ -59,6 +62,10 @@ export interface Source {
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;
+    /** How many events were read so far for a question; null: it is answered. */
+    eventsRead(number: number): Promise<number | null>;
+    /** Ends a question before its answer is complete. */
+    cancel(number: number): Promise<void>;
     /** How far a recording is that is being made. */
     live(): Promise<Live>;
     /** Sets a mark now. Returns when that was, ns. */

@@ -192,7 +192,7 @@ function Globals({ held: { set } }: { held: Held }) {
                 cells={(row) => (
                     <>
                         <div role="cell">
-                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place"><bdi>{row.place}</bdi> in <bdi>{row.module}</bdi></span></span>
+                            <span class="name"><bdi>{row.symbol}</bdi> <span class="soft into"><bdi>{row.place}</bdi> in <bdi>{row.module}</bdi></span></span>
                         </div>
                         {[row.bytes, row.size].map((value, index) => (
                             <div key={index} role="cell" class="number" title={value === null ? "" : exact(value, "bytes")}>

@@ -385,3 +385,51 @@ test("page faults, mapping and allocator are told apart in grey", async (t) => {
             assert.ok(contrast(a, b) >= 1.5, `${a} beside ${b}, ${colorScheme}: ${contrast(a, b).toFixed(2)}`);
     }
 });
+
+test("a long wait says how far it is, moves nothing, and can be cancelled", async (t) => {
+    const { page } = await viewed(t, "phases", "view=lines&metric=bytes");
+    await rows(page).first().waitFor();
+    let number, cancelled;
+    const ended = new Promise((resolve) => (cancelled = resolve));
+    await page.route("**/answer", async (route) => {
+        if (!route.request().postData().includes('"lanes"')) return route.continue();
+        number = route.request().headers()["x-question"];
+        await ended;
+        await route.fulfill({ status: 422, body: "Cancelled. Back shows what was there before." });
+    });
+    await page.route("**/reading/*", (route) => route.fulfill({ json: { events: new URL(route.request().url()).pathname === `/reading/${number}` ? 1234 : null } }));
+    await page.route("**/cancel/*", async (route) => {
+        assert.equal(new URL(route.request().url()).pathname, `/cancel/${number}`);
+        cancelled();
+        await route.fulfill({ body: "" });
+    });
+    const place = () => page.locator("main").evaluate((main) => JSON.stringify(main.getBoundingClientRect()));
+    await page.keyboard.press("7");
+    const before = await place();
+    const waiting = page.locator(".waiting-for");
+    await waiting.filter({ hasText: /^1,234 of at most [\d,.]+ k? ?events read/ }).waitFor();
+    assert.equal(await place(), before);
+    assert.deepEqual(await breaches(page), []);
+    await waiting.getByRole("button", { name: "cancel" }).click();
+    await page.locator('main [role="alert"]', { hasText: "Cancelled. Back shows what was there before." }).waitFor();
+    await waiting.waitFor({ state: "detached" });
+    await page.goBack();
+    await rows(page).first().waitFor();
+});
+
+test("advice that comes late moves nothing", async (t) => {
+    const { page } = await viewed(t, "wrapped", "view=notes");
+    let come;
+    const held = new Promise((resolve) => (come = resolve));
+    await page.route("**/answer", async (route) => {
+        if (route.request().postData().includes('"advice"')) await held;
+        await route.continue();
+    });
+    await show(page, "view=overview");
+    await page.getByText("Looking for what to change").waitFor();
+    const places = () => page.locator(".worst li, .facts-of > div, section > h2").evaluateAll((all) => all.map((one) => [one.textContent.slice(0, 20), Math.round(one.getBoundingClientRect().left), Math.round(one.getBoundingClientRect().top)]).filter(([text]) => !text.startsWith("What to change")));
+    const before = await places();
+    come();
+    await page.getByText("What to change").waitFor();
+    assert.deepEqual(await places(), before);
+});

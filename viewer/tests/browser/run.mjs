@@ -726,11 +726,22 @@ test("what lies in memory is a metric of lines and of the flame graph, and the r
 test("lanes follow the zoom of the time line", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(`${server.url}#view=threads`);
-    const head = page.locator('main [role="columnheader"].left').first();
-    await head.filter({ hasText: "0 s to" }).waitFor();
+    // The axis of the lanes begins as the time line does.
+    const axis = page.locator("main .lane-axis");
+    await axis.locator("span").first().filter({ hasText: /^0 s$/ }).waitFor();
     const length = report(recordings.phases).seconds * 1e9;
     await show(page, `view=threads&left=${Math.round(length * 0.5)}&right=${Math.round(length * 0.6)}`);
-    await page.waitForFunction(() => !document.querySelector('main [role="columnheader"].left').innerText.startsWith("0 s"));
+    await page.waitForFunction(() => !document.querySelector("main .lane-axis span").innerText.startsWith("0 s"));
+    // What is selected is shaded, and only that is added up; the lanes are still those of the whole run.
+    const there = async () => Number((await page.locator("main .body .row", { hasText: "thread" }).first().locator(".number").first().getAttribute("title")).replace(/[^\d]/g, ""));
+    await show(page, "view=threads");
+    await axis.locator("span").first().filter({ hasText: /^0 s$/ }).waitFor();
+    assert.ok((await there()) > 0);
+    assert.equal(await page.locator(".arrows .selected").count(), 0);
+    await show(page, `view=threads&from=${Math.round(length * 0.95)}`);
+    await page.locator(".arrows .selected").waitFor({ state: "attached" });
+    await page.waitForFunction(() => /^0 ns/.test([...document.querySelectorAll("main .body .row")].find((row) => /^thread/.test(row.innerText)).querySelector(".number").title));
+    assert.match(await axis.innerText(), /^0 s/);
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();
@@ -825,7 +836,7 @@ test("the members of a type are those of memtoll layout, times the live instance
     const server = await start(recordings.rows);
     const { page, problems, close } = await open(server.url);
     await page.keyboard.press("l");
-    await page.getByRole("button", { name: /std::vector<app::Row/ }).first().click();
+    await page.getByRole("link", { name: /std::vector<app::Row/ }).first().click();
     await page.waitForFunction(() => location.hash.includes("type=app"));
     const table = page.getByRole("table", { name: "members of app::Row" });
     await table.locator(".body .row").first().waitFor();
@@ -868,14 +879,15 @@ test("what to change is what memtoll advise says, and leads to what is there", a
         const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings[name], "--format", "json"));
         if (name === "wrapped") assert.ok(findings.length > 0);
         await page.waitForFunction(() => !document.body.innerText.includes("Looking for what to change"));
-        const functions = await page.locator(".findings").first().locator("li > p .code").allInnerTexts();
+        const advice = page.locator("section", { has: page.locator("h2", { hasText: "What to change" }) });
+        const functions = await advice.locator("li > p .code").allInnerTexts();
         if (findings.length > 0) assert.deepEqual(functions, findings.slice(0, 12).map((one) => one.function), name);
         if (name === "wrapped") {
             // The line that calls the wrapper leads; where wrappers are shown, it is none that allocates.
-            await page.getByRole("link", { name: "lines", exact: true }).first().click();
+            await advice.getByRole("link", { name: "lines", exact: true }).first().click();
             await page.locator('main [role="row"] .function', { hasText: findings[0].function }).first().waitFor();
             await show(page, "view=overview&wrappers=true");
-            await page.getByRole("link", { name: "callers and callees" }).first().click();
+            await advice.getByRole("link", { name: "callers and callees" }).first().click();
             await page.locator('main [role="treegrid"] .body .row', { hasText: findings[0].function }).first().waitFor();
         }
         assert.deepEqual(problems, []);
@@ -1049,7 +1061,7 @@ test("the flame graph zooms and searches", async () => {
     await page.waitForFunction(() => document.querySelector(".told").textContent.includes("%"));
     const name = (await told.innerText()).split(" (")[0];
     await page.mouse.click(area.x + 30, area.y + 18 * 3.5);
-    await page.getByRole("button", { name: "all", exact: true }).waitFor();
+    await page.getByRole("link", { name: "all", exact: true }).waitFor();
     await page.mouse.move(area.x + area.width - 30, area.y + 18 * 3.5);
     await page.waitForFunction((name) => document.querySelector(".told").textContent.startsWith(name), name);
     await graph.focus();
@@ -1168,7 +1180,7 @@ test("a page shows callers and callees of a function, and compares two spans", a
     await page.mouse.move(graph.x + 30, graph.y + 9);
     await page.waitForFunction(() => /^all · .* before, .* after: /.test(document.querySelector(".told").textContent));
     await page.mouse.click(graph.x + 30, graph.y + 18 * 1.5);
-    await page.getByRole("button", { name: "all", exact: true }).waitFor();
+    await page.getByRole("link", { name: "all", exact: true }).waitFor();
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();

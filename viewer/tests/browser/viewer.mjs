@@ -75,7 +75,7 @@ export async function open(url, options = {}) {
 export async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
-    await page.locator(`nav a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
+    await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
     await page.waitForFunction(() => !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
 }
 
