@@ -28,8 +28,8 @@ function nameOf(site: MapSite | null): string {
 export function MemoryMap() {
     const { source, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => memoryMapOf(await source.memory(selection, signal)));
-    const map = loaded.value;
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => ({ map: memoryMapOf(await source.memory(selection, signal)), isEnd: selection.to === null }));
+    const map = loaded.value?.map;
     const isAge = state.map === "age";
     useEffect(() => {
         if (!map || state.range) return;
@@ -38,7 +38,7 @@ export function MemoryMap() {
     }, [map, state.range]);
     if (!source.asks) return <Empty>This page does not hold where blocks lie. Open the recording with memtoll view to see it.</Empty>;
     if (!map) return <Pending of={loaded}>Reading all events …</Pending>;
-    const at = state.to === null ? "the end" : time(map.at);
+    const at = loaded.value?.isEnd ? "the end" : time(map.at);
     return (
         <>
             <div class="tools">

@@ -74,7 +74,6 @@ function Instants() {
     const { source, recording, state, go, setCopy } = useShown();
     const order = ORDERS.find((one) => one === state.order) ?? "growth";
     const end = recording.timeline.end_ns;
-    const [first, second] = [state.from ?? 0, state.to ?? end];
     const selection = selectionOf(state);
     // A whole run has what each process left; at its end, only the last process is still there.
     const isOfSeveral = recording.about.process_count > 1 && state.process === "";
@@ -85,17 +84,21 @@ function Instants() {
         };
         // What matches may not have been there yet, or be gone.
         const matching = (to: number | null) => at(to).catch((why: unknown) => (why instanceof NothingThere ? null : Promise.reject(why)));
-        return [first > 0 ? await matching(first) : null, await matching(state.to)] as const;
+        const from = selection.from ?? 0;
+        return { from, to: selection.to, both: [from > 0 ? await matching(from) : null, await matching(selection.to)] as const };
     });
+    // What is shown is of these instants, until the answer of others is there.
+    const { from: first, to } = loaded.value ?? { from: selection.from ?? 0, to: selection.to };
+    const second = to ?? end;
     const group = groupOf(state.group);
-    const all = useMemo(() => (loaded.value ? compared(...loaded.value, group) : []), [loaded.value, group]);
+    const all = useMemo(() => (loaded.value ? compared(...loaded.value.both, group) : []), [loaded.value, group]);
     // Before the first instant of all, nothing was live: all is born. Else, all events tell what became of what.
     const tells = source.asks && first > 0;
-    const told = useLoaded(tells ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "selection", signal));
+    const told = useLoaded(source.asks && (selection.from ?? 0) > 0 ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "selection", signal));
     const fates = useMemo(() => {
-        const of = tells && told.value && !told.loading ? generationsOf(told.value, group) : null;
+        const of = tells && !loaded.loading && told.value && !told.loading ? generationsOf(told.value, group) : null;
         return of && new Map(of.rows.map((row) => [row.key, row]));
-    }, [told.value, told.loading, group, tells]);
+    }, [told.value, told.loading, loaded.loading, group, tells]);
     const fate = (row: Row) => (fates && row.site.others === 0 ? fateOf(fates.get(row.key), row.before, row.after) : null);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
@@ -128,7 +131,7 @@ function Instants() {
         <>
             <div class="tools">
                 <span>
-                    {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {state.to === null ? "the end" : time(second)}
+                    {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {to === null ? "the end" : time(second)}
                     {first > 0 && `: ${signed(sum((row) => row.after - row.before), "bytes")}`}.
                 </span>
                 <label class="choice">

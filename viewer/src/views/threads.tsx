@@ -250,6 +250,15 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
         }
     }, [pack, index, theme]);
     const way = useWay();
+    /** What the thread does in the interval at a pixel. */
+    const tell = (x: number) => {
+        const number = Math.min(intervals - 1, Math.max(0, Math.floor((x / Math.max(1, width)) * intervals)));
+        const share = (name: Kind) => pack.column(`lanes.${name}`)[index * intervals + number]! / 1000;
+        const when = `${timeAt(from + (number / intervals) * (to - from), (to - from) / intervals)}`;
+        if (share("alive") === 0) return `${when}: not there`;
+        const parts = KINDS.filter(([name]) => share(name) > 0).map(([name, title]) => `${percent(share(name), share("alive"))} ${title}`);
+        return `${when}: ${parts.join(", ") || "only its own work"}`;
+    };
     /** The wait at a pixel, or next to it. */
     const at = (event: MouseEvent) => {
         const ns = from + (event.offsetX / Math.max(1, width)) * (to - from);
@@ -260,7 +269,10 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
         <canvas
             ref={canvas}
             aria-hidden="true"
-            onMouseMove={(event) => point(at(event))} onMouseLeave={() => point(null)} onClick={(event) => {
+            onMouseMove={(event) => {
+                point(at(event));
+                event.currentTarget.title = tell(event.offsetX);
+            }} onMouseLeave={() => point(null)} onClick={(event) => {
                 const wait = at(event);
                 if (!wait) return;
                 event.stopPropagation();

@@ -433,3 +433,52 @@ test("advice that comes late moves nothing", async (t) => {
     await page.getByText("What to change").waitFor();
     assert.deepEqual(await places(), before);
 });
+
+test("processes stand below those that started them, with times, exit codes and memory", async (t) => {
+    const { page, problems } = await viewed(t, "short-lived");
+    const { processes } = report(recordings["short-lived"], "--list", "processes");
+    const [parent, ...children] = processes;
+    await page.keyboard.press("p");
+    const all = rows(page, "processes");
+    await all.first().waitFor();
+    await page.waitForFunction(() => !/adding up …/.test(document.body.innerText));
+    assert.deepEqual(await all.evaluateAll((rows) => rows.slice(0, 10).map((row) => row.ariaLevel)), ["1", ...Array(9).fill("2")]);
+    const cells = (row) => row.locator('[role="gridcell"]').evaluateAll((cells) => cells.map((cell) => cell.title || cell.innerText));
+    const number = (text) => Number(text.replace(/[^\d]/g, ""));
+    const row = all.filter({ hasText: String(children[0].pid) });
+    const [, began, ended, , exit, threads, peak] = await cells(row);
+    assert.ok(Math.abs(number(began) - children[0].began_ns) <= 1 && Math.abs(number(ended) - children[0].ended_ns) <= 1, `${began} ${ended}: ${JSON.stringify(children[0])}`);
+    assert.deepEqual([exit, threads], ["exit code 0", "1"]);
+    // Each child has the 500 bytes of its parent and 1,000 of its own.
+    const own = report(recordings["short-lived"], "--process", String(children[0].pid)).totals.peak_bytes;
+    assert.equal(number(peak), own);
+    assert.deepEqual(await breaches(page), []);
+    const there = await enter(page, row);
+    assert.deepEqual([there.view, there.process], ["lines", String(children[0].pid)]);
+    assert.ok(parent.pid !== children[0].pid);
+    assert.deepEqual(problems, []);
+});
+
+test("threads stand below their processes, and are sorted by what they do", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=threads");
+    await rows(page).first().waitFor();
+    const names = () => rows(page).evaluateAll((all) => all.map((row) => row.firstElementChild.innerText.trim().replace(/\s+/g, " ")));
+    const [parent, child] = report(recordings.phases, "--list", "processes").processes;
+    const shown = await names();
+    assert.deepEqual(shown.map((name) => name.split(" ").at(name.includes(" of ") ? -1 : 0)), [parent.pid, parent.pid, parent.pid, child.pid, child.pid].map(String), shown.join("\n"));
+    const there = () => rows(page).evaluateAll((all) => all.map((row) => Number(row.children[2].title.replace(/[^\d]/g, ""))));
+    for (const [way, sign] of [["descending", 1], ["ascending", -1]]) {
+        await page.locator('main [role="columnheader"] a', { hasText: "there" }).click();
+        await page.locator(`main [role="columnheader"][aria-sort="${way}"]`, { hasText: "there" }).waitFor();
+        const [a, b, c, d, e] = await there();
+        const [long, short] = sign > 0 ? [[a, b, c], [d, e]] : [[c, d, e], [a, b]];
+        // Processes by what their threads have together, and each one's threads by their own.
+        assert.ok(long[0] === long[1] + long[2] || Math.abs(long[0] - long[1] - long[2]) <= 2, `${long}`);
+        assert.ok(sign * (long[1] - long[2]) > 0 && long[0] > short[0], `${way}: ${long} ${short}`);
+    }
+    // What a thread does in an interval, below the mouse.
+    const lane = await rows(page).filter({ hasText: " of " }).first().locator("canvas").boundingBox();
+    await page.mouse.move(lane.x + lane.width / 2, lane.y + 5);
+    await page.waitForFunction(() => [...document.querySelectorAll("main .lane canvas")].some((one) => /^[\d,.]+ m?s: /.test(one.title)));
+    assert.deepEqual(problems, []);
+});

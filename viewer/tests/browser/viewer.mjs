@@ -86,6 +86,15 @@ export async function breaches(page) {
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 }
 
+/** Exact numbers of a line in the table of lines, by the title of their column. */
+export async function numbersOf(page, name) {
+    return page.evaluate((name) => {
+        const heads = [...document.querySelectorAll('main [role="columnheader"]')].map((head) => head.textContent.replace(/ ?▾?\s*\?$/, ""));
+        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
+        return row && Object.fromEntries([...row.children].slice(1).map((cell, index) => [heads[index + 1], cell.title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")]));
+    }, name);
+}
+
 after(async () => {
     await browser?.close();
     servers.forEach((server) => server.kill());
