@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { html, run } from "./recordings.mjs";
+import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { html, recordings, report } from "./recordings.mjs";
+import { VIEWS, breaches, open, show } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
