@@ -17,7 +17,7 @@ test("a recording is shown while it is made", async () => {
     await page.locator(".said", { hasText: "mark 1" }).waitFor();
     await page.locator(".caption", { hasText: /1 mark(?!s)/ }).waitFor({ timeout: 60_000 });
     await page.getByRole("button", { name: "snapshot" }).click();
-    await page.locator('nav a[aria-current][href*="view=snapshots"]').waitFor();
+    await page.locator('nav a[aria-current][href*="view=snapshots"]').waitFor({ timeout: 60_000 });
     const shownAt = Number(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("to"));
     await page.locator("main .body .row", { hasText: "kept" }).first().waitFor({ timeout: 60_000 });
     assert.deepEqual(await breaches(page), []);
