@@ -142,7 +142,7 @@ function Resident({ memory }: { memory: Memory }) {
     if (!resident && !isReserved) return null;
     return (
         <p class="soft">
-            {resident && <>Resident set: {withError(resident)} at its peak{at_end && <>, {withError(at_end)} at the end</>}. </>}
+            {resident && <>Resident set: <Door to={{ view: "resident", look: "peak" }}>{withError(resident)} at its peak</Door>{at_end && <>, <Door to={{ view: "resident", look: "" }}>{withError(at_end)} at the end</Door></>}. </>}
             {isReserved && <>Only reserved: {withError(reserved)} of mappings that the program has not touched, or cannot access. </>}
         </p>
     );

@@ -108,7 +108,7 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
     const hasWaits = sees && waits.length > 0;
     const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 200px)" : ""}`;
     const end = recording.timeline.end_ns;
-    const [from, to] = [start, Math.min(start + interval * intervals, state.right ?? end)];
+    const [from, to] = [Math.max(start, state.left ?? 0), Math.min(start + interval * intervals, state.right ?? end)];
     const isPart = state.from !== null || state.to !== null;
     const title = (name: "alive" | (typeof KINDS)[number][0], sum: Sum) => (name !== "alive" && !isKnown[name] ? "not known: the kernel did not show it" : `${exact(sum[name], "ns")}${name === "alive" ? "" : `, ${percent(sum[name], sum.alive)} of ${time(sum.alive)}`}`);
     return (
@@ -229,6 +229,7 @@ function Overlay({ waits, pointed, span: [from, to], selected, template, placeOf
 
 /** Each interval as a column whose parts have the heights of their shares. */
 function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack<LanesPack>; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
+    const { start_ns: start, interval_ns: interval } = pack.head;
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
     const high = ROW - 4;
@@ -237,7 +238,7 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
         const colors = Object.fromEntries(["allocator", "faulting", "waiting", "off", "program"].map((name) => [name, colorOf(name === "faulting" ? "--faults" : `--${name}`)]));
         for (let at = 0; at < intervals; at++) {
             // Whole pixels: where neighbors share one, both would show through.
-            const [left, right] = [at, at + 1].map((edge) => Math.round((edge * width) / intervals)) as [number, number];
+            const [left, right] = [at, at + 1].map((edge) => Math.round(((start + edge * interval - from) / (to - from)) * width)) as [number, number];
             let top = high;
             const draw = (name: string, share: number) => {
                 ctx.fillStyle = colors[name]!;
@@ -248,13 +249,14 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
             KINDS.forEach(([name], kind) => draw(name, shares[kind]!));
             draw("program", Math.max(0, part("alive", at) - shares.reduce((sum, share) => sum + share, 0)));
         }
-    }, [pack, index, theme]);
+    }, [pack, index, theme, from, to]);
     const way = useWay();
     /** What the thread does in the interval at a pixel. */
     const tell = (x: number) => {
-        const number = Math.min(intervals - 1, Math.max(0, Math.floor((x / Math.max(1, width)) * intervals)));
+        const ns = from + (x / Math.max(1, width)) * (to - from);
+        const number = Math.min(intervals - 1, Math.max(0, Math.floor((ns - start) / interval)));
         const share = (name: Kind) => pack.column(`lanes.${name}`)[index * intervals + number]! / 1000;
-        const when = `${timeAt(from + (number / intervals) * (to - from), (to - from) / intervals)}`;
+        const when = timeAt(start + number * interval, interval);
         if (share("alive") === 0) return `${when}: not there`;
         const parts = KINDS.filter(([name]) => share(name) > 0).map(([name, title]) => `${percent(share(name), share("alive"))} ${title}`);
         return `${when}: ${parts.join(", ") || "only its own work"}`;

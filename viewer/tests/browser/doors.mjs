@@ -479,6 +479,18 @@ test("threads stand below their processes, and are sorted by what they do", asyn
         assert.ok(long[0] === long[1] + long[2] || Math.abs(long[0] - long[1] - long[2]) <= 2, `${long}`);
         assert.ok(sign * (long[1] - long[2]) > 0 && long[0] > short[0], `${way}: ${long} ${short}`);
     }
+    // A lane ends where its thread does: the first one lives until the end.
+    const first = report(recordings.phases, "--list", "threads").threads.find(({ tid }) => tid === parent.pid);
+    const row = rows(page).filter({ hasText: `${parent.pid} of ${parent.pid}` });
+    const drawn = await row.locator("canvas").evaluate((canvas) => {
+        const { width, height } = canvas;
+        const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        const isDrawn = (x) => Array.from({ length: height }, (_, y) => pixels[(y * width + x) * 4 + 3]).some((alpha) => alpha > 0);
+        const columns = Array.from({ length: width }, (_, x) => x).filter(isDrawn);
+        return { begin: columns[0] / width, end: (columns.at(-1) + 1) / width };
+    });
+    const end = report(recordings.phases).seconds * 1e9;
+    for (const [found, expected] of [[drawn.begin, first.began_ns / end], [drawn.end, first.ended_ns / end]]) assert.ok(Math.abs(found - expected) < 0.012, `${JSON.stringify(drawn)}: ${first.began_ns} to ${first.ended_ns} of ${end}`);
     // What a thread does in an interval, below the mouse.
     const lane = await rows(page).filter({ hasText: " of " }).first().locator("canvas").boundingBox();
     await page.mouse.move(lane.x + lane.width / 2, lane.y + 5);
