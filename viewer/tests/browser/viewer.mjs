@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after } from "node:test";
 import { chromium } from "playwright-core";
-import { FOLDER, MEMTOLL, patient } from "./recordings.mjs";
+import { FOLDER, MEMTOLL, patient, recordings } from "./recordings.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -93,6 +93,23 @@ export async function numbersOf(page, name) {
         const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
         return row && Object.fromEntries([...row.children].slice(1).map((cell, index) => [heads[index + 1], cell.title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")]));
     }, name);
+}
+
+/** What the address says. */
+export const words = (page) => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+
+/** The rows of a table, or of all tables. */
+export const tableRows = (page, label = "") => page.locator(`main .table${label && `[aria-label="${label}"]`} .body [role="row"]`);
+
+/** A page of a recording, which ends with the test. */
+export async function viewed(t, name, hash = "", options = {}) {
+    const server = await start(recordings[name]);
+    const opened = await open(`${server.url}#${hash}`, options);
+    t.after(async () => {
+        server.stop();
+        await opened.close();
+    });
+    return opened;
 }
 
 after(async () => {
