@@ -70,8 +70,9 @@ export function TimelineBand() {
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
     const pixels = Math.max(1, width - GUTTER - MARGIN);
     const strip = useRef<((span: Span) => void) | null>(null);
-    const way = useRef(useWay());
-    way.current = useWay();
+    const latestWay = useWay();
+    const way = useRef(latestWay);
+    way.current = latestWay;
 
     const load = async (span: Span | null) => {
         const { process, thread } = current.current.state;
