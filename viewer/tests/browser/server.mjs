@@ -80,6 +80,10 @@ test("the server lets in who has the link, once, and nobody else's page", async 
     assert.equal((await post({ Origin: "null" })).status, 403);
     assert.equal((await post({ Host: "evil.example" })).status, 403);
     assert.equal((await post({ Cookie: "" })).status, 403);
+    // Only this page may ask how far a question is, or end it.
+    assert.equal((await ask(`${root}/reading/1`)).status, 403);
+    assert.equal((await ask(`${root}/reading/1`, { headers: { Cookie } })).text, '{"events":null}');
+    for (const [Origin, status] of [[root, 200], ["http://evil.example", 403]]) assert.equal((await ask(`${root}/cancel/1`, { method: "POST", headers: { Cookie, Origin } })).status, status);
     assert.equal((await post({}, "{")).status, 400);
     assert.equal((await post({}, '{"query":{"filters":"x"}}')).status, 400, "a query has no such key");
     assert.equal((await post({}, '{"query":{"filter":"(","view":{"table":{"group":"site"}}}}')).status, 422);
