@@ -44,7 +44,9 @@ export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
         this.label = part.labelOf?.(node) ?? "";
         this.others = part.others[node]!;
         this.hasMore = this.others > 0 || part.hasMore(node);
-        this.key = [...path, ...(this.others > 0 ? ["+"] : [])].reduce<string>(below, "");
+        // What stands for smaller branches has no step of its own.
+        const step = this.others > 0 ? "+" : caller && path.length > caller.path.length ? path.at(-1) : null;
+        this.key = step === null ? (caller?.key ?? "") : below(caller?.key ?? "", step);
     }
 
     /** Another branch of the same tree. */

@@ -2,7 +2,7 @@
 
 /** The key of a branch below another one. */
 export function below(key: string, step: unknown): string {
-    const text = String(step).replace(/[%.()~]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
+    const text = typeof step === "number" ? String(step) : String(step).replace(/[%.()~]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
     return key === "" ? text : `${key}.${text}`;
 }
 
