@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Shown, type Context } from "./context";
+import { Door } from "./door";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
@@ -7,8 +8,9 @@ import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/t
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
-import { baseText, fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { baseText, changed, fromHash, leaving, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition, Failed } from "./widgets";
+import { Waiting } from "./waiting";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -17,6 +19,8 @@ import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
+import { Processes } from "./views/processes";
+import { Regions } from "./views/regions";
 import { ResidentView } from "./views/resident";
 import { Snapshots } from "./views/snapshots";
 import { SourceView } from "./views/source";
@@ -36,6 +40,8 @@ const TITLES: Record<ViewName, string> = {
     source: "Source",
     layout: "Layout",
     compare: "Compare",
+    regions: "Regions",
+    processes: "Processes",
 };
 
 /** The keys that show them. */
@@ -52,6 +58,8 @@ const KEYS: Record<ViewName, string> = {
     source: "9",
     layout: "l",
     compare: "0",
+    regions: "g",
+    processes: "p",
 };
 
 const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
@@ -67,6 +75,8 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     source: SourceView,
     layout: LayoutView,
     compare: Compare,
+    regions: Regions,
+    processes: Processes,
 };
 
 /** What only a server can select. */
@@ -84,8 +94,10 @@ export function App({ source }: { source: Source }) {
     const copied = useRef<(() => TextTable) | null>(null);
     const spans = useRef<{ list: [number | null, number | null][]; at: number }>({ list: [[state.from, state.to]], at: 0 });
 
-    const go = useCallback((change: Partial<State>, replace = false) => {
-        const next = { ...current.current, ...change };
+    /** Steps of one kind that follow each other, such as letters of a search, are one step for Back. */
+    const kind = useRef("");
+    const go = useCallback((change: Partial<State>, joins = false) => {
+        const next = changed(current.current, change);
         if (toHash(next) === toHash(current.current)) return;
         if ("from" in change || "to" in change) {
             const known = spans.current;
@@ -95,13 +107,18 @@ export function App({ source }: { source: Source }) {
                 known.at = known.list.length - 1;
             }
         }
-        history[replace ? "replaceState" : "pushState"](null, "", toHash(next));
+        const isJoined = joins && kind.current === Object.keys(change).join();
+        kind.current = joins ? Object.keys(change).join() : "";
+        history[isJoined ? "replaceState" : "pushState"](null, "", toHash(next));
         current.current = next;
         setState(next);
     }, []);
 
     useEffect(() => {
-        const moved = () => setState(here());
+        const moved = () => {
+            kind.current = "";
+            setState(here());
+        };
         addEventListener("popstate", moved);
         addEventListener("hashchange", moved);
         return () => {
@@ -157,6 +174,9 @@ export function App({ source }: { source: Source }) {
     }, [recording]);
 
     const compares = !!recording?.compares || state.base !== "";
+    /** Views of what not every recording has. */
+    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1 };
+    const views = VIEWS.filter((view) => has[view] ?? true);
     /** The selection becomes the span before. */
     const compareWith = () => {
         const { from, to } = current.current;
@@ -173,8 +193,8 @@ export function App({ source }: { source: Source }) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = VIEWS.find((one) => KEYS[one] === event.key);
-            if (view && (view !== "compare" || compares)) return go({ view });
+            const view = views.find((one) => KEYS[one] === event.key);
+            if (view) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {
                 const next = spans.current.list[spans.current.at + by];
@@ -198,7 +218,7 @@ export function App({ source }: { source: Source }) {
                 r: () => go({ reversed: !current.current.reversed }),
                 "[": () => move(-1),
                 "]": () => move(1),
-                Escape: () => (current.current.view === "lifetimes" && current.current.cell !== "" ? go({ cell: "" }, true) : go({ from: null, to: null })),
+                Escape: () => go(leaving(current.current) ?? {}),
                 b: compareWith,
             };
             const act = keys[event.key];
@@ -234,20 +254,12 @@ export function App({ source }: { source: Source }) {
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
-                    {VIEWS.filter((view) => view !== "compare" || compares).map((view) => (
+                    {views.map((view) => (
                         <li key={view}>
-                            <a
-                                href={toHash({ ...state, view })}
-                                aria-current={state.view === view ? "page" : undefined}
-                                onClick={(event) => {
-                                    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                                    event.preventDefault();
-                                    go({ view });
-                                }}
-                            >
+                            <Door to={{ view }} aria-current={state.view === view ? "page" : undefined}>
                                 {TITLES[view]}
                                 <kbd aria-hidden="true">{KEYS[view]}</kbd>
-                            </a>
+                            </Door>
                         </li>
                     ))}
                 </ul>
@@ -262,6 +274,7 @@ export function App({ source }: { source: Source }) {
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}
+            <Waiting />
             <Definition />
         </Shown.Provider>
         </Generation.Provider>

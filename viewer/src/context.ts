@@ -18,8 +18,8 @@ export interface Context {
     /** What cannot be read. */
     damage: string[];
     state: State;
-    /** Changes the state, and with it the URL. */
-    go: (change: Partial<State>, replace?: boolean) => void;
+    /** Changes the state, and with it the URL. `joins`: steps of this kind that follow each other are one for Back. */
+    go: (change: Partial<State>, joins?: boolean) => void;
     metric: Metric;
     theme: Theme;
     /** Sets what `c` copies. */
@@ -35,10 +35,10 @@ export function useShown(): Context {
     return context;
 }
 
-/** A call tree of the selection; null while nothing is loaded. */
-export function useTree(part: TreePart | null): Loaded<TreeItem> {
+/** A call tree of the selection, or of a part of it; null while nothing is loaded. */
+export function useTree(part: TreePart | null, within: Partial<State> = {}): Loaded<TreeItem> {
     const { source, state } = useShown();
-    const selection = selectionOf(state);
+    const selection = selectionOf({ ...state, ...within });
     const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.by, part.least];
     const key = part && JSON.stringify([selection, words]);
     return useLoaded(key, (signal) => source.tree(selection, part!, signal));

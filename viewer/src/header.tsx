@@ -140,9 +140,9 @@ function Who() {
     return (
         <>
             {process_count > 1 && (
-                <label class="choice">
-                    process
-                    <select value={state.process} onChange={(event) => go({ process: event.currentTarget.value, thread: "" })}>
+                <label class="choice" title="process">
+                    <span class="word">process</span>
+                    <select aria-label="process" value={state.process} onChange={(event) => go({ process: event.currentTarget.value, thread: "" })}>
                         <option value="">all {count(process_count)}</option>
                         {processes.map((one) => (
                             <option key={one.pid} value={String(one.pid)}>
@@ -153,9 +153,9 @@ function Who() {
                 </label>
             )}
             {thread_count > 1 && thread_count > process_count && (
-                <label class="choice">
-                    thread
-                    <select value={state.thread} onChange={(event) => go({ thread: event.currentTarget.value })}>
+                <label class="choice" title="thread">
+                    <span class="word">thread</span>
+                    <select aria-label="thread" value={state.thread} onChange={(event) => go({ thread: event.currentTarget.value })}>
                         <option value="">all {count(thread_count)}</option>
                         {threads
                             .filter((one) => state.process === "" || String(one.pid) === state.process)
@@ -174,10 +174,11 @@ function Who() {
                 }}
             >
                 <label class="choice">
-                    filter
+                    <span class="word">filter</span>
                     <input
                         value={filter}
                         placeholder="regular expression"
+                        aria-label="filter"
                         title="Only call stacks in which a function, a file or a module matches. Enter applies it."
                         onInput={(event) => setFilter(event.currentTarget.value)}
                         onBlur={() => go({ filter })}

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { throughDoor } from "./door";
 import { ROW, useRows } from "./hooks";
 
 interface Props<Row> {
@@ -17,6 +18,7 @@ interface Props<Row> {
     cells: (row: Row) => ComponentChildren;
     /** The index of the row that is chosen, which comes into sight; -1: none. */
     chosen?: number;
+    /** What a click on a row does; without it, a row leads where its first door does. */
     choose?: (row: Row) => void;
     pressed?: (event: KeyboardEvent) => void;
     /** Of a tree: how far in a row is, and whether it is open; undefined: there is nothing in it. */
@@ -57,7 +59,7 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
                             aria-selected={chosen === undefined ? undefined : index === chosen}
                             class={index === chosen ? "row chosen" : "row"}
                             style={{ ...columns, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                            onClick={choose && (() => choose(row))}
+                            onClick={choose ? () => choose(row) : throughDoor}
                         >
                             {cells(row)}
                         </div>

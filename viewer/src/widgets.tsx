@@ -3,18 +3,21 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
+import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { inRow, number, share as shareOf, spelledOut } from "./model/format";
+import { count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
+import { clicked, type Order } from "./model/order";
 import { editorLink } from "./model/source_file";
-import { toHash, type State } from "./model/state";
+import type { State } from "./model/state";
+import { toLive } from "./model/ways";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
 function Place({ text }: { text: string }) {
     const [, file, line] = /^(.*?)(:\d+)?$/s.exec(text) ?? [];
-    return <span class="place"><bdi>{file}</bdi>{line}</span>;
+    return <span class="place"><bdi>{file}</bdi><span>{line}</span></span>;
 }
 
 /** A name, its place behind it. */
@@ -33,7 +36,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
             <bdi class="function">{frame.function}</bdi>
             {!frame.function.startsWith(`${place}+`) && <Place text={place} />}
-            {outer && outer.function !== frame.function && <span class="place">inlined into <bdi>{outer.function}</bdi></span>}
+            {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
         </span>
     );
@@ -55,39 +58,40 @@ export function Cell({ metric, value, variance, most, total, isMain }: { metric:
 }
 
 /** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
-export function Heading({ metric, isMain, sorts, before }: { metric: Metric; isMain: boolean; sorts: boolean; before?: string }) {
-    const { go } = useShown();
+export function Heading({ metric, order, isMain = order !== null, before }: { metric: Metric; order: Order | null; isMain?: boolean; before?: string }) {
+    const title = <>{before}{metric.title}{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
     return (
-        <div role="columnheader" aria-sort={isMain && sorts ? "descending" : undefined} title={`${before ? "Difference. " : ""}${metric.help}`}>
-            <button onClick={() => go({ metric: metric.name })} disabled={!metric.known} tabIndex={-1}>
-                {before}{metric.title}
-                {isMain && <span aria-hidden="true"> ▾</span>}
-            </button>
+        <div role="columnheader" aria-sort={sortOf(order)} title={`${before ? "Difference. " : ""}${metric.help}`}>
+            {metric.known ? <Door to={{ metric: metric.name, order: order ? clicked(order, metric.name) : "" }} tabIndex={isMain ? 0 : -1}>{title}</Door> : <span class="soft">{title}</span>}
             <Define name={metric.name} inHead />
+        </div>
+    );
+}
+
+const sortOf = (order: Order | null) => (order ? (order.isUp ? "ascending" : "descending") : undefined);
+
+/** The head of a column that is no metric: a click sorts by it, and by the other end where that is so already. */
+export function SortHead({ column, order, isLeft, help, children }: { column: string; order: Order; isLeft?: boolean; help?: string; children: ComponentChildren }) {
+    const isBy = order.column === column;
+    return (
+        <div role="columnheader" class={isLeft ? "left" : ""} aria-sort={isBy ? sortOf(order) : undefined} title={help}>
+            <Door to={{ order: clicked(order, column) }}>
+                {children}
+                {isBy && <span aria-hidden="true"> {order.isUp ? "▴" : "▾"}</span>}
+            </Door>
         </div>
     );
 }
 
 /** A link that says what a number means. */
 export function Define({ name, inHead }: { name: string; inHead?: boolean }) {
-    const { recording, state, go } = useShown();
+    const { recording } = useShown();
     const definition = definitionOf(name, recording.metrics);
     if (!definition) return null;
     return (
-        <a
-            class="define"
-            tabIndex={inHead ? -1 : undefined}
-            href={toHash({ ...state, define: name })}
-            aria-label={`what ${definition.title} means`}
-            title={`${definition.text[0]} Click for more.`}
-            onClick={(event) => {
-                event.preventDefault();
-                event.stopPropagation();
-                go({ define: name });
-            }}
-        >
+        <Door to={{ define: name }} class="define" tabIndex={inHead ? -1 : 0} aria-label={`what ${definition.title} means`} title={`${definition.text[0]} Click for more.`}>
             ?
-        </a>
+        </Door>
     );
 }
 
@@ -116,20 +120,10 @@ export function Definition() {
 
 /** A place in a source file, which leads to what its lines cost. */
 export function PlaceLink({ file, line }: { file: string; line: number | null }) {
-    const { state, go } = useShown();
-    const change = { view: "source" as const, file, line: line ?? 0 };
     return (
-        <a
-            href={toHash({ ...state, ...change })}
-            title={`${file}${line ? `:${line}` : ""}`}
-            onClick={(event) => {
-                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                event.preventDefault();
-                go(change);
-            }}
-        >
+        <Door to={{ view: "source", file, line: line ?? 0 }} class="link" title={`${file}${line ? `:${line}` : ""}`}>
             <bdi>{fileName(file)}</bdi>{line ? `:${line}` : ""}
-        </a>
+        </Door>
     );
 }
 
@@ -204,19 +198,69 @@ export function DirectionChoice() {
     );
 }
 
-export function Search() {
+/** The field that is searched for; `hits`: how many places there are, where one is chosen (Enter: the next one). */
+export function Search({ hits }: { hits?: { count: number; isAll: boolean } }) {
+    const { state, go } = useShown();
+    const all = hits?.count ?? 0;
+    const at = Math.min(state.hit, all);
+    const step = (by: number) => all > 0 && go({ hit: ((at - 1 + by + all) % all) + 1 }, true);
+    const isAsked = hits && state.search.trim() !== "";
+    return (
+        <span class="choice">
+            <label>
+                <span class="unseen">search</span>
+                <input
+                    id="search"
+                    type="search"
+                    placeholder="search  /"
+                    value={state.search}
+                    onInput={(event) => go({ search: event.currentTarget.value }, true)}
+                    onKeyDown={(event) => {
+                        if (event.key !== "Enter") return;
+                        event.preventDefault();
+                        step(event.shiftKey ? -1 : 1);
+                    }}
+                />
+            </label>
+            {isAsked && (
+                <>
+                    <span class="hits" role="status">{all === 0 ? "none" : `${at > 0 ? `${count(at)} of ` : ""}${count(all)}${hits.isAll ? "" : " or more"}`}</span>
+                    <button onClick={() => step(-1)} disabled={all === 0} aria-label="previous" title="Previous (Shift+Enter in the field)">‹</button>
+                    <button onClick={() => step(1)} disabled={all === 0} aria-label="next" title="Next (Enter in the field)">›</button>
+                </>
+            )}
+        </span>
+    );
+}
+
+/** Whether lines of one function are frames of their own. */
+export function LinesChoice() {
     const { state, go } = useShown();
     return (
-        <label class="choice">
-            <span class="unseen">search</span>
-            <input
-                id="search"
-                type="search"
-                placeholder="search  /"
-                value={state.search}
-                onInput={(event) => go({ search: event.currentTarget.value }, true)}
-            />
+        <label class="choice" title="Show a frame for each line of a function that calls, not one for the function">
+            <input type="checkbox" checked={state.byLine} onChange={(event) => go({ byLine: event.currentTarget.checked })} />
+            lines
         </label>
+    );
+}
+
+/** One click to what was live at the peak, is at the end, and was never freed. */
+export function LiveChoice() {
+    const { recording, state, metric } = useShown();
+    const ways = toLive(recording.timeline.end_ns);
+    const isWhole = state.from === null && state.to === null;
+    const choices = [
+        ["at the peak", ways.peak, metric.name === "peak"],
+        ["at the end", ways.end, metric.name === "live" && !isWhole],
+        [recording.about.kept, ways.kept, metric.name === "live" && isWhole],
+    ] as const;
+    if (!recording.metrics.some(({ name, known }) => name === "live" && known)) return null;
+    return (
+        <span class="switch" role="group" aria-label="live bytes">
+            {choices.map(([title, way, isChosen]) => (
+                <Door key={title} to={way} class="button" aria-current={isChosen ? "true" : undefined}>{title}</Door>
+            ))}
+        </span>
     );
 }
 

@@ -1,5 +1,6 @@
 //! Work that all processors share.
 
+use memtoll_model::reading;
 use memtoll_trace::unreadable::Unreadable;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -12,6 +13,7 @@ pub(crate) fn fold<A: Default + Send>(
 ) -> Result<A, Unreadable> {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(count);
     let next = AtomicUsize::new(0);
+    let reading = reading::current();
     let work = || -> Result<A, Unreadable> {
         let mut sum = A::default();
         loop {
@@ -25,10 +27,11 @@ pub(crate) fn fold<A: Default + Send>(
             }
         }
     };
+    let other = || reading::during(reading.clone(), work);
     std::thread::scope(|scope| {
         // Where there is no thread, this one does all.
         let others: Vec<_> =
-            (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+            (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, other).ok()).collect();
         let mut sum = work();
         for other in others {
             let other = other.join().unwrap_or_else(|_| Err(Unreadable::ThreadFailed));

@@ -1,5 +1,6 @@
 //! The chapters of an image: consecutive events blocks with their sums, which can be read without what lies before.
 
+use crate::reading;
 use crate::{Image, Recording};
 use memtoll_trace::Damage;
 use memtoll_trace::chapter::{self, Chapter};
@@ -68,7 +69,8 @@ impl Recording {
             !self.is_read_plainly && image.event_blocks.len() >= FEWEST_BLOCKS && image.pools.is_empty()
         };
         if let Some(image) = self.images.get(index).filter(is_wanted) {
-            image.scanned.get_or_init(|| make().filter(|made| !made.is_empty()));
+            // It stays for all later questions: no one ends it.
+            image.scanned.get_or_init(|| reading::during(None, make).filter(|made| !made.is_empty()));
         }
     }
 

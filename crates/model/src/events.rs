@@ -2,6 +2,7 @@
 //! threads and handed over in order; memory is bounded by a few blocks a thread.
 
 use crate::Recording;
+use crate::reading;
 use memtoll_trace::costs::{self, Cost, Place};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::{Decoder, read_header};
@@ -47,6 +48,7 @@ impl Recording {
         blocks: &[BlockRef],
         mut take: impl FnMut(&[Event]) -> ControlFlow<()>,
     ) -> Result<(), Unreadable> {
+        let reading = reading::current();
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(blocks.len());
         std::thread::scope(|scope| {
             let mut sources = Vec::new();
@@ -73,6 +75,9 @@ impl Recording {
                 let (receive, send_back) = &sources[number % threads];
                 let Ok(result) = receive.recv() else { break };
                 let events = result.map_err(|why| Unreadable::LaterEvents(Box::new(why)))?;
+                if let Some(reading) = &reading {
+                    reading.count(events.len())?;
+                }
                 if take(&events).is_break() {
                     break;
                 }

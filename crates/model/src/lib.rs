@@ -10,6 +10,7 @@ mod kept;
 mod load;
 mod own_allocators;
 mod patterns;
+pub mod reading;
 mod snapshots;
 mod stack_placement;
 mod stack_tree;

@@ -5,7 +5,7 @@ use memtoll_analysis::looks::Looks;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
-use memtoll_model::Recording;
+use memtoll_model::{Recording, reading};
 use memtoll_tally::Selection;
 use memtoll_trace::snapshot::Snapshot;
 use regex::Regex;
@@ -85,21 +85,24 @@ impl<'r> Session<'r> {
     pub(crate) fn folded(&self) -> (Option<&Folded>, Option<&Regex>, Option<Sums>) {
         let mut whole = None;
         let wrappers = self.together.wrappers.get_or_init(|| {
-            let find = |recording: &&'r Recording| {
-                let sums = sums(recording, Selection::default());
-                let mut stacks = Stacks::new(recording, &View::default());
-                let folded = Folded::of(&mut stacks, &sums);
-                if std::ptr::eq(*recording, self.recording) {
-                    let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
-                    wrappers.iter().for_each(|regex| stacks.fold_wrappers(regex));
-                    self.stacks.replace(Some((View { wrappers, ..View::default() }, stacks)));
-                    whole = Some(sums);
-                }
-                folded
-            };
-            let folded: Vec<Option<Folded>> = self.together.recordings.iter().map(find).collect();
-            let regex = Folded::regex_of_all(folded.iter().flatten().map(|folded| &folded.regex));
-            Wrappers { folded, regex }
+            // They stay for all later questions: no one ends the reading.
+            reading::during(None, || {
+                let find = |recording: &&'r Recording| {
+                    let sums = sums(recording, Selection::default());
+                    let mut stacks = Stacks::new(recording, &View::default());
+                    let folded = Folded::of(&mut stacks, &sums);
+                    if std::ptr::eq(*recording, self.recording) {
+                        let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
+                        wrappers.iter().for_each(|regex| stacks.fold_wrappers(regex));
+                        self.stacks.replace(Some((View { wrappers, ..View::default() }, stacks)));
+                        whole = Some(sums);
+                    }
+                    folded
+                };
+                let folded: Vec<Option<Folded>> = self.together.recordings.iter().map(find).collect();
+                let regex = Folded::regex_of_all(folded.iter().flatten().map(|folded| &folded.regex));
+                Wrappers { folded, regex }
+            })
         });
         (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref(), whole)
     }

@@ -5,13 +5,14 @@ use crate::pack::Pack;
 use crate::packs::{About, AboutPack, ProcessOfRun, ThreadOfRun};
 use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{command, program, thread_name};
 use memtoll_model::{Image, Recording};
 use memtoll_query::Session;
 use memtoll_query::run_details::answering;
 use memtoll_text::format;
 use memtoll_text::shell;
-use memtoll_trace::meta::Thread;
+use memtoll_trace::meta::{MarkKind, Thread};
 use memtoll_trace::snapshot::{Cause, Snapshot};
 
 /// Processes, and threads of all of them, that are listed.
@@ -30,6 +31,11 @@ impl Recordings<'_> {
             sources: self.settings.sources,
             editor: self.settings.editor.template().to_owned(),
             live: self.settings.live,
+            regions: self
+                .recording()
+                .images
+                .iter()
+                .any(|image| image.marks.iter().any(|mark| mark.kind == MarkKind::Begin)),
         });
         pack.columns("timeline", &live);
         pack
@@ -59,13 +65,20 @@ fn has_looks(recording: &Recording) -> bool {
 
 /// The recording as a whole. Neither the host's name nor the folder in which the program was started is part of it.
 fn about(recording: &Recording) -> About {
+    let tariff = Tariff::of(recording);
+    let ns = |units: u64| tariff.ns(units as f64);
     let images = || recording.images.iter();
     let threads = images()
         .flat_map(|image| image.threads.iter().filter(|thread| thread.runs()).map(move |thread| (image, thread)));
     let process = |image: &Image| ProcessOfRun {
         pid: image.about.pid,
+        parent: image.about.parent,
         program: program(image).to_owned(),
         command: command(image).to_string(),
+        began_ns: ns(image.about.began),
+        ended_ns: image.end.as_ref().map(|end| ns(end.ended)),
+        exit: image.end.as_ref().map_or_else(String::new, |end| end.exit.to_string()),
+        threads: image.threads.iter().filter(|thread| thread.runs()).count(),
     };
     let thread = |(image, thread): (&Image, &Thread)| ThreadOfRun {
         pid: image.about.pid,

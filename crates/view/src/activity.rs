@@ -3,13 +3,17 @@
 
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns, ResidentColumns};
+use crate::packs::{
+    ActivityColumns, ActivityPack, FaultColumns, MarkColumns, RegionColumns, RegionSpread, ResidentColumns,
+};
 use crate::recordings::Recordings;
-use memtoll_analysis::regions::runs;
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::regions::{Spread, runs};
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_query::{Query, Shown};
 use memtoll_trace::meta::MarkKind;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Marks and runs of regions at the most; there is no room for more.
 const MOST_MARKS: usize = 2000;
@@ -22,6 +26,7 @@ struct Marked {
     regions: RegionColumns,
     left_out: usize,
     region_count: usize,
+    spreads: Vec<RegionSpread>,
 }
 
 impl Recordings<'_> {
@@ -39,6 +44,7 @@ impl Recordings<'_> {
             regions: marked.region_names,
             left_out: marked.left_out,
             region_count: marked.region_count,
+            spreads: marked.spreads,
         });
         let column = |values: &[u64]| values.iter().map(|value| *value as f64).collect::<Vec<f64>>();
         let none = vec![0; activity.allocations.len()];
@@ -70,6 +76,7 @@ impl Recordings<'_> {
             regions.extend(all.filter(|(begin, end)| begin.time <= to && end.time >= from));
         }
         let region_count = regions.len();
+        let spreads = spreads(regions.iter().map(|(begin, end)| (begin.name.as_str(), ns(end.time) - ns(begin.time))));
         let left_out = instants.len().saturating_sub(MOST_MARKS) + regions.len().saturating_sub(MOST_MARKS);
         instants.sort_by_key(|mark| mark.time);
         let instants = thinned(&instants, MOST_MARKS);
@@ -86,8 +93,27 @@ impl Recordings<'_> {
             },
             left_out,
             region_count,
+            spreads,
         }
     }
+}
+
+/// How long runs of regions took, by name.
+fn spreads<'a>(runs: impl Iterator<Item = (&'a str, f64)>) -> Vec<RegionSpread> {
+    let mut lengths: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    runs.for_each(|(name, ns)| lengths.entry(name).or_default().push(ns));
+    let spread = |(name, lengths): (&str, Vec<f64>)| {
+        let Spread { median, p99, worst } = Spread::of(lengths.iter().map(|ns| Estimate::exact(*ns)));
+        RegionSpread {
+            name: name.to_owned(),
+            count: lengths.len(),
+            median_ns: median.value,
+            p99_ns: p99.value,
+            worst_ns: worst.value,
+            total_ns: lengths.iter().sum(),
+        }
+    };
+    lengths.into_iter().map(spread).collect()
 }
 
 /// At most `most`, evenly chosen.
@@ -101,6 +127,16 @@ fn thinned<T: Copy>(all: &[T], most: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_spread_of_a_region_is_that_of_all_its_runs() {
+        let runs = (1..=200).map(|ns| ("frame", f64::from(ns))).chain([("load", 7.0)]);
+        let found = spreads(runs);
+        let of = |of: &RegionSpread| (of.name.clone(), of.count, of.median_ns, of.p99_ns, of.worst_ns, of.total_ns);
+        assert_eq!(of(&found[0]), ("frame".to_owned(), 200, 100.0, 198.0, 200.0, 20_100.0));
+        assert_eq!(of(&found[1]), ("load".to_owned(), 1, 7.0, 7.0, 7.0, 7.0));
+        assert_eq!(found.len(), 2);
+    }
 
     #[test]
     fn of_too_many_marks_some_from_all_over_are_left() {

@@ -23,6 +23,11 @@ impl<'a> Engine<'a> {
         Engine { open, selections: Selections::default(), live_blocks: None, looked_up: None }
     }
 
+    /// What was kept is made anew.
+    pub fn forget(&mut self) {
+        *self = Engine::new(self.open.again());
+    }
+
     /// The answer, or why there is none.
     pub fn answer(&mut self, Ask { query, page }: &Ask) -> Result<Pack, NoAnswer> {
         let Engine { open, selections, live_blocks, looked_up } = self;
@@ -51,5 +56,36 @@ impl<'a> Engine<'a> {
             (Page::Layout { of }, _) => Ok(open.layout(selections.of(open, query)?, looked_up, of.as_deref())),
             (page, view) => Err(NoAnswer::NoPage { page: page.clone(), view: Box::new(view.clone()) }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Compared;
+    use memtoll_model::Recording;
+    use memtoll_model::reading::{self, Reading};
+    use memtoll_query::Query;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// What a cancelled question leaves behind is no part of later answers.
+    #[test]
+    fn a_question_is_answered_as_ever_after_it_was_cancelled() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(Path::new(file)).unwrap();
+        let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
+        let ask = Ask { query: Query::default(), page: Page::Memory { range: None } };
+        let expected = engine.answer(&ask).unwrap().bytes();
+        engine.forget();
+        let reading = Arc::new(Reading::default());
+        reading.cancel();
+        let _ = reading::during(Some(reading.clone()), || engine.answer(&ask));
+        assert!(reading.is_cut() && reading.events() > 0);
+        engine.forget();
+        let whole = Arc::new(Reading::default());
+        let answer = reading::during(Some(whole.clone()), || engine.answer(&ask)).unwrap();
+        assert_eq!(answer.bytes(), expected);
+        assert!(!whole.is_cut() && whole.events() >= reading.events());
     }
 }

@@ -4,8 +4,9 @@ use crate::ask::Page;
 use crate::metrics;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::GroupsPack;
+use crate::packs::{GroupsPack, Member};
 use crate::recordings::Recordings;
+use memtoll_analysis::processor::ImageOrThread;
 use memtoll_query::{Query, Shown, View};
 
 impl Recordings<'_> {
@@ -21,8 +22,19 @@ impl Recordings<'_> {
         let rows = table.rest;
         let sites = self.sites(&sums, &rows, most);
         let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();
-        let mut pack = Pack::new(&GroupsPack { labels, site_others: sites.others, damage: sums.damage });
+        let members = sites.shown.iter().map(|&index| self.member(rows[index].of)).collect();
+        let mut pack = Pack::new(&GroupsPack { labels, members, site_others: sites.others, damage: sums.damage });
         metrics::write(&mut pack, "groups", &sites.values);
         Ok(pack)
+    }
+
+    fn member(&self, of: Option<ImageOrThread>) -> Member {
+        let image = of.and_then(|of| self.recording().images.get(of.image));
+        let thread = of.and_then(|of| image?.thread(of.thread?));
+        Member {
+            image: of.map(|of| of.image),
+            pid: image.map(|image| image.about.pid),
+            tid: thread.map(|thread| thread.tid),
+        }
     }
 }

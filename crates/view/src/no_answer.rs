@@ -23,6 +23,9 @@ pub enum NoAnswer {
         now: u64,
         was: u64,
     },
+    /// The user wants it no more.
+    #[error("Cancelled. Back shows what was there before.")]
+    Cancelled,
     /// No page shows such a view.
     #[error("no page {page:?} shows a view {view:?}")]
     NoPage {

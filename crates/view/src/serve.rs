@@ -4,19 +4,22 @@
 
 mod access;
 mod growing;
+mod running;
 pub mod store_pages;
 
 use crate::ask::{Ask, Page};
 use crate::bundle::Bundle;
 use crate::engine::Engine;
+use crate::no_answer::NoAnswer;
 use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
 use access::{Entry, Guard};
 use growing::Look;
 use memtoll_analysis::finer_chapters::Sliced;
-use memtoll_model::Recording;
+use memtoll_model::{Recording, reading};
 use memtoll_query::View;
 use memtoll_text::format;
+use running::Running;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
@@ -46,8 +49,12 @@ const PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\"
 /// Bytes of a question at the most.
 const LONGEST_QUESTION: u64 = 64 << 10;
 
+/// Where the page asks how far a question is, by its number, and ends it.
+const READING: &str = "/reading/";
+const CANCEL: &str = "/cancel/";
+
 /// Threads that answer: one can be asked for the page while another one adds up.
-const THREADS: usize = 4;
+const THREADS: usize = 8;
 
 /// Pages of the docs that explain the numbers.
 const DOCS: [(&str, &str); 3] = [
@@ -143,12 +150,13 @@ struct Engines<'a> {
     time: Mutex<Engine<'a>>,
     /// Of whole recordings.
     slow: Mutex<Engine<'a>>,
+    running: Running,
 }
 
 impl<'a> Engines<'a> {
     fn of(open: Recordings<'a>) -> Engines<'a> {
         let [time, slow] = [(); 2].map(|()| Mutex::new(Engine::new(open.again())));
-        Engines { selection: Mutex::new(Engine::new(open)), time, slow }
+        Engines { selection: Mutex::new(Engine::new(open)), time, slow, running: Running::default() }
     }
 }
 
@@ -165,6 +173,15 @@ fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, l
             Some(look) => body("application/json", &look.state().to_string()),
             None => text(404, "This recording is complete."),
         },
+        (Method::Get, path) if path.starts_with(READING) => {
+            // `null`: it is answered.
+            let events = engines.running.of(&path[READING.len()..]).map(|reading| reading.events());
+            body("application/json", &serde_json::json!({ "events": events }).to_string())
+        }
+        (Method::Post, path) if path.starts_with(CANCEL) => {
+            engines.running.of(&path[CANCEL.len()..]).inspect(|reading| reading.cancel());
+            text(200, "")
+        }
         (Method::Post, "/mark") => mark(request, look),
         (Method::Post, "/look") => look_now(request, look),
         (Method::Get, path) => match DOCS.iter().find(|(known, _)| *known == path) {
@@ -218,9 +235,24 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
         _ => &engines.selection,
     };
+    // The page may ask how far it is, and end it.
+    let named = request.headers().iter().find(|header| header.field.equiv("X-Question"));
+    let number = named.and_then(|header| header.value.as_str().parse().ok());
+    let wanted = engines.running.begin(number);
     let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
-    let answer = engine.answer(&ask);
+    let answer = match wanted.is_cancelled() {
+        true => Err(NoAnswer::Cancelled),
+        false => reading::during(Some(wanted.clone()), || engine.answer(&ask)),
+    };
+    let answer = match wanted.is_cut() {
+        true => {
+            engine.forget();
+            Err(NoAnswer::Cancelled)
+        }
+        false => answer,
+    };
     drop(engine);
+    engines.running.end(number);
     if matches!((&ask.page, &ask.query.view), (Page::Shown, View::Table { .. })) {
         // Wake the thread that waits for the first profile.
         shown.map(|shown| shown.send(()));

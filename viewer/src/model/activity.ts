@@ -2,7 +2,7 @@
 
 import { count } from "./format";
 import type { Column, Pack } from "./pack";
-import type { ActivityPack } from "./packs";
+import type { ActivityPack, RegionSpread } from "./packs";
 
 export interface Span {
     from: number;
@@ -27,10 +27,12 @@ export interface Activity {
     resident: Column | null;
     marks: { name: string; at: number }[];
     regions: Region[];
-    /** How long each region is, ns, also of those that find no row. */
-    lengths: number[];
+    /** The longest regions, one by one, also those that find no row. */
+    runs: (Span & { name: string })[];
     /** How many there are, with those that are not known one by one. */
     regionCount: number;
+    /** How long all of them take, by name. */
+    spreads: RegionSpread[];
     /** Marks and regions for which there was no room. */
     leftOut: number;
 }
@@ -51,17 +53,18 @@ export function inRows(regions: (Span & { name: string })[]): Region[] {
 }
 
 /** How many regions take longer than a budget, ns. */
-export function overBudget({ lengths, regionCount }: Activity, budget: number): string {
-    const over = lengths.reduce((sum, length) => sum + (length > budget ? 1 : 0), 0);
+export function overBudget({ runs, regionCount }: Pick<Activity, "runs" | "regionCount">, budget: number): string {
+    const over = runs.filter(({ from, to }) => to - from > budget).length;
     // Of very many, only the longest are known: the others may be too long only if all of these are.
-    const atLeast = over === lengths.length && regionCount > over ? "at least " : "";
+    const atLeast = over === runs.length && regionCount > over ? "at least " : "";
     return `${atLeast}${count(over)} of ${count(regionCount)} over`;
 }
 
 export function activityOf(pack: Pack<ActivityPack>): Activity {
     const [live, allocations, at, begin, end] = pack.all("activity.live", "activity.allocations", "marks.at", "regions.begin", "regions.end");
-    const { start_ns, interval_ns, marks, regions: names, region_count, left_out } = pack.head;
-    const regions = inRows(names.map((name, index) => ({ name, from: begin[index]!, to: end[index]! })));
+    const { start_ns, interval_ns, marks, regions: names, region_count, left_out, spreads } = pack.head;
+    const runs = names.map((name, index) => ({ name, from: begin[index]!, to: end[index]! }));
+    const regions = inRows(runs);
     return {
         start: start_ns,
         interval: interval_ns,
@@ -71,10 +74,18 @@ export function activityOf(pack: Pack<ActivityPack>): Activity {
         resident: pack.has("activity.resident") ? pack.column("activity.resident") : null,
         marks: marks.map((name, index) => ({ name, at: at[index]! })),
         regions,
-        lengths: Array.from(begin, (from, index) => end[index]! - from),
+        runs,
         regionCount: region_count,
+        spreads,
         leftOut: left_out + begin.length - regions.length,
     };
+}
+
+/** When most was live, in the middle of its interval; null: nothing is known. */
+export function peakOf({ start, interval, live }: Pick<Activity, "start" | "interval" | "live">): { at: number; bytes: number } | null {
+    let most = 0;
+    for (let at = 1; at < live.length; at++) if (live[at]! > live[most]!) most = at;
+    return live.length > 0 ? { at: start + (most + 0.5) * interval, bytes: live[most]! } : null;
 }
 
 function endOf(activity: Activity): number {

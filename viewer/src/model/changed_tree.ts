@@ -3,6 +3,7 @@
 import { framesOf } from "./answer";
 import { Branch, type Load, type Part } from "./loaded_tree";
 import { fileName } from "./names";
+import { below } from "./paths";
 import type { Column, Pack } from "./pack";
 import type { ChangedTreesPack } from "./packs";
 import { childrenOf, type TreeItem } from "./tree";
@@ -65,7 +66,8 @@ export async function differenceOf(ask: AskChanged, least: number): Promise<Chan
 }
 
 /** Functions are the same if they are called the same, whatever their lines. */
-function nameOf({ frame, others }: TreeItem): string {
+export function nameOf({ frame, label, others }: TreeItem): string {
+    if (label) return label;
     return frame ? `${frame.full}\0${fileName(frame.module)}` : others > 0 ? "+" : "";
 }
 
@@ -112,7 +114,7 @@ class Merged implements Changed {
                 groups.set(name, known);
             }
         });
-        this.list = [...groups].map(([name, sides]) => new Merged(`${this.key}/${name}`, sides, this.least)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
+        this.list = [...groups].map(([name, sides]) => new Merged(below(this.key, name), sides, this.least)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
         return this.list;
     }
 

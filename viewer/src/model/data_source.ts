@@ -12,6 +12,7 @@ import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
 import type { Base, Selection, Wanted } from "./state";
 import type { TreeItem } from "./tree";
+import type { Waits } from "./waits";
 
 export interface Recording {
     about: About;
@@ -25,6 +26,8 @@ export interface Recording {
     editor: string;
     /** Of a recording that is being made: how often its file was opened. */
     live: number | null;
+    /** Whether a thread set regions. */
+    regions: boolean;
 }
 
 /** A recording that is being made. */
@@ -41,6 +44,8 @@ export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
     readonly asks: boolean;
     readonly damage: Damage;
+    /** What is asked and not answered yet. */
+    readonly waits: Waits;
     /** A mouse selects spans that begin and end at multiples of this, ns. */
     readonly step: number;
     open(): Promise<Recording>;
@@ -57,6 +62,10 @@ export interface Source {
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;
+    /** How many events were read so far for a question; null: it is answered. */
+    eventsRead(number: number): Promise<number | null>;
+    /** Ends a question before its answer is complete. */
+    cancel(number: number): Promise<void>;
     /** How far a recording is that is being made. */
     live(): Promise<Live>;
     /** Sets a mark now. Returns when that was, ns. */
@@ -97,6 +106,6 @@ export interface TreePart {
 
 /** What is known of a recording before anything is selected. */
 export function recordingOf(pack: Pack<AboutPack>): Recording {
-    const { about, metrics, timeline, parts, compares, sources, editor, live } = pack.head;
-    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live };
+    const { about, metrics, timeline, parts, compares, sources, editor, live, regions } = pack.head;
+    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live, regions };
 }

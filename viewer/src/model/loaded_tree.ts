@@ -3,6 +3,7 @@
 import { framesOf, numbersOf, unknownOf, type Frame, type Metric, type Numbers } from "./answer";
 import type { Column, Pack } from "./pack";
 import type { LevelPack } from "./packs";
+import { below } from "./paths";
 import { childrenOf, type Children, type TreeItem } from "./tree";
 
 /** A part of a tree. A step is what tells a branch from its siblings. */
@@ -43,7 +44,9 @@ export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
         this.label = part.labelOf?.(node) ?? "";
         this.others = part.others[node]!;
         this.hasMore = this.others > 0 || part.hasMore(node);
-        this.key = `${path.join("\0")}${this.others > 0 ? "\0+" : ""}`;
+        // What stands for smaller branches has no step of its own.
+        const step = this.others > 0 ? "+" : caller && path.length > caller.path.length ? path.at(-1) : null;
+        this.key = step === null ? (caller?.key ?? "") : below(caller?.key ?? "", step);
     }
 
     /** Another branch of the same tree. */

@@ -28,13 +28,13 @@ export interface About {
 }
 
 export interface AboutPack {
-    head: { about: About; metrics: Metric[]; timeline: Intervals; parts: number; compares: boolean; sources: boolean; editor: string; live: number | null; };
+    head: { about: About; metrics: Metric[]; timeline: Intervals; parts: number; compares: boolean; sources: boolean; editor: string; live: number | null; regions: boolean; };
     column: "timeline.live";
     family: never;
 }
 
 export interface ActivityPack {
-    head: { start_ns: number; interval_ns: number; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; };
+    head: { start_ns: number; interval_ns: number; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; spreads: RegionSpread[]; };
     column: "activity.live" | "activity.allocations" | "marks.at" | "regions.begin" | "regions.end" | "activity.faults" | "activity.resident";
     family: never;
 }
@@ -109,7 +109,7 @@ export interface GlobalOfResident {
 }
 
 export interface GroupsPack {
-    head: { labels: string[]; site_others: number; damage: string[]; };
+    head: { labels: string[]; members: Member[]; site_others: number; damage: string[]; };
     column: never;
     family: "groups";
 }
@@ -175,6 +175,12 @@ export interface MapPack {
     family: never;
 }
 
+export interface Member {
+    image: number | null;
+    pid: number | null;
+    tid: number | null;
+}
+
 export interface Memory {
     resident: Estimated | null;
     at_end: Estimated | null;
@@ -210,14 +216,28 @@ export interface PinOfResident {
 
 export interface ProcessOfRun {
     pid: number;
+    parent: number;
     program: string;
     command: string;
+    began_ns: number;
+    ended_ns: number | null;
+    exit: string;
+    threads: number;
 }
 
 export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
+}
+
+export interface RegionSpread {
+    name: string;
+    count: number;
+    median_ns: number;
+    p99_ns: number;
+    worst_ns: number;
+    total_ns: number;
 }
 
 export interface ResidentPack {

@@ -12,10 +12,12 @@ import { recordingOf, type Recording, type Source, type TreePart } from "./data_
 import { sourceFileIn, type SourceFile } from "./source_file";
 import type { Base, Selection } from "./state";
 import { treeOf, type TreeItem } from "./tree";
+import { Waits } from "./waits";
 
 export class Page implements Source {
     readonly asks = false;
     readonly damage = new Damage();
+    readonly waits = new Waits();
     step = 0;
     private metrics: Metric[] = [];
     private whole: Pack<ProfilePack> | undefined;
@@ -99,6 +101,14 @@ export class Page implements Source {
         if (this.before) return profileOf(this.before, this.metrics);
         if (!base) throw new Error("There is nothing to compare with.");
         return this.profile({ ...selection, ...base });
+    }
+
+    eventsRead(): Promise<null> {
+        return Promise.resolve(null);
+    }
+
+    cancel(): Promise<void> {
+        return Promise.resolve();
     }
 
     live(): Promise<never> {

@@ -14,6 +14,7 @@ import { NothingThere, recordingOf, type Live, type Recording, type Source, type
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type Wanted } from "./state";
 import type { TreeItem } from "./tree";
+import { Waits } from "./waits";
 
 /** Rows that are sent; the others are one. */
 const MOST_ROWS = 2000;
@@ -37,11 +38,16 @@ function treeView({ reversed, through, by }: Pick<TreePart, "reversed"> & Partia
 export class Server implements Source {
     readonly asks = true;
     readonly damage = new Damage();
+    readonly waits = new Waits();
     step = 0;
     private metrics: Metric[] = [];
 
-    private async answer<D extends Declared>(question: Question, signal?: AbortSignal): Promise<Pack<D>> {
-        const headers = { "Content-Type": "application/json" };
+    private answer<D extends Declared>(question: Question, signal?: AbortSignal): Promise<Pack<D>> {
+        return this.waits.during((number) => this.asked(number, question, signal));
+    }
+
+    private async asked<D extends Declared>(number: number, question: Question, signal?: AbortSignal): Promise<Pack<D>> {
+        const headers = { "Content-Type": "application/json", "X-Question": String(number) };
         const init: RequestInit = { method: "POST", headers, body: JSON.stringify(question) };
         if (signal) init.signal = signal;
         let response: Response;
@@ -56,6 +62,15 @@ export class Server implements Source {
         const pack = Pack.read<D>(await response.arrayBuffer());
         this.damage.add(pack.head);
         return pack;
+    }
+
+    async eventsRead(number: number): Promise<number | null> {
+        const response = await fetch(`/reading/${number}`).catch(() => null);
+        return response?.ok ? ((await response.json()) as { events: number | null }).events : null;
+    }
+
+    async cancel(number: number): Promise<void> {
+        await fetch(`/cancel/${number}`, { method: "POST" });
     }
 
     /** Asks for what a view of a selection shows. */

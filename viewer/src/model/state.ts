@@ -2,7 +2,7 @@
 
 import { OF_PAGES } from "./packs";
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -30,13 +30,31 @@ export interface State extends Selection {
     view: ViewName;
     metric: string;
     group: string;
+    /** The column by which a table is sorted, behind it `-up` where the smallest comes first; empty: as the view has it. */
+    order: string;
     /** Call tree and flame graph: from the allocations outwards. */
     reversed: boolean;
     search: string;
+    /** Call tree and flame graph: which place a search has found is chosen, from 1 on; 0: none of them. */
+    hit: number;
+    /** Call tree and flame graph: whether the lines of a function are frames of their own. */
+    byLine: boolean;
+    /** Call tree: the open branches (paths.ts); empty: the heaviest path. */
+    open: string;
+    /** Call tree: the chosen branch. */
+    branch: string;
+    /** Flame graph: the frame that is as wide as all; empty: the root. */
+    zoom: string;
+    /** Flame graph: what colors say, `metric` or, empty, the module. */
+    color: string;
     /** Call tree: only stacks through this function, with its callers and what it calls. */
     through: string;
     /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
     by: string;
+    /** Lines: whether rows are shown that have nothing of the metric. */
+    zeros: boolean;
+    /** Lines: whether the details have most of the room. */
+    wide: boolean;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -44,6 +62,12 @@ export interface State extends Selection {
     right: number | null;
     /** Time line: regions that take longer are shown as too long, ns; 0: none are. */
     budget: number;
+    /** Compare: whether a flame graph is shown. */
+    graph: boolean;
+    /** Compare: whether what may be chance is shown, too. */
+    small: boolean;
+    /** Generations: whether blocks are counted. */
+    blocks: boolean;
     /** The span that is compared with the selection, as `FROM-TO`; empty: none. */
     base: string;
     /** Source: the file, and the line in it; 0: none. */
@@ -75,14 +99,26 @@ export const START: State = {
     process: "",
     thread: "",
     group: "line",
+    order: "",
     reversed: false,
     search: "",
+    hit: 1,
+    byLine: false,
+    open: "",
+    branch: "",
+    zoom: "",
+    color: "",
     through: "",
     by: "",
+    zeros: false,
+    wide: false,
     focus: "",
     left: null,
     right: null,
     budget: 0,
+    graph: false,
+    small: false,
+    blocks: false,
     base: "",
     file: "",
     line: 0,
@@ -94,7 +130,9 @@ export const START: State = {
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
+const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "byLine", "graph", "small", "blocks"] as const;
+
+const TEXTS = ["metric", "filter", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -109,18 +147,53 @@ export function fromHash(hash: string): State {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     const state: State = { ...START };
     for (const key of TEXTS) state[key] = words.get(key) ?? state[key];
-    for (const key of ["unfold", "wrappers", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
+    for (const key of SWITCHES) state[key] = words.get(key) === "true";
     for (const key of ["from", "to", "left", "right"] as const) {
         const value = Number(words.get(key) ?? NaN);
         state[key] = Number.isFinite(value) && value >= 0 ? value : null;
     }
     for (const [first, last] of [["from", "to"], ["left", "right"]] as const)
         if (state[first] !== null && state[last] !== null && state[first] > state[last]) [state[first], state[last]] = [state[last], state[first]];
-    for (const key of ["line", "budget"] as const) state[key] = Math.max(0, Math.floor(Number(words.get(key)) || 0));
+    for (const key of ["line", "budget", "hit"] as const) state[key] = words.has(key) ? Math.max(0, Math.floor(Number(words.get(key)) || 0)) : START[key];
     if (baseOf(state.base) === null) state.base = "";
     const view = words.get("view");
     state.view = VIEWS.find((name) => name === view) ?? START.view;
     return state;
+}
+
+/** What means nothing any more when something else changes. */
+const BELONGS: [to: (keyof State)[], what: (keyof State)[]][] = [
+    [["reversed", "by", "through", "byLine"], ["open", "branch", "zoom"]],
+    [["search"], ["hit"]],
+    [["view"], ["order"]],
+];
+
+/** A state in which something is changed. */
+export function changed(state: State, change: Partial<State>): State {
+    const next = { ...state, ...change };
+    const lost = BELONGS.filter(([to]) => to.some((key) => next[key] !== state[key])).flatMap(([, what]) => what);
+    return { ...next, ...Object.fromEntries(lost.filter((key) => !(key in change)).map((key) => [key, START[key]])) };
+}
+
+/** What is inside what, as one leaves it: in which view (empty: in all), and how. */
+const LAYERS: [view: ViewName | "", Partial<State>][] = [
+    ["lifetimes", { cell: "" }],
+    ["lifetimes", { focus: "" }],
+    ["lines", { focus: "" }],
+    ["snapshots", { range: "" }],
+    ["flame", { zoom: "" }],
+    ["tree", { through: "" }],
+    ["layout", { type: "" }],
+    ["", { search: "" }],
+    ["", { from: null, to: null }],
+    ["", { process: "", thread: "" }],
+    ["", { filter: "" }],
+];
+
+/** What leaves the innermost of what is open or selected; null: nothing is. */
+export function leaving(state: State): Partial<State> | null {
+    const isInside = ([view, change]: (typeof LAYERS)[number]) => (view === "" || view === state.view) && (Object.keys(change) as (keyof State)[]).some((key) => state[key] !== START[key]);
+    return LAYERS.find(isInside)?.[1] ?? null;
 }
 
 export function selectionOf(state: State): Wanted {

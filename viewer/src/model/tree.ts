@@ -1,6 +1,7 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
 import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Profile } from "./answer";
+import { below, isWithin } from "./paths";
 
 export interface TreeItem {
     /** Unlike those of its siblings, and the same for the same selection. */
@@ -98,11 +99,11 @@ function modules(profile: Profile, tree: CallTree, main: string, reversed: boole
         const root = lazy(() => {
             const part = partOf(label);
             const values = part.numbers.get(main) ?? new Float64Array(parent.length);
-            return (reversed ? callers : callees)(profile, part, values, null, label);
+            return (reversed ? callers : callees)(profile, part, values, null, below("", label));
         });
         const value = sumsOf(main).get(label) ?? 0;
         const children = () => root().children();
-        return { ...WHOLE, key: label, frame: null, label, others: 0, value, own: 0, children, valueOf: (metric) => valueIn(metric, (name) => sumsOf(name).get(label) ?? 0) };
+        return { ...WHOLE, key: below("", label), frame: null, label, others: 0, value, own: 0, children, valueOf: (metric) => valueIn(metric, (name) => sumsOf(name).get(label) ?? 0) };
     };
     const all = lazy(() => [...sumsOf(main)].filter(([, value]) => value > 0).map(([label]) => item(label)).sort(bySize));
     return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(metric, (name) => columnOf(name)[0] ?? 0) };
@@ -126,7 +127,7 @@ function outermostOf(profile: Profile, { parent, frame }: CallTree, through: str
 const WHOLE = { hasMore: false, load: () => Promise.resolve() };
 
 /** What has the same number, together. */
-function grouped<Item>(items: Item[], numberOf: (item: Item) => number): [number, Item[]][] {
+export function grouped<Item>(items: Item[], numberOf: (item: Item) => number): [number, Item[]][] {
     const groups = new Map<number, Item[]>();
     for (const item of items) {
         const known = groups.get(numberOf(item));
@@ -150,14 +151,14 @@ function callees(profile: Profile, tree: CallTree, values: Float64Array, outermo
     const own = ownOf(parent, values);
     const sum = (nodes: number[], of: ArrayLike<number>) => nodes.reduce((sum, node) => sum + of[node]!, 0);
     /** A frame that is called in these places. */
-    const item = (key: string, number: number, nodes: number[], below: () => number[]): TreeItem => ({
+    const item = (key: string, number: number, nodes: number[], inside: () => number[]): TreeItem => ({
         ...WHOLE,
         key,
         frame: frameOf(profile, number),
         others: sum(nodes, others),
         value: sum(nodes, values),
         own: sum(nodes, own),
-        children: lazy(() => grouped(below(), (node) => frame[node]!).map(([number, nodes]) => item(`${key}/${number}`, number, nodes, () => nodes.flatMap(called))).filter((child) => child.value > 0).sort(bySize)),
+        children: lazy(() => grouped(inside(), (node) => frame[node]!).map(([number, nodes]) => item(below(key, number), number, nodes, () => nodes.flatMap(called))).filter((child) => child.value > 0).sort(bySize)),
         valueOf: (metric) => {
             const unknown = numbers.get(unknownOf(metric.name));
             return unknown && nodes.every((node) => unknown[node]) ? null : valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? []));
@@ -185,7 +186,7 @@ function callers(profile: Profile, tree: CallTree, values: Float64Array, outermo
     const item = (key: string, number: number, ends: Ends, isOthers: boolean): TreeItem => {
         const children = lazy(() => {
             const outer = ends.map(({ end, at }) => ({ end, at: parent[at]! })).filter(({ at }) => at !== 0);
-            return grouped(outer, ({ at }) => frame[at]!).map(([number, ends]) => item(`${key}/${number}`, number, ends, false)).sort(bySize);
+            return grouped(outer, ({ at }) => frame[at]!).map(([number, ends]) => item(below(key, number), number, ends, false)).sort(bySize);
         });
         const value = sum(ends, weights);
         return {
@@ -202,10 +203,21 @@ function callers(profile: Profile, tree: CallTree, values: Float64Array, outermo
         };
     };
     const ends: Ends = (outermost ?? Array.from(parent.keys()).slice(1).filter((node) => weights[node]! > 0)).map((node) => ({ end: node, at: node }));
-    const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(`${prefix}/${number}`, number, ends, number === 0)).sort(bySize));
+    const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(below(prefix, number), number, ends, number === 0)).sort(bySize));
     const all: Ends = outermost ? ends : [{ end: 0, at: 0 }];
     const total = (name: string) => sum(all, numbers.get(name) ?? []);
     return { ...WHOLE, key: prefix, frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(metric, total) };
+}
+
+/** The items from the root to the one with this key, or as far as there are some. What is not loaded is loaded. */
+export async function pathTo(root: TreeItem, key: string, least: number): Promise<TreeItem[]> {
+    const path = [root];
+    for (let at: TreeItem | undefined = root; at && at.key !== key; ) {
+        if (at.hasMore) await at.load(least);
+        at = at.children().find((child) => isWithin(key, child.key));
+        if (at) path.push(at);
+    }
+    return path;
 }
 
 /** Whether a name, file or type has all words that are searched for. */

@@ -2,6 +2,8 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Change, Range, Verified } from "../model/advice";
 import { count, counted, number, percent, type Unit } from "../model/format";
+import { Door } from "../door";
+import { toFunction } from "../model/ways";
 import { Pending, PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
@@ -30,10 +32,10 @@ export function Advice() {
     const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
     if (!isWhole) return null;
     const advice = loaded.value;
-    if (!advice) return <Pending of={loaded}>Looking for what to change …</Pending>;
+    if (!advice) return <section><Pending of={loaded}>Looking for what to change …</Pending></section>;
     if (advice.findings.length === 0) return null;
     return (
-        <>
+        <section>
             <h2>What to change</h2>
             <ol class="findings">
                 {advice.findings.slice(0, 12).map((one) => (
@@ -44,7 +46,7 @@ export function Advice() {
                 {advice.findings.length > 12 && `${count(advice.findings.length - 12)} more: memtoll advise shows all. `}
                 Savings are predicted, and do not add up. memtoll verify measures what a change saves.
             </p>
-        </>
+        </section>
     );
 }
 
@@ -78,7 +80,7 @@ function Measured({ of }: { of: Verified }) {
 }
 
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
-    const { go, profile } = useShown();
+    const { profile } = useShown();
     const line = profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === change.function));
     const full = profile.frames.find((frame) => frame.function === change.function);
     const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range, title]) => range && (range.low !== 0 || range.high !== 0) && !(title === "wall time" && isSame(range, change.saves["cpu_ns"])));
@@ -94,15 +96,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                 {change.file && <PlaceLink file={change.file} line={change.line} />}
                 <span class="tag">{change.rule}</span>
                 {/* Where wrappers of malloc are shown, the lines that call them are not among those that allocate. */}
-                <a
-                    href="#"
-                    onClick={(event) => {
-                        event.preventDefault();
-                        go(line ? { view: "lines", search: change.function } : { view: "tree", through: full?.full ?? change.function });
-                    }}
-                >
-                    {line ? "lines" : "callers and callees"}
-                </a>
+                <Door to={line ? toFunction(change.function) : { view: "tree", through: full?.full ?? change.function }} class="link">{line ? "lines" : "callers and callees"}</Door>
             </p>
             {saves.length > 0 && (
                 <p class="saves">

@@ -5,11 +5,8 @@ import type { Metric } from "../model/answer";
 import { changeOf, type Changed } from "../model/changed_tree";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
-import { DirectionChoice, Empty, Pending, Search } from "../widgets";
-import { FlameGraph, type Colors } from "./flame_graph";
-
-/** The share of the whole width that the narrowest frame of a wide screen has. */
-const LEAST = 1 / 4000;
+import { DirectionChoice, Empty, Pending } from "../widgets";
+import { FlameGraph, LEAST, type Colors } from "./flame_graph";
 
 /** More is orange, less is blue, and the stronger the larger the share that changed is. */
 function paint(item: Changed, colors: Colors): string {
@@ -32,7 +29,7 @@ interface Props {
 
 /** One flame graph of what was before and what is after. */
 export function Difference({ metric, children }: Props) {
-    const { source, state, say } = useShown();
+    const { source, state } = useShown();
     const selection = selectionOf(state);
     const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
@@ -53,16 +50,18 @@ export function Difference({ metric, children }: Props) {
             tell={tell}
             columns={["before", "after", "difference"].map((title) => ({ title, unit: metric.unit }))}
             cells={({ before, after }) => [before, after, after - before]}
-            // What was too narrow to be seen may be wide now.
-            into={(item) => void item.load(LEAST).then(() => redraw(0), (error: unknown) => say(error instanceof Error ? error.message : String(error)))}
+            load={(item) => item.load(LEAST).then(() => redraw(0))}
             empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}
-        >
-            {children}
-            <DirectionChoice />
-            <Search />
-            <span class="legend"><span class="key less-now" /> less, gone</span>
-            <span class="legend"><span class="key same-now" /> the same</span>
-            <span class="legend"><span class="key more-now" /> more, new</span>
-        </FlameGraph>
+            tools={(search) => (
+                <>
+                    {children}
+                    <DirectionChoice />
+                    {search}
+                    <span class="legend"><span class="key less-now" /> less, gone</span>
+                    <span class="legend"><span class="key same-now" /> the same</span>
+                    <span class="legend"><span class="key more-now" /> more, new</span>
+                </>
+            )}
+        />
     );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
@@ -6,8 +6,11 @@ import { timeAt } from "../model/time_axis";
 import { exact, known, number, percent, signed, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
+import { orderOf, sorted } from "../model/order";
 import { matcher } from "../model/tree";
 import { Define, Empty, Heading, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toFunction } from "../model/ways";
 import { Table } from "../table";
 import { Difference } from "./changed_tree";
 
@@ -40,17 +43,17 @@ export function Compare() {
     const all = { from: null, to: null, process: "", thread: "" };
     const selection = recording.compares ? { ...selectionOf(state), ...all } : selectionOf(state);
     const asked = useLoaded(recording.compares || base ? JSON.stringify([selection, base]) : null, (signal) => source.compare(selection, base, signal));
-    const [isGraph, setGraph] = useState(false);
+    const { graph: isGraph, small: isAll } = state;
     const found = asked.value;
-    const [isAll, setAll] = useState(false);
     const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics[0];
     const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
+    const order = main ? orderOf(state.order, [main.name], main.name) : null;
     const rows = useMemo(() => {
         if (!found || !main) return [];
         const matches = matcher(state.search);
         const shown = found.changes.filter((row) => (isAll || row.exceeds || row.frame === null) && (!matches || matches(row.frame, `${row.name} ${row.type}`)));
-        return shown.sort((a, b) => Math.abs(by(b.at, main)) - Math.abs(by(a.at, main)));
-    }, [found, main, state.search, isAll]);
+        return sorted(shown, order!, (row) => Math.abs(by(row.at, main)));
+    }, [found, main, state.search, isAll, state.order]);
 
     useEffect(() => {
         if (!found || isGraph) return;
@@ -75,8 +78,8 @@ export function Compare() {
     const choices = (
         <>
             <div class="switch" role="group" aria-label="as">
-                <button aria-pressed={!isGraph} onClick={() => setGraph(false)}>lines</button>
-                <button aria-pressed={isGraph} onClick={() => setGraph(true)}>flame graph</button>
+                <button aria-pressed={!isGraph} onClick={() => go({ graph: false })}>lines</button>
+                <button aria-pressed={isGraph} onClick={() => go({ graph: true })}>flame graph</button>
             </div>
             <label class="choice">
                 metric
@@ -99,7 +102,7 @@ export function Compare() {
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const widthOf = (one: Metric) => (hasMargin(one) ? "176px" : "108px");
+    const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 108}px, 1fr)`;
     // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
     const sided = (side: Side, at: number) => {
         const [value, margin] = [found.value(side, main, at), main.unit === "ns" ? 0 : found.margin(main, at)];
@@ -125,21 +128,21 @@ export function Compare() {
                 {choices}
                 <Search />
                 <label class="choice" title="Show what is no more than chance, too">
-                    <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
+                    <input type="checkbox" checked={isAll} onChange={(event) => go({ small: event.currentTarget.checked })} />
                     small changes
                 </label>
                 {said}
             </div>
             <Table
-                label={`call sites, largest change of ${main.title} first`}
-                template={`minmax(${hasMargins ? 240 : 340}px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
+                label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
+                template={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>
                         <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
                         {[main, ...others].map((one) => (
-                            <Heading key={one.name} metric={one} isMain={one === main} sorts before="Δ " />
+                            <Heading key={one.name} metric={one} order={one === main ? order : null} before="Δ " />
                         ))}
                     </>
                 }
@@ -155,7 +158,7 @@ export function Compare() {
                     <>
                         <div role="cell" class="what">
                             {row.fate !== "changed" && <span class="type">{row.fate} </span>}
-                            {row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
+                            {row.frame && row.fate !== "gone" ? <Door to={toFunction(row.frame.function)}><Name frame={row.frame} type={row.type} /></Door> : row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
                         </div>
                         {cells(row.at)}
                     </>

@@ -1,15 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
+import { Door } from "../door";
 import { colorOf, useCanvas, useSize } from "../hooks";
 import { layout, type Box } from "../model/flame_layout";
 import { number, percent } from "../model/format";
 import type { Unit } from "../model/format";
 import { save, type Column } from "../model/table_text";
 import { labelOf } from "../model/names";
-import { heaviestPath, matcher, type TreeItem } from "../model/tree";
+import { heaviestPath, matcher, pathTo, type TreeItem } from "../model/tree";
+import { Search } from "../widgets";
 
 const LINE = 18;
+
+/** The share of the whole width that the narrowest frame of a wide screen has. */
+export const LEAST = 1 / 4000;
 const FONT = "11px system-ui, sans-serif";
 
 /** Colors by name, for a canvas. */
@@ -47,30 +52,46 @@ interface Props<Item extends TreeItem> {
     /** Columns and numbers of a copied row, beside frame and depth. */
     columns: Column[];
     cells: (item: Item) => number[];
-    /** Called when a frame is zoomed into. */
-    into?: (item: Item) => void;
-    /** What stands before the buttons. */
-    children?: ComponentChildren;
+    /** Loads what was too narrow to be seen and may be wide now. */
+    load?: (item: Item) => Promise<void>;
+    /** What stands before the buttons, with the search. */
+    tools: (search: ComponentChildren) => ComponentChildren;
+    /** What stands below the buttons. */
+    legend?: (boxes: Box[]) => ComponentChildren;
     empty: ComponentChildren;
 }
 
 /** A flame graph on a canvas: a click or Enter zooms in, Backspace goes back. */
-export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, grown, colors: names, paint, tell, columns, cells, into: entered, children, empty }: Props<Item>) {
-    const { theme, setCopy } = useShown();
+export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, grown, colors: names, paint, tell, columns, cells, load, tools, legend, empty }: Props<Item>) {
+    const { theme, state, go, say, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(holder);
-    const [zoom, setZoom] = useState<TreeItem[]>([]);
     const [at, setAt] = useState<Box | null>(null);
-    const [chosen, choose] = useState<Box | null>(null);
+    const [kept, choose] = useState<Box | null>(null);
     const matches = useMemo(() => matcher(search), [search]);
+    const [path, setPath] = useState<TreeItem[]>([]);
     useEffect(() => {
-        setZoom([]);
         choose(null);
         setAt(null);
-    }, [root]);
-    const shown = useMemo(() => (zoom.length > 0 && zoom[0] ? zoom : [root]), [zoom, root]);
+    }, [root, state.zoom]);
+    // The frame that the address zooms into may have to be loaded first, and what it calls, too.
+    useEffect(() => {
+        let isOver = false;
+        const zoom = async () => {
+            const path = state.zoom === "" ? [root] : await pathTo(root, state.zoom, LEAST);
+            if (isOver) return;
+            setPath(path);
+            if (path.length > 1 && load) await load(path.at(-1) as Item);
+        };
+        zoom().catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
+        return () => void (isOver = true);
+    }, [root, state.zoom]);
+    const shown = useMemo(() => (path[0] === root ? path : [root]), [path, root]);
     const boxes = useMemo(() => layout(shown, width), [shown, width, grown]);
+    const hits = useMemo(() => (matches ? boxes.filter(({ item }) => matches(item.frame, item.label)).sort((a, b) => a.depth - b.depth || a.x - b.x) : []), [boxes, matches]);
+    const hit = hits[Math.min(state.hit, hits.length) - 1] ?? null;
+    const chosen = kept ?? hit;
     const depth = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
     const height = depth * LINE + 2;
     const fill = (box: Box, colors: Colors) => (box.item.frame || box.item === root ? paint(box.item as Item, colors) : colors["other"]!);
@@ -88,19 +109,20 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
         return () => setCopy(null);
     }, [boxes, title]);
 
-    const hit = (event: MouseEvent): Box | null => {
+    const boxAt = (event: MouseEvent): Box | null => {
         const area = canvas.current!.getBoundingClientRect();
         const [x, y] = [event.clientX - area.left, event.clientY - area.top];
         const line = Math.floor(y / LINE);
         return boxes.find((box) => box.depth === line && x >= box.x && x < box.x + box.width) ?? null;
     };
-    const into = (box: Box) => {
-        const path = pathOf(box);
-        setZoom(path.length <= 1 ? [] : path);
-        choose(null);
-        if (path.length > 1) entered?.(box.item as Item);
-    };
-    const outOf = () => setZoom(zoom.length > 2 ? zoom.slice(0, -1) : []);
+    const into = ({ item }: Box) => go({ zoom: item.key, hit: 0 });
+    const outOf = () => go({ zoom: shown.length > 2 ? shown.at(-2)!.key : "" });
+    const scroller = useRef<HTMLDivElement>(null);
+    useEffect(() => {
+        const top = (hit?.depth ?? 0) * LINE;
+        const of = scroller.current;
+        if (of && (top < of.scrollTop || top + LINE > of.scrollTop + of.clientHeight)) of.scrollTop = Math.max(0, top - of.clientHeight / 2);
+    }, [hit]);
 
     const pressed = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey) return;
@@ -115,7 +137,7 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
             ArrowRight: () => choose(row[place + 1] ?? from),
             Enter: () => into(from),
             Backspace: outOf,
-            h: () => void heaviestPath(root).then((path) => setZoom([root, ...path])),
+            h: () => void heaviestPath(root).then((path) => go({ zoom: path.at(-1)?.key ?? "" })),
         };
         const act = keys[event.key];
         if (!act) return;
@@ -133,17 +155,18 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
     return (
         <>
             <div class="tools">
-                {children}
+                {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
                 {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
-                {zoom.length > 0 && <button onClick={() => setZoom([])}>all</button>}
+                {state.zoom !== "" && <Door to={{ zoom: "" }} class="button">all</Door>}
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
                 <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
             </div>
             <p class="told" role="status">
                 {told ? `${told.item === root ? "all" : labelOf(told.item)} · ${tell(told.item as Item)}` : "Click a frame to zoom into it; Backspace goes back."}
             </p>
+            {legend?.(boxes)}
             {root.value <= 0 && empty}
-            <div class="flame">
+            <div class="flame" ref={scroller}>
                 <div ref={holder} />
                 <canvas
                     ref={canvas}
@@ -151,10 +174,10 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
                     role="application"
                     aria-label={`flame graph of ${title}: arrow keys move, Enter zooms in, Backspace goes back. A table shows the same.`}
                     style={{ width: `${width}px`, height: `${height}px` }}
-                    onMouseMove={(event) => setAt(hit(event))}
+                    onMouseMove={(event) => setAt(boxAt(event))}
                     onMouseLeave={() => setAt(null)}
                     onClick={(event) => {
-                        const box = hit(event);
+                        const box = boxAt(event);
                         if (box) into(box);
                     }}
                     onKeyDown={pressed}
@@ -162,12 +185,6 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
             </div>
         </>
     );
-}
-
-function pathOf(box: Box): TreeItem[] {
-    const path: TreeItem[] = [];
-    for (let at: Box | null = box; at; at = at.parent) path.unshift(at.item);
-    return path;
 }
 
 /** What lies in the outermost frames that match. */
@@ -194,7 +211,7 @@ function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill:
     ctx.textBaseline = "middle";
     for (const box of boxes) {
         const [x, y, width] = [box.x, box.depth * LINE, box.width];
-        const isFound = matches?.(box.item.frame);
+        const isFound = matches?.(box.item.frame, box.item.label);
         ctx.fillStyle = isFound ? colors["found"]! : fill(box);
         ctx.globalAlpha = matches && !isFound ? 0.4 : 0.78 + 0.22 * shade(box);
         ctx.fillRect(x, y, Math.max(0.5, width - (width > 3 ? 1 : 0)), LINE - 1);

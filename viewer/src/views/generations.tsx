@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
@@ -6,6 +6,8 @@ import { blocks, bytes, count, exact, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toSite } from "../model/ways";
 import { Table } from "../table";
 import { groupOf } from "../model/site_groups";
 
@@ -18,8 +20,8 @@ function titleOf({ begin, mark }: Generation): string {
 
 /** What is live at the end of the selection, by when it was acquired. A leak leaves something in every generation. */
 export function GenerationsView() {
-    const { source, state, setCopy } = useShown();
-    const [isBlocks, setBlocks] = useState(false);
+    const { source, state, go, setCopy } = useShown();
+    const isBlocks = state.blocks;
     const selection = selectionOf(state);
     const group = groupOf(state.group);
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "marks", signal));
@@ -52,7 +54,7 @@ export function GenerationsView() {
                     {isBlocks ? blocks(sum(totals)) : bytes(sum(totals))} live at {time(found.at)}, by when they were acquired <Define name="generations" />
                 </span>
                 <GroupChoice groups={["line", "function", "module", "type"]} group={group} />
-                <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => setBlocks(event.currentTarget.checked)} /> blocks</label>
+                <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => go({ blocks: event.currentTarget.checked })} /> blocks</label>
                 <Search />
                 <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
                 {loaded.loading && <span class="soft">adding up …</span>}
@@ -62,7 +64,7 @@ export function GenerationsView() {
             ) : (
                 <Table
                     label="live blocks by generation"
-                    template={`minmax(260px, 700px) 90px repeat(${found.all.length}, minmax(76px, 110px))`}
+                    template={`minmax(260px, 5fr) minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>
@@ -83,7 +85,7 @@ export function GenerationsView() {
                     keyOf={(row) => row.key}
                     cells={(row) => (
                         <>
-                            <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
+                            <div role="cell" class="what"><Door to={{ ...toSite(row.site, group), metric: "live" }}>{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</Door></div>
                             <div role="cell" class="number" title={exact(sum(valuesOf(row)), isBlocks ? "count" : "bytes")}><span class="text">{told(sum(valuesOf(row)))}</span></div>
                             {valuesOf(row).map((value, index) => (
                                 <div key={index} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, isBlocks ? "count" : "bytes")}>

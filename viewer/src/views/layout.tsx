@@ -5,6 +5,7 @@ import { count, counted, number, percent } from "../model/format";
 import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
 import { selectionOf } from "../model/state";
 import { Define, EditorLink, Empty, Pending, PlaceLink } from "../widgets";
+import { Door } from "../door";
 import { Table } from "../table";
 
 /** How the members of a type lie in memory, times its live objects. */
@@ -55,7 +56,7 @@ export function LayoutView() {
                     ) : (
                         <Table
                             label={`members of ${layout.name}`}
-                            template="minmax(300px, 700px) 120px 80px 90px"
+                            template="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
                             heads={
                                 <>
                                     <div role="columnheader">member</div>
@@ -95,7 +96,7 @@ export function LayoutView() {
                 ) : (
                     <Table
                         label="types of the selected blocks"
-                        template="minmax(300px, 900px) 130px 130px"
+                        template="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
                         heads={
                             <>
                                 <div role="columnheader">type</div>
@@ -105,11 +106,10 @@ export function LayoutView() {
                         }
                         rows={types}
                         keyOf={(one) => one.name}
-                        choose={(one) => go({ type: one.asked })}
                         cells={(one) => (
                             <>
                                 <div role="cell" class="what">
-                                    <button class="link" onClick={() => go({ type: one.asked })}><bdi class="code">{one.name}</bdi></button>
+                                    <Door to={{ type: one.asked }}><bdi class="code">{one.name}</bdi></Door>
                                 </div>
                                 <div role="cell" class="number"><span class="text">{number(one.peak, "bytes")}</span></div>
                                 <div role="cell" class="number"><span class="text">{number(one.live, "bytes")}</span></div>

@@ -9,6 +9,7 @@ import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Empty, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
 import { Table } from "../table";
 import type { Column } from "../model/table_text";
 import { HeatMap } from "./heat_map";
@@ -97,7 +98,7 @@ export function Lifetimes() {
                     )}
                     <Table
                         label="how lines use memory"
-                        template={`minmax(${cell ? 320 : 380}px, 900px) ${cell ? "150px " : ""}repeat(${HEADS.length}, 92px)`}
+                        template={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>
@@ -109,10 +110,9 @@ export function Lifetimes() {
                         rows={listed}
                         keyOf={(site) => site.index}
                         chosen={chosen ? listed.indexOf(chosen) : -1}
-                        choose={(site) => go({ focus: site === chosen ? "" : siteKey(site) }, true)}
                         cells={(site) => (
                             <>
-                                <div role="cell" class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</div>
+                                <div role="cell" class="what"><Door to={{ focus: site === chosen ? "" : siteKey(site) }}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</Door></div>
                                 {cells(site.index).map((text, cell) => (
                                     <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"}>
                                         <span class="text">{text}</span>

@@ -1,15 +1,18 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { useShown, useTree } from "../context";
+import { useEffect, useMemo } from "preact/hooks";
+import { useShown } from "../context";
+import { Door } from "../door";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
-import { count, counted, inRow, isolated } from "../model/format";
+import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { count, counted } from "../model/format";
 import { groupKey } from "../model/site_groups";
-import { frameName, placeOf, siteKey, siteName } from "../model/names";
+import { frameName, siteKey, siteName } from "../model/names";
+import { orderOf, sorted } from "../model/order";
 import type { Pack } from "../model/pack";
-import type { GroupsPack } from "../model/packs";
+import type { GroupsPack, Member } from "../model/packs";
 import { selectionOf } from "../model/state";
-import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, Pending, PlaceLink, Search, SharesOf } from "../widgets";
+import { matcher } from "../model/tree";
+import { Cell, Empty, FoldWrappers, GroupChoice, Heading, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { Details } from "./details";
 import { Table } from "../table";
 
 const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
@@ -17,11 +20,15 @@ const GROUPS = ["line", "function", "module", "type", "thread", "process"] as co
 /** Groups that only the server adds up. */
 const ASKED: string[] = ["thread", "process"];
 
-interface Row {
-    key: string;
+/** A row of the table. */
+export interface Row {
+    /** What tells it apart in the address. */
+    focus: string;
     name: string;
     site: Site | null;
     frame: Frame | null;
+    /** The thread or process that it is. */
+    member: Member | null;
     numbers: Numbers;
     at: number;
 }
@@ -29,7 +36,7 @@ interface Row {
 /** Rows of call sites, or of what call sites have in common. */
 function rowsOf(profile: Profile, group: string): Row[] {
     if (group === "line")
-        return profile.sites.map((site) => ({ key: `${site.index}`, name: siteName(site), site, frame: site.frame, numbers: profile.siteNumbers, at: site.index }));
+        return profile.sites.map((site) => ({ focus: siteKey(site), name: siteName(site), site, frame: site.frame, member: null, numbers: profile.siteNumbers, at: site.index }));
     const groups = new Map<string, Site[]>();
     for (const site of profile.sites) {
         const key = groupKey(site, group);
@@ -46,16 +53,16 @@ function rowsOf(profile: Profile, group: string): Row[] {
     return names.map((key, at) => {
         const first = groups.get(key)![0]!;
         const frame = group === "function" && first.others === 0 ? first.frame : null;
-        return { key, name: frame ? frameName(frame) : key, site: null, frame, numbers: sums, at };
+        return { focus: key, name: frame ? frameName(frame) : key, site: null, frame, member: null, numbers: sums, at };
     });
 }
 
 /** Rows that the server added up. */
 function askedRows(pack: Pack<GroupsPack>, metrics: Metric[]): Row[] {
     const numbers = numbersOf(pack, "groups", metrics);
-    const { site_others: others, labels } = pack.head;
+    const { site_others: others, labels, members } = pack.head;
     const names = others > 0 ? [...labels, counted(others, "other")] : labels;
-    return names.map((name, at) => ({ key: `${at}`, name, site: null, frame: null, numbers, at }));
+    return names.map((name, at) => ({ focus: name, name, site: null, frame: null, member: members[at] ?? null, numbers, at }));
 }
 
 export function Lines() {
@@ -75,15 +82,16 @@ export function Lines() {
         if (!ASKED.includes(group)) return rowsOf(profile, group);
         return asked.value ? askedRows(asked.value, recording.metrics) : [];
     }, [profile, group, recording, asked.value]);
-    const rows = useMemo(() => {
+    const order = orderOf(state.order, [metric.name], metric.name);
+    const [rows, zeros] = useMemo(() => {
         const matches = matcher(state.search);
-        const value = (row: Row) => valueOf(row.numbers, metric, row.at) ?? -1;
-        const shown = matches ? all.filter((row) => matches(row.frame, `${row.name} ${row.site?.type ?? ""} ${row.site?.inlined.map((one) => one.full).join(" ") ?? ""}`)) : [...all];
-        return shown.sort((a, b) => value(b) - value(a));
-    }, [all, state.search, metric]);
+        const value = (row: Row) => valueOf(row.numbers, metric, row.at);
+        const found = matches ? all.filter((row) => matches(row.frame, `${row.name} ${row.site?.type ?? ""} ${row.site?.inlined.map((one) => one.full).join(" ") ?? ""}`)) : all;
+        const shown = state.zeros ? found : found.filter((row) => value(row) !== 0 || row.focus === state.focus);
+        return [sorted(shown, order, value), found.filter((row) => value(row) === 0).length] as const;
+    }, [all, state.search, state.zeros, state.focus, state.order, metric]);
     const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
-    const focusOf = (row: Row) => (row.site ? siteKey(row.site) : row.name);
-    const chosen = state.focus === "" ? -1 : rows.findIndex((row) => focusOf(row) === state.focus);
+    const chosen = state.focus === "" ? -1 : rows.findIndex((row) => row.focus === state.focus);
 
     useEffect(() => {
         setCopy(() => ({
@@ -100,44 +108,44 @@ export function Lines() {
         event.preventDefault();
         event.stopPropagation();
         const next = Math.min(rows.length - 1, Math.max(0, chosen + by));
-        go({ focus: focusOf(rows[next]!) }, true);
+        go({ focus: rows[next]!.focus }, true);
     };
 
     return (
         <div class="fill">
             <div class="tools">
                 <MetricChoice />
+                <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
                 <SharesOf metric={metric} />
-                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
+                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
             {!asked.value && ASKED.includes(group) ? (
                 <Pending of={asked}>Reading all events …</Pending>
             ) : rows.length === 0 ? (
-                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
+                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : zeros > 0 ? `No ${group} has any ${metric.title}. Press m for the next metric.` : "No line matches. Empty the search field to see all."}</Empty>
             ) : (
                 <Table
-                    label={`${group}s, largest ${metric.title} first`}
+                    label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}
                     dense
-                    template={`minmax(190px, 900px) repeat(${columns.length}, clamp(79px, 5.5vw, 100px))`}
+                    template={`minmax(190px, 5fr) repeat(${columns.length}, minmax(79px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>
                             {columns.map((one) => (
-                                <Heading key={one.name} metric={one} isMain={one === metric} sorts />
+                                <Heading key={one.name} metric={one} order={one === metric ? order : null} />
                             ))}
                         </>
                     }
                     rows={rows}
-                    keyOf={(row) => row.key}
+                    keyOf={(row) => row.at}
                     chosen={chosen}
-                    choose={(row) => go({ focus: row === rows[chosen] ? "" : focusOf(row) }, true)}
                     pressed={pressed}
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">
-                                {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
+                                <Door to={{ focus: row === rows[chosen] ? "" : row.focus }}>{row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}</Door>
                                 {row.frame && <FoldWrappers around={row.frame} />}
                             </div>
                             {columns.map((one) => (
@@ -147,88 +155,7 @@ export function Lines() {
                     )}
                 />
             )}
-            {rows[chosen] && <Details row={rows[chosen]!} close={() => go({ focus: "" }, true)} />}
+            {rows[chosen] && <Details key={group} row={rows[chosen]!} group={group} />}
         </div>
-    );
-}
-
-/** The largest call paths that lead to a frame, outermost first. */
-async function pathsTo(root: TreeItem, frame: Frame): Promise<TreeItem[][]> {
-    const leaf = root.children().find((item) => item.frame?.full === frame.full && item.frame.line === frame.line && item.frame.file === frame.file);
-    if (!leaf) return [];
-    const paths: TreeItem[][] = [];
-    const open: TreeItem[][] = [[leaf]];
-    while (open.length > 0 && paths.length < 5) {
-        open.sort((a, b) => b.at(-1)!.value - a.at(-1)!.value);
-        const path = open.shift()!;
-        const item = path.at(-1)!;
-        if (item.hasMore) await item.load(0);
-        const callers = item.children();
-        if (item.own > 0 || callers.length === 0) paths.push(path);
-        if (path.length < 200) for (const caller of callers) open.push([...path, caller]);
-    }
-    return paths;
-}
-
-function Details({ row, close }: { row: Row; close: () => void }) {
-    const { recording, metric, go } = useShown();
-    const [wide, setWide] = useState(false);
-    const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", by: "", least: 0.0002 } : null);
-    const [paths, setPaths] = useState<TreeItem[][] | null>(null);
-    useEffect(() => {
-        let isOver = false;
-        if (row.frame && tree.value) void pathsTo(tree.value, row.frame).then((found) => !isOver && setPaths(found));
-        return () => void (isOver = true);
-    }, [tree.value, row.frame]);
-    const { frame, site } = row;
-    return (
-        <section class={wide ? "details wide" : "details"} aria-label="details">
-            <div class="tools">
-                <h2>
-                    <bdi>{frame ? frame.full : row.name}</bdi>
-                </h2>
-                {frame && <button onClick={() => go({ view: "tree", through: frame.full })}>callers and callees</button>}
-                {frame && <button onClick={() => go({ view: "flame", search: frame.function })}>flame graph</button>}
-                <button onClick={() => setWide(!wide)}>{wide ? "smaller" : "larger"}</button>
-                <button onClick={close} aria-label="close the details">×</button>
-            </div>
-            <div class="detail-columns">
-                <div>
-                    {frame?.file && (
-                        <p>
-                            <PlaceLink file={frame.file} line={frame.line} /> <EditorLink file={frame.file} line={frame.line} />{" "}
-                            <bdi class="code">{frame.file}</bdi>:{frame.line}
-                        </p>
-                    )}
-                    {frame && <p class="soft"><bdi class="code">{frame.module}</bdi></p>}
-                    {site?.inlined.map((one, index) => (
-                        <p key={index} class="soft">inlined into <bdi>{one.function}</bdi> <bdi>{placeOf(one)}</bdi></p>
-                    ))}
-                    {site?.type && <p>type <bdi class="code">{site.type}</bdi>{site.element > 0 && `, elements of ${site.element} B`}{site.elements > 0 && `, ${count(site.elements)} a block`}</p>}
-                    <dl class="numbers-of">
-                        {recording.metrics.map((one) => {
-                            const value = valueOf(row.numbers, one, row.at);
-                            return (
-                                <div key={one.name} title={one.help}>
-                                    <dt>{one.title} <Define name={one.name} /></dt>
-                                    <dd>{value === null ? "–" : inRow(value, chanceOf(row.numbers, one, row.at), one.unit)}</dd>
-                                </div>
-                            );
-                        })}
-                    </dl>
-                </div>
-                <div>
-                    <h3>Call paths by {main.title}, innermost first{site?.type ? ", all types of the line together" : ""}</h3>
-                    {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small for rows of their own.</p>}
-                    {paths?.map((path, index) => (
-                        <p key={index} class="path">
-                            <b>{inRow(path.at(-1)!.value, path.at(-1)!.valueOf(varianceOf(main)) ?? 0, main.unit)}</b>{" "}
-                            {path.map((item) => (item.frame ? isolated(item.frame.function) : counted(item.others, "other call path"))).join(" ← ")}
-                        </p>
-                    ))}
-                </div>
-            </div>
-        </section>
     );
 }

@@ -7,6 +7,8 @@ import { addressOf, AGES, areaOf, hex, memoryBlocksOf, memoryMapOf, placeOfCell,
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Name, Pending } from "../widgets";
+import { Door } from "../door";
+import { toFunction } from "../model/ways";
 import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
@@ -26,8 +28,8 @@ function nameOf(site: MapSite | null): string {
 export function MemoryMap() {
     const { source, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
-    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => memoryMapOf(await source.memory(selection, signal)));
-    const map = loaded.value;
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => ({ map: memoryMapOf(await source.memory(selection, signal)), isEnd: selection.to === null }));
+    const map = loaded.value?.map;
     const isAge = state.map === "age";
     useEffect(() => {
         if (!map || state.range) return;
@@ -36,7 +38,7 @@ export function MemoryMap() {
     }, [map, state.range]);
     if (!source.asks) return <Empty>This page does not hold where blocks lie. Open the recording with memtoll view to see it.</Empty>;
     if (!map) return <Pending of={loaded}>Reading all events …</Pending>;
-    const at = state.to === null ? "the end" : time(map.at);
+    const at = loaded.value?.isEnd ? "the end" : time(map.at);
     return (
         <>
             <div class="tools">
@@ -82,7 +84,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
         <ul class="legends">
             {map.sites.slice(0, COLORED).map((site, index) => (
                 <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${counted(site.blocks, "block")}`}>
-                    <span class={`key site-${index + 1}`} /><bdi>{nameOf(site)}</bdi> {bytes(site.live)}
+                    <span class={`key site-${index + 1}`} />{site.frame ? <Door to={toFunction(site.frame.function)}><bdi>{nameOf(site)}</bdi></Door> : <bdi>{nameOf(site)}</bdi>} {bytes(site.live)}
                 </li>
             ))}
             {rest.length > 0 && <li class="legend"><span class="key site-0" />{counted(rest.length, "other line")} {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
@@ -203,7 +205,7 @@ function Blocks() {
             </div>
             <Table
                 label="blocks in this range"
-                template="150px 100px 100px minmax(260px, 900px)"
+                template="minmax(150px, 1fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(260px, 5fr)"
                 heads={
                     <>
                         <div role="columnheader">address</div>
@@ -219,7 +221,7 @@ function Blocks() {
                         <div role="cell" class="code what">{hex(block.address)}</div>
                         <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
                         <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
-                        <div role="cell">{block.site?.frame ? <Name frame={block.site.frame} type={block.site.type} /> : nameOf(block.site)}</div>
+                        <div role="cell">{block.site?.frame ? <Door to={toFunction(block.site.frame.function)}><Name frame={block.site.frame} type={block.site.type} /></Door> : nameOf(block.site)}</div>
                     </>
                 )}
             />

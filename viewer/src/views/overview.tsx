@@ -3,6 +3,8 @@ import { useShown } from "../context";
 import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, count, counted, estimate, exact, inRow, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
+import { toFunction, toMetric, toSite } from "../model/ways";
+import { Door, throughDoor } from "../door";
 import { Advice } from "./advice";
 import type { Balance, Estimated, Memory } from "../model/packs";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
@@ -66,6 +68,8 @@ function Cost() {
     const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
     const isLess = parts.some((part) => part.of === null);
     const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
+    // Lines say who pays for a part; what no line pays for has a definition.
+    const wayOf = (name: string) => (recording.metrics.some((one) => one.name === name) ? toMetric(name) : { define: name });
     const shown = (of: Estimated | null) => (of ? <b title={exact(of.value, "ns")}>{estimate(of.value, of.low, of.high)}</b> : <b class="unknown" title="not known: Recording says why">–</b>);
     return (
         <section class="cost">
@@ -74,8 +78,8 @@ function Cost() {
                 {whole !== null && ` of ${time(whole)} CPU time${isFiltered ? " of all" : ""} (${percent(memory, whole)})`}
                 {waiting > memory / 10 && `, and ${time(waiting)} of waiting`} <Define name="cost" />
             </h2>
-            <div class="stack" role="img" aria-label={parts.map((part) => `${part.name} ${part.of ? time(part.of.value) : "not known"}`).join(", ")}>
-                {bars.map(({ name, color, ns }) => (ns > 0 ? <span key={name} class={`bar ${color}`} style={{ width: `${(ns / sum) * 100}%` }} title={`${name}: ${exact(ns, "ns")}`} /> : null))}
+            <div class="stack" role="group" aria-label={parts.map((part) => `${part.name} ${part.of ? time(part.of.value) : "not known"}`).join(", ")}>
+                {bars.map(({ name, color, ns, define }) => (ns > 0 ? <Door key={name} to={wayOf(define)} class={`bar ${color}`} style={{ width: `${(ns / sum) * 100}%` }} aria-label={`${name} ${time(ns)}`} title={`${name}: ${exact(ns, "ns")}`} /> : null))}
             </div>
             <ul class="parts">
                 {parts.map((part) => {
@@ -83,13 +87,13 @@ function Cost() {
                     return (
                         <li key={name} title={part.help}>
                             <span class={`key ${color}`} />
-                            {name}
+                            <Door to={wayOf(part.define)}>{name}</Door>
                             {shown(of)}
                             {whole !== null && of && <span class="soft">{percent(of.value, whole)}</span>}
                             <Define name={part.define} />
                             {within && of && (
                                 <span class="within" title={within.help}>
-                                    <span class={`key ${within.color}`} /> {within.name} {shown(within.of)} of it <Define name={within.define} />
+                                    <span class={`key ${within.color}`} /> <Door to={wayOf(within.define)}>{within.name}</Door> {shown(within.of)} of it <Define name={within.define} />
                                 </span>
                             )}
                         </li>
@@ -101,7 +105,7 @@ function Cost() {
                     return (
                         <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
                             <span class="key waiting" />
-                            {recording.metrics.find((one) => one.name === metric)?.title}
+                            <Door to={toMetric(metric)}>{recording.metrics.find((one) => one.name === metric)?.title}</Door>
                             <b title={exact(ns, "ns")}>{time(ns)}</b>
                             <span class="soft">beside CPU time</span>
                             <Define name={metric} />
@@ -138,14 +142,14 @@ function Resident({ memory }: { memory: Memory }) {
     if (!resident && !isReserved) return null;
     return (
         <p class="soft">
-            {resident && <>Resident set: {withError(resident)} at its peak{at_end && <>, {withError(at_end)} at the end</>}. </>}
+            {resident && <>Resident set: <Door to={{ view: "resident", look: "peak" }}>{withError(resident)} at its peak</Door>{at_end && <>, <Door to={{ view: "resident", look: "" }}>{withError(at_end)} at the end</Door></>}. </>}
             {isReserved && <>Only reserved: {withError(reserved)} of mappings that the program has not touched, or cannot access. </>}
         </p>
     );
 }
 
 function Findings() {
-    const { profile, answered, go, source, state } = useShown();
+    const { profile, answered, source, state } = useShown();
     if (profile.findings.length === 0)
         return <Empty>{answered.from !== null || answered.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
     return (
@@ -157,39 +161,9 @@ function Findings() {
                     </p>
                     <p class="soft">
                         <span class="tag">{finding.id}</span>
-                        {finding.function && (
-                            <a
-                                href="#"
-                                onClick={(event) => {
-                                    event.preventDefault();
-                                    go({ view: "lines", search: finding.function ?? "" });
-                                }}
-                            >
-                                lines
-                            </a>
-                        )}
-                        {finding.function && (
-                            <a
-                                href="#"
-                                onClick={(event) => {
-                                    event.preventDefault();
-                                    go({ view: "tree", reversed: true, search: finding.function ?? "" });
-                                }}
-                            >
-                                callers
-                            </a>
-                        )}
-                        {finding.text.includes("--paid") && !state.paid && source.asks && (
-                            <a
-                                href="#"
-                                onClick={(event) => {
-                                    event.preventDefault();
-                                    go({ view: "lines", paid: true });
-                                }}
-                            >
-                                as paid
-                            </a>
-                        )}
+                        {finding.function && <Door to={toFunction(finding.function)} class="link">lines</Door>}
+                        {finding.function && <Door to={{ view: "tree", reversed: true, search: finding.function }} class="link">callers</Door>}
+                        {finding.text.includes("--paid") && !state.paid && source.asks && <Door to={{ view: "lines", paid: true }} class="link">as paid</Door>}
                         {finding.file && <PlaceLink file={finding.file} line={finding.line} />}
                     </p>
                 </li>
@@ -233,7 +207,7 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
 }
 
 export function Overview() {
-    const { profile, answered, recording, damage, metric, go, setCopy } = useShown();
+    const { profile, answered, recording, damage, metric, setCopy } = useShown();
     const share = shareOf(profile, metric, recording.metrics);
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
@@ -266,25 +240,26 @@ export function Overview() {
                     const value = totalOf(profile.totals, of);
                     const interval = profile.totals.intervals[of.name];
                     return (
-                        <div key={of.name} title={of.help}>
+                        <div key={of.name} title={of.help} onClick={throughDoor}>
                             <dt>{of.name === "live" && answered.to === null ? recording.about.kept : of.title} <Define name={of.name} /></dt>
-                            <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : totalInWords(profile.totals, of)}</dd>
+                            <dd title={value === null ? "not known" : interval ? estimate(value, ...interval, of.unit) : exact(value, of.unit)}>{value === null ? "–" : <Door to={toMetric(of.name)}>{totalInWords(profile.totals, of)}</Door>}</dd>
                         </div>
                     );
                 })}
             </dl>
             <div class="columns">
-                <section>
+                <div class="first">
+                    <section>
+                        <h2>Findings</h2>
+                        <Findings />
+                    </section>
+                    {/* It comes later than all else, and moves nothing. */}
                     <Advice />
-                    <h2>Findings</h2>
-                    <Findings />
-                </section>
+                </div>
                 <section>
                     <h2 title={metric.help}>
-                        Lines by {metric.title}
-                        <button class="link" onClick={() => go({ view: "lines", search: "" })}>
-                            all {count(profile.sites.length)}
-                        </button>
+                        Lines by {metric.title}{" "}
+                        <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.length)}</Door>
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>
@@ -293,8 +268,8 @@ export function Overview() {
                             {worst.map((site) => {
                                 const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
                                 return (
-                                    <li key={site.index}>
-                                        <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}{site.frame && <FoldWrappers around={site.frame} />}</div>
+                                    <li key={site.index} onClick={throughDoor}>
+                                        <div class="what"><Door to={toSite(site)}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</Door>{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>

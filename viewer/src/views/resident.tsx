@@ -7,6 +7,9 @@ import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../mode
 import { placeOf } from "../model/names";
 import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { selectionOf } from "../model/state";
+import { toMetric, type Way } from "../model/ways";
+import { Door } from "../door";
+import type { Frame } from "../model/answer";
 import { Define, Empty, Name, Pending } from "../widgets";
 import { Table } from "../table";
 
@@ -84,20 +87,28 @@ export function ResidentView() {
     );
 }
 
+/** The metric that says which lines have a part; the other parts belong to no line. */
+const METRICS: Record<string, string> = { live: "resident", slack: "slack", pinned: "pinned" };
+
+const wayOf = (part: string): Way => (METRICS[part] ? toMetric(METRICS[part]) : { define: "resident-set" });
+
+/** The lines of a function that hold something. */
+const toStacks = (frame: Frame, metric: string): Way => ({ ...toMetric(metric), filter: literally(frame.function) });
+
 function Balance({ held: { set } }: { held: Held }) {
     const known = set.parts.filter((part) => part.bytes !== null && part.bytes > 0);
     return (
         <section class="held" aria-label="who holds it">
-            <div class="stack" role="img" aria-label={known.map((part) => `${part.title}: ${percent(part.bytes!, set.rss)}`).join(", ")}>
+            <div class="stack" role="group" aria-label={known.map((part) => `${part.title}: ${percent(part.bytes!, set.rss)}`).join(", ")}>
                 {known.map((part) => (
-                    <span key={part.name} class={`bar part-${part.name}`} style={{ width: `${(part.bytes! / set.rss) * 100}%` }} title={`${part.title}: ${exact(part.bytes!, "bytes")}`} />
+                    <Door key={part.name} to={wayOf(part.name)} class={`bar part-${part.name}`} style={{ width: `${(part.bytes! / set.rss) * 100}%` }} aria-label={`${part.title} ${bytes(part.bytes!)}`} title={`${part.title}: ${exact(part.bytes!, "bytes")}`} />
                 ))}
             </div>
             <ul class="parts">
                 {set.parts.filter((part) => part.bytes !== 0).map((part) => (
                     <li key={part.name}>
                         <span class={`key part-${part.name}`} />
-                        {part.title}
+                        <Door to={wayOf(part.name)}>{part.title}</Door>
                         {part.name === "live" && `: ${count(set.live_blocks)}`}
                         <b title={part.bytes === null ? "" : exact(part.bytes, "bytes")}>{part.bytes === null ? "not known" : bytes(part.bytes)}</b>
                         {part.bytes !== null && <span class="soft">{percent(part.bytes, set.rss)}</span>}
@@ -114,7 +125,6 @@ function Balance({ held: { set } }: { held: Held }) {
 }
 
 function Pins({ held: { set, pins } }: { held: Held }) {
-    const { go } = useShown();
     if (pins.length === 0) return null;
     return (
         <section class="pins">
@@ -123,7 +133,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
             </h2>
             <Table
                 label="lines that pin free memory"
-                template="minmax(260px, 700px) 100px 100px 90px 100px 110px"
+                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">line</div>
@@ -140,9 +150,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
                     <>
                         <div role="cell">
                             {pin.frame ? (
-                                <>
-                                    <button class="link" title="Show only stacks with this function" onClick={() => go({ view: "lines", filter: literally(pin.frame!.function), metric: "pinned" })}>lines</button> <Name frame={pin.frame} />
-                                </>
+                                    <Door to={toStacks(pin.frame, "pinned")} title="Show only stacks with this function"><Name frame={pin.frame} /></Door>
                             ) : (
                                 "(no stack)"
                             )}
@@ -171,7 +179,7 @@ function Globals({ held: { set } }: { held: Held }) {
             <h2>Global variables</h2>
             <Table
                 label="global variables"
-                template="minmax(260px, 700px) 100px 100px"
+                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">variable</div>
@@ -184,7 +192,7 @@ function Globals({ held: { set } }: { held: Held }) {
                 cells={(row) => (
                     <>
                         <div role="cell">
-                            <span class="name"><bdi>{row.symbol}</bdi> <span class="place"><bdi>{row.place}</bdi> in <bdi>{row.module}</bdi></span></span>
+                            <span class="name"><bdi>{row.symbol}</bdi> <span class="soft into"><bdi>{row.place}</bdi> in <bdi>{row.module}</bdi></span></span>
                         </div>
                         {[row.bytes, row.size].map((value, index) => (
                             <div key={index} role="cell" class="number" title={value === null ? "" : exact(value, "bytes")}>
@@ -201,7 +209,6 @@ function Globals({ held: { set } }: { held: Held }) {
 
 /** What would make it smaller, as the text report has it. */
 function WhatHelps({ held: { set, wastes } }: { held: Held }) {
-    const { go } = useShown();
     if (wastes.length === 0 && set.on_wastes.length === 0) return null;
     return (
         <section class="wastes">
@@ -220,7 +227,7 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
                                 <td>{saves}</td>
                                 <td>
                                     <bdi>{remedy}</bdi>{" "}
-                                    {frame && <button class="link" title="Show only stacks with this function" onClick={() => go({ view: "lines", filter: literally(frame.function), metric: "resident" })}>lines</button>}
+                                    {frame && <Door to={toStacks(frame, "resident")} class="link" title="Show only stacks with this function">lines</Door>}
                                 </td>
                             </tr>
                         ))}
@@ -240,7 +247,7 @@ function Canvas({ map }: { map: PageMap }) {
     /** The lines of the function that has most of a cell. */
     const choose = (number: number) => {
         const frame = ownerOf(map, number)?.frame;
-        if (frame) go({ view: "lines", filter: literally(frame.function), metric: "resident" });
+        if (frame) go(toStacks(frame, "resident"));
     };
     return (
         <>

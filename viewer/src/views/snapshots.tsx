@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
@@ -9,6 +9,8 @@ import { matcher } from "../model/tree";
 import { NothingThere } from "../model/data_source";
 import { selectionOf } from "../model/state";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
+import { Door } from "../door";
+import { toSite } from "../model/ways";
 import { Table } from "../table";
 import { GenerationsView } from "./generations";
 import { MemoryMap } from "./memory_map";
@@ -69,10 +71,9 @@ export function Snapshots() {
 }
 
 function Instants() {
-    const { source, recording, state, setCopy } = useShown();
-    const [order, setOrder] = useState<(typeof ORDERS)[number]>("growth");
+    const { source, recording, state, go, setCopy } = useShown();
+    const order = ORDERS.find((one) => one === state.order) ?? "growth";
     const end = recording.timeline.end_ns;
-    const [first, second] = [state.from ?? 0, state.to ?? end];
     const selection = selectionOf(state);
     // A whole run has what each process left; at its end, only the last process is still there.
     const isOfSeveral = recording.about.process_count > 1 && state.process === "";
@@ -83,17 +84,21 @@ function Instants() {
         };
         // What matches may not have been there yet, or be gone.
         const matching = (to: number | null) => at(to).catch((why: unknown) => (why instanceof NothingThere ? null : Promise.reject(why)));
-        return [first > 0 ? await matching(first) : null, await matching(state.to)] as const;
+        const from = selection.from ?? 0;
+        return { from, to: selection.to, both: [from > 0 ? await matching(from) : null, await matching(selection.to)] as const };
     });
+    // What is shown is of these instants, until the answer of others is there.
+    const { from: first, to } = loaded.value ?? { from: selection.from ?? 0, to: selection.to };
+    const second = to ?? end;
     const group = groupOf(state.group);
-    const all = useMemo(() => (loaded.value ? compared(...loaded.value, group) : []), [loaded.value, group]);
+    const all = useMemo(() => (loaded.value ? compared(...loaded.value.both, group) : []), [loaded.value, group]);
     // Before the first instant of all, nothing was live: all is born. Else, all events tell what became of what.
     const tells = source.asks && first > 0;
-    const told = useLoaded(tells ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "selection", signal));
+    const told = useLoaded(source.asks && (selection.from ?? 0) > 0 ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "selection", signal));
     const fates = useMemo(() => {
-        const of = tells && told.value && !told.loading ? generationsOf(told.value, group) : null;
+        const of = tells && !loaded.loading && told.value && !told.loading ? generationsOf(told.value, group) : null;
         return of && new Map(of.rows.map((row) => [row.key, row]));
-    }, [told.value, told.loading, group, tells]);
+    }, [told.value, told.loading, loaded.loading, group, tells]);
     const fate = (row: Row) => (fates && row.site.others === 0 ? fateOf(fates.get(row.key), row.before, row.after) : null);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
@@ -126,12 +131,12 @@ function Instants() {
         <>
             <div class="tools">
                 <span>
-                    {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {state.to === null ? "the end" : time(second)}
+                    {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {to === null ? "the end" : time(second)}
                     {first > 0 && `: ${signed(sum((row) => row.after - row.before), "bytes")}`}.
                 </span>
                 <label class="choice">
                     largest
-                    <select value={order} onChange={(event) => setOrder(ORDERS[event.currentTarget.selectedIndex] ?? "growth")}>
+                    <select value={order} onChange={(event) => go({ order: event.currentTarget.value })}>
                         {ORDERS.map((one) => (
                             <option key={one}>{one}</option>
                         ))}
@@ -150,7 +155,7 @@ function Instants() {
             ) : (
                 <Table
                     label="live blocks at two instants"
-                    template={`minmax(260px, 900px) 100px 100px 110px${tells ? " repeat(3, 90px)" : ""} 90px 90px`}
+                    template={`minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>
@@ -170,7 +175,7 @@ function Instants() {
                         const known = fate(row);
                         return (
                             <>
-                                <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
+                                <div role="cell" class="what"><Door to={{ ...toSite(row.site, group), metric: "live" }}>{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</Door></div>
                                 {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
                                 {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
                                 {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
+import { Door } from "../door";
 import { ROW, useLoaded, useRows } from "../hooks";
 import { columnOf, varianceOf, totalInWords, type Metric } from "../model/answer";
 import { counted, inRow, percent, spelledOut } from "../model/format";
@@ -11,7 +12,7 @@ import { Cell, Define, EditorLink, Empty, MetricChoice, Pending, Search } from "
 
 /** Source files, and what their lines cost. */
 export function SourceView() {
-    const { profile, recording, state, go, metric } = useShown();
+    const { profile, recording, state, metric } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const files = useMemo(() => filesOf(profile, main), [profile, main]);
     const file = state.file || files[0]?.file || "";
@@ -26,7 +27,7 @@ export function SourceView() {
                 <Empty>No call site has a source file. memtoll doctor PROGRAM says how to build with lines.</Empty>
             ) : (
                 <div class="source">
-                    <Files files={files} file={file} metric={main} choose={(file) => go({ file, line: 0 })} />
+                    <Files files={files} file={file} metric={main} />
                     <File key={file} file={file} metric={main} />
                 </div>
             )}
@@ -38,10 +39,9 @@ interface FilesProps {
     files: FileRow[];
     file: string;
     metric: Metric;
-    choose: (file: string) => void;
 }
 
-function Files({ files, file, metric, choose }: FilesProps) {
+function Files({ files, file, metric }: FilesProps) {
     const scroller = useRef<HTMLElement>(null);
     const { items, height } = useRows(scroller, files.length);
     const most = files[0]?.value ?? 0;
@@ -53,11 +53,11 @@ function Files({ files, file, metric, choose }: FilesProps) {
                     if (!one) return null;
                     return (
                         <li key={one.file} style={{ transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                            <button aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${spelledOut(one.value, one.variance, metric.unit)}`} onClick={() => choose(one.file)}>
+                            <Door to={{ file: one.file, line: 0 }} aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${spelledOut(one.value, one.variance, metric.unit)}`}>
                                 <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (one.value / most) * 100 : 0}%` }} />
                                 <bdi>{fileName(one.file)}</bdi>
                                 <span class="soft">{inRow(one.value, one.variance, metric.unit)}</span>
-                            </button>
+                            </Door>
                         </li>
                     );
                 })}

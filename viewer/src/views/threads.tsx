@@ -1,12 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
+import { Door, useWay } from "../door";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
-import { timeAt } from "../model/time_axis";
+import { axisOf, timeAt } from "../model/time_axis";
+import { orderOf, sorted, type Order } from "../model/order";
+import { grouped } from "../model/tree";
+import { toMember, toSpan } from "../model/ways";
 import type { Pack } from "../model/pack";
-import type { LanesPack } from "../model/packs";
-import { count, counted, isolated, percent, time } from "../model/format";
+import type { LaneOfThread, LanesPack } from "../model/packs";
+import { count, counted, exact, isolated, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Pending } from "../widgets";
+import { Define, Empty, Pending, SortHead } from "../widgets";
 import { Table } from "../table";
 
 /** Parts of a lane, and the names of their colors. */
@@ -19,37 +23,70 @@ const KINDS = [
 
 type Kind = (typeof KINDS)[number][0] | "alive";
 
-/** What each thread did: lanes over what the time line shows, if that is a part of the run, or else over the selected span. */
+/** What each thread did: lanes over what the time line shows, and sums of what is selected. */
 export function Threads() {
     const { source, state } = useShown();
-    const isZoomed = state.left !== null || state.right !== null;
-    const selection = { ...selectionOf(state), ...(isZoomed ? { from: state.left, to: state.right } : {}) };
-    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.lanes(selection, signal));
+    const selection = { ...selectionOf(state), pages: false };
+    const shown = { ...selection, from: state.left, to: state.right };
+    const [lanes, selected] = [shown, selection].map((of) => JSON.stringify(of));
+    const drawn = useLoaded(source.asks ? lanes! : null, (signal) => source.lanes(shown, signal));
+    const added = useLoaded(source.asks && lanes !== selected ? selected! : null, (signal) => source.lanes(selection, signal));
+    const sums = useMemo(() => (drawn.value && (lanes === selected ? sumsOf(drawn.value) : added.value && sumsOf(added.value))), [drawn.value, added.value, lanes === selected]);
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
-    if (!loaded.value) return <Pending of={loaded}>Reading all events …</Pending>;
-    if (loaded.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
-    return <Lanes pack={loaded.value} loading={loaded.loading} />;
+    if (!drawn.value || !sums) return <Pending of={drawn.failed ? drawn : added.failed ? added : drawn}>Reading all events …</Pending>;
+    if (drawn.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
+    return <Lanes pack={drawn.value} sums={sums} loading={drawn.loading || (lanes !== selected && added.loading)} />;
 }
 
-function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
-    const { theme, state, setCopy } = useShown();
+/** How long a thread was there, and did each of these, ns. */
+type Sum = Record<Kind, number>;
+
+const NOTHING: Sum = { alive: 0, allocator: 0, faulting: 0, waiting: 0, off: 0 };
+
+const memberKey = ({ pid, tid }: LaneOfThread) => `${pid}/${tid}`;
+
+/** By thread. */
+function sumsOf(pack: Pack<LanesPack>): Map<string, Sum> {
+    const { lanes, interval_ns: interval } = pack.head;
+    const intervals = pack.column("lanes.alive").length / Math.max(1, lanes.length);
+    const sum = (name: Kind, index: number) => {
+        const column = pack.column(`lanes.${name}`);
+        let thousandths = 0;
+        for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
+        return (thousandths / 1000) * interval;
+    };
+    const of = (index: number): Sum => ({ alive: sum("alive", index), allocator: sum("allocator", index), faulting: sum("faulting", index), waiting: sum("waiting", index), off: sum("off", index) });
+    return new Map(lanes.map((lane, index) => [memberKey(lane), of(index)]));
+}
+
+/** A process above its threads, or one of them. */
+interface Row {
+    pid: number;
+    /** Its lane; null: it is a process. */
+    lane: number | null;
+    sum: Sum;
+}
+
+/** Threads below their processes; of one process, threads only. */
+function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order): Row[] {
+    const value = ({ sum }: Row) => (order.column === "thread" ? 0 : sum[order.column as Kind]);
+    const threads = lanes.map((of, lane): Row => ({ pid: of.pid, lane, sum: sums.get(memberKey(of)) ?? NOTHING }));
+    const groups = new Map(grouped(threads, ({ pid }) => pid));
+    const plus = (a: Sum, b: Sum): Sum => ({ alive: a.alive + b.alive, allocator: a.allocator + b.allocator, faulting: a.faulting + b.faulting, waiting: a.waiting + b.waiting, off: a.off + b.off });
+    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: null, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
+    return sorted(processes, order, value).flatMap((process) => [...(groups.size > 1 ? [process] : []), ...sorted(groups.get(process.pid)!, order, value)]);
+}
+
+function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<string, Sum>; loading: boolean }) {
+    const { theme, state, recording, setCopy } = useShown();
     const { lanes: threads, sees_switches: sees, times_faults, interval_ns: interval, start_ns: start, count: total, waits: waitCount } = pack.head;
     const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
-    const sums = useMemo(
-        () =>
-            threads.map((_, index) => {
-                const sum = (name: Kind) => {
-                    const column = pack.column(`lanes.${name}`);
-                    let thousandths = 0;
-                    for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
-                    return (thousandths / 1000) * interval;
-                };
-                return { index, alive: sum("alive"), allocator: sum("allocator"), faulting: sum("faulting"), waiting: sum("waiting"), off: sum("off") };
-            }),
-        [pack],
-    );
+    const order = orderOf(state.order, ["thread", "alive", ...KINDS.map(([name]) => name)], "thread");
+    const rows = useMemo(() => rowsOf(threads, sums, order), [pack, sums, state.order]);
+    const placeOf = useMemo(() => new Map(rows.flatMap(({ lane }, at) => (lane === null ? [] : [[lane, at] as const]))), [rows]);
     const waits = useMemo(() => waitsOf(pack), [pack]);
+    const sumOf = (lane: number) => sums.get(memberKey(threads[lane]!)) ?? NOTHING;
     const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${isolated(threads[lane]?.name ?? "thread")} ${threads[lane]?.tid ?? ""}`.trim());
     /** For whom a thread waited, longest first. */
     const holders = useMemo(() => {
@@ -63,13 +100,17 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
     useEffect(() => {
         setCopy(() => ({
             heads: ["thread", "process", ...["there", ...KINDS.map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
-            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sums[index]!.alive, ...KINDS.map(([name]) => (isKnown[name] ? sums[index]![name] : null)), forWhom(index).join(", ")]),
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sumOf(index).alive, ...KINDS.map(([name]) => (isKnown[name] ? sumOf(index)[name] : null)), forWhom(index).join(", ")]),
         }));
         return () => setCopy(null);
-    }, [pack]);
+    }, [pack, sums]);
+    const programs = useMemo(() => new Map(recording.about.processes.map(({ pid, program }) => [pid, program])), [recording]);
     const hasWaits = sees && waits.length > 0;
-    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, 80px)${hasWaits ? " minmax(120px, 200px)" : ""}`;
-    const [from, to] = [start, start + interval * intervals];
+    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 200px)" : ""}`;
+    const end = recording.timeline.end_ns;
+    const [from, to] = [Math.max(start, state.left ?? 0), Math.min(start + interval * intervals, state.right ?? end)];
+    const isPart = state.from !== null || state.to !== null;
+    const title = (name: "alive" | (typeof KINDS)[number][0], sum: Sum) => (name !== "alive" && !isKnown[name] ? "not known: the kernel did not show it" : `${exact(sum[name], "ns")}${name === "alive" ? "" : `, ${percent(sum[name], sum.alive)} of ${time(sum.alive)}`}`);
     return (
         <div class="fill">
             <div class="tools">
@@ -94,39 +135,46 @@ function Lanes({ pack, loading }: { pack: Pack<LanesPack>; loading: boolean }) {
                 template={template}
                 heads={
                     <>
-                        <div role="columnheader">thread <Define name="threads" /></div>
-                        <div role="columnheader" class="left">{timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}</div>
-                        <div role="columnheader">there</div>
-                        <div role="columnheader">in calls</div>
-                        <div role="columnheader">faulting</div>
-                        <div role="columnheader">waiting</div>
-                        <div role="columnheader">off CPU</div>
+                        <SortHead column="thread" order={order} isLeft>thread</SortHead>
+                        <div role="columnheader" class="left lane-axis" title={`${timeAt(from, (to - from) / 100)} to ${timeAt(to, (to - from) / 100)}, as the time line shows; the numbers are of ${isPart ? "the selection" : "the whole run"}`}>
+                            {axisOf(from, to, 5).ticks.map((tick) => (
+                                <span key={tick} style={{ left: `${((tick - from) / (to - from)) * 100}%` }}>{timeAt(tick, (to - from) / 10)}</span>
+                            ))}
+                        </div>
+                        <SortHead column="alive" order={order} help="How long the thread was there.">there</SortHead>
+                        <SortHead column="allocator" order={order}>in calls</SortHead>
+                        <SortHead column="faulting" order={order}>faulting</SortHead>
+                        <SortHead column="waiting" order={order}>waiting</SortHead>
+                        <SortHead column="off" order={order}>off CPU</SortHead>
                         {hasWaits && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
                     </>
                 }
-                rows={sums}
-                keyOf={({ index }) => index}
-                cells={(sum) => {
-                    const { index } = sum;
-                    const thread = threads[index]!;
+                rows={rows}
+                keyOf={({ pid, lane }) => lane ?? `process ${pid}`}
+                cells={({ pid, lane, sum }) => {
+                    const thread = lane === null ? null : threads[lane]!;
                     return (
                         <>
                             <div role="cell" class="what">
-                                <bdi>{thread.name ?? "thread"}</bdi> <span class="soft">{thread.tid} of {thread.pid}</span>
+                                {thread ? (
+                                    <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi>{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft">{thread.tid} of {pid}</span></Door>
+                                ) : (
+                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{programs.get(pid)}</bdi></b></Door>
+                                )}
                             </div>
-                            <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === index)} point={point} span={[from, to]} /></div>
-                            <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
+                            <div role="cell" class="lane">{lane !== null && <Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} />}</div>
+                            <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>
                             {KINDS.map(([name]) => (
-                                <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={isKnown[name] ? `${percent(sum[name], sum.alive)} of ${time(sum.alive)}` : "not known: the kernel did not show it"}>
+                                <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={title(name, sum)}>
                                     <span class="text">{isKnown[name] ? time(sum[name]) : "–"}</span>
                                 </div>
                             ))}
-                            {hasWaits && <div role="cell" title={forWhom(index).join("\n")}><bdi>{forWhom(index).slice(0, 2).join(", ")}</bdi></div>}
+                            {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi>{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}
                         </>
                     );
                 }}
             >
-                <Arrows waits={waits} pointed={pointed} span={[from, to]} template={template} height={threads.length * ROW} />
+                <Overlay waits={waits} pointed={pointed} span={[from, to]} selected={isPart ? [state.from ?? 0, state.to ?? end] : null} template={template} placeOf={placeOf} height={rows.length * ROW} />
             </Table>
         </div>
     );
@@ -147,19 +195,33 @@ function waitsOf(pack: Pack<LanesPack>): Wait[] {
 
 type Span = [from: number, to: number];
 
-/** Lines from the end of a wait to the thread for which it was. */
-function Arrows({ waits, pointed, span: [from, to], template, height }: { waits: Wait[]; pointed: Wait | null; span: Span; template: string; height: number }) {
-    const lines = waits.filter((wait) => wait.holder !== null && wait.holder !== wait.lane && wait.ended >= from && wait.ended <= to);
-    const drawn = useMemo(() => lines.toSorted((a, b) => b.ended - b.began - (a.ended - a.began)).slice(0, 200), [waits]);
-    if (drawn.length === 0) return null;
-    const y = (lane: number) => lane * ROW + ROW / 2;
+interface OverlayProps {
+    waits: Wait[];
+    pointed: Wait | null;
+    span: Span;
+    /** The selection, if it is not the whole run. */
+    selected: Span | null;
+    template: string;
+    /** In which row a lane is. */
+    placeOf: Map<number, number>;
+    height: number;
+}
+
+/** The selection, and lines from the end of a wait to the thread for which it was. */
+function Overlay({ waits, pointed, span: [from, to], selected, template, placeOf, height }: OverlayProps) {
+    const drawn = useMemo(() => {
+        const lines = waits.filter((wait) => wait.holder !== null && wait.holder !== wait.lane && wait.ended >= from && wait.ended <= to);
+        return lines.sort((a, b) => b.ended - b.began - (a.ended - a.began)).slice(0, 200);
+    }, [waits, from, to]);
+    const x = (ns: number) => Math.min(1000, Math.max(0, ((ns - from) / (to - from)) * 1000));
+    const y = (lane: number) => (placeOf.get(lane) ?? 0) * ROW + ROW / 2;
     return (
         <div class="arrows" style={{ gridTemplateColumns: template, height: `${height}px` }} aria-hidden="true">
             <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none">
-                {drawn.map((wait, index) => {
-                    const x = ((wait.ended - from) / (to - from)) * 1000;
-                    return <path key={index} class={wait === pointed ? "pointed" : ""} d={`M${x.toFixed(2)} ${y(wait.lane)}V${y(wait.holder!)}`} />;
-                })}
+                {selected && <rect class="selected" x={x(selected[0])} y={0} width={Math.max(1, x(selected[1]) - x(selected[0]))} height={height} />}
+                {drawn.map((wait, index) => (
+                    <path key={index} class={wait === pointed ? "pointed" : ""} d={`M${x(wait.ended).toFixed(2)} ${y(wait.lane)}V${y(wait.holder!)}`} />
+                ))}
             </svg>
         </div>
     );
@@ -167,6 +229,7 @@ function Arrows({ waits, pointed, span: [from, to], template, height }: { waits:
 
 /** Each interval as a column whose parts have the heights of their shares. */
 function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack<LanesPack>; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
+    const { start_ns: start, interval_ns: interval } = pack.head;
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
     const high = ROW - 4;
@@ -175,7 +238,7 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
         const colors = Object.fromEntries(["allocator", "faulting", "waiting", "off", "program"].map((name) => [name, colorOf(name === "faulting" ? "--faults" : `--${name}`)]));
         for (let at = 0; at < intervals; at++) {
             // Whole pixels: where neighbors share one, both would show through.
-            const [left, right] = [at, at + 1].map((edge) => Math.round((edge * width) / intervals)) as [number, number];
+            const [left, right] = [at, at + 1].map((edge) => Math.round(((start + edge * interval - from) / (to - from)) * width)) as [number, number];
             let top = high;
             const draw = (name: string, share: number) => {
                 ctx.fillStyle = colors[name]!;
@@ -186,12 +249,37 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
             KINDS.forEach(([name], kind) => draw(name, shares[kind]!));
             draw("program", Math.max(0, part("alive", at) - shares.reduce((sum, share) => sum + share, 0)));
         }
-    }, [pack, index, theme]);
+    }, [pack, index, theme, from, to]);
+    const way = useWay();
+    /** What the thread does in the interval at a pixel. */
+    const tell = (x: number) => {
+        const ns = from + (x / Math.max(1, width)) * (to - from);
+        const number = Math.min(intervals - 1, Math.max(0, Math.floor((ns - start) / interval)));
+        const share = (name: Kind) => pack.column(`lanes.${name}`)[index * intervals + number]! / 1000;
+        const when = timeAt(start + number * interval, interval);
+        if (share("alive") === 0) return `${when}: not there`;
+        const parts = KINDS.filter(([name]) => share(name) > 0).map(([name, title]) => `${percent(share(name), share("alive"))} ${title}`);
+        return `${when}: ${parts.join(", ") || "only its own work"}`;
+    };
     /** The wait at a pixel, or next to it. */
-    const pointAt = (event: MouseEvent) => {
+    const at = (event: MouseEvent) => {
         const ns = from + (event.offsetX / Math.max(1, width)) * (to - from);
         const near = (2 / Math.max(1, width)) * (to - from);
-        point(waits.find((wait) => wait.began - near <= ns && ns <= wait.ended + near) ?? null);
+        return waits.find((wait) => wait.began - near <= ns && ns <= wait.ended + near) ?? null;
     };
-    return <canvas ref={canvas} aria-hidden="true" onMouseMove={pointAt} onMouseLeave={() => point(null)} />;
+    return (
+        <canvas
+            ref={canvas}
+            aria-hidden="true"
+            onMouseMove={(event) => {
+                point(at(event));
+                event.currentTarget.title = tell(event.offsetX);
+            }} onMouseLeave={() => point(null)} onClick={(event) => {
+                const wait = at(event);
+                if (!wait) return;
+                event.stopPropagation();
+                way(toSpan(wait.began, wait.ended), event);
+            }}
+        />
+    );
 }

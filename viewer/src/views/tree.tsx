@@ -4,8 +4,10 @@ import { useShown, useTree } from "../context";
 import { columnOf, shownIn, varianceOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
 import { fileName, labelOf } from "../model/names";
+import { byFunction } from "../model/functions";
+import { openIn, textOf } from "../model/paths";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Table } from "../table";
 
 /** What the first branches are; of a page, types are not known of call paths. */
@@ -34,23 +36,29 @@ function linesOf(root: TreeItem, open: Set<string>): Line[] {
     return lines;
 }
 
-/** Branches to open so that the matches are seen, the largest first, up to a limit. */
-function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { open: Set<string>; first: string; count: number } {
-    const open = new Set<string>();
-    let first = "";
-    let hits = 0;
+/** Hits of a search at the most, and branches that are looked at for them. */
+const [MOST_HITS, MOST_LOOKED] = [200, 50_000];
+
+interface Hits {
+    /** The way to each: its callers, outermost first, and itself. */
+    paths: TreeItem[][];
+    isAll: boolean;
+}
+
+/** What a search finds among the branches that are loaded, from above. */
+function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): Hits {
+    const paths: TreeItem[][] = [];
     let looked = 0;
-    const walk = (item: TreeItem, path: TreeItem[]): void => {
-        if (looked++ > 50_000 || hits >= 200) return;
-        if (matches(item.frame, item.label)) {
-            hits++;
-            first ||= item.key;
-            path.forEach((caller) => open.add(caller.key));
-        }
-        if (path.length < 400) for (const child of item.children()) walk(child, [...path, item]);
+    let isAll = true;
+    const walk = (item: TreeItem, callers: TreeItem[]): void => {
+        if (looked++ > MOST_LOOKED || paths.length >= MOST_HITS) return void (isAll = false);
+        const path = [...callers, item];
+        if (matches(item.frame, item.label)) paths.push(path);
+        if (item.hasMore) isAll = false;
+        if (path.length < 400) for (const child of item.children()) walk(child, path);
     };
     root.children().forEach((item) => walk(item, []));
-    return { open, first, count: hits };
+    return { paths, isAll };
 }
 
 /** The call tree, or the callers of a function above what it calls. */
@@ -63,24 +71,27 @@ export function TreeView() {
     return (
         <div class="fill">
             {through === "" ? (
-                <Branches key={by} main={main} reversed={state.reversed} through="" by={by === PATHS ? "" : by} title={state.reversed ? "allocated by, called from" : "function"}>
+                <Branches key={by} slot={0} main={main} reversed={state.reversed} through="" by={by === PATHS ? "" : by} title={state.reversed ? "allocated by, called from" : "function"} tools={(search) => (<>
                     <MetricChoice />
+                    <LiveChoice />
                     <GroupChoice groups={choices} group={by} choose={(by) => go({ by: by === PATHS ? "" : by })} />
                     <DirectionChoice />
-                    <Search />
+                    <LinesChoice />
+                    {search}
                     <SharesOf metric={main} />
                     {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
-                </Branches>
+                </>)} />
             ) : (
                 <>
-                    <Branches key="callers" main={main} reversed through={through} by="" title="called from">
+                    <Branches key="callers" slot={0} main={main} reversed through={through} by="" title="called from" tools={(search) => (<>
                         <MetricChoice />
                         <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
                             through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
                         </button>
-                        <Search />
-                    </Branches>
-                    <Branches key="callees" main={main} reversed={false} through={through} by="" title="calls" />
+                        <LinesChoice />
+                        {search}
+                    </>)} />
+                    <Branches key="callees" slot={1} main={main} reversed={false} through={through} by="" title="calls" />
                 </>
             )}
         </div>
@@ -93,24 +104,29 @@ interface BranchesProps {
     through: string;
     by: string;
     title: string;
-    /** What stands before the buttons. */
-    children?: ComponentChildren;
+    /** Which of two trees it is: the address has the open branches of both. */
+    slot: 0 | 1;
+    /** What stands before the buttons, of the first tree with the search. */
+    tools?: (search: ComponentChildren) => ComponentChildren;
 }
 
-function Branches({ main, reversed, through, by, title, children }: BranchesProps) {
+function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
-    const root = loaded.value;
+    const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
-    const [open, setOpen] = useState<Set<string>>(() => new Set());
-    const [chosen, choose] = useState("");
+    const [heaviest, setHeaviest] = useState<Set<string>>(() => new Set());
     const matches = useMemo(() => matcher(state.search), [state.search]);
+    const hits = useMemo(() => (matches && root ? found(root, matches) : null), [matches, root, grown]);
+    const hit = hits?.paths[Math.min(state.hit, hits.paths.length) - 1];
+    const texts = state.open.split("|");
+    const open = useMemo(() => new Set([...(openIn(texts[slot] ?? "") ?? heaviest), ...(hit?.slice(0, -1) ?? []).map((item) => item.key)]), [texts[slot], heaviest, hit]);
+    const chosen = hit?.at(-1)?.key ?? state.branch;
     const lines = useMemo(() => (root ? linesOf(root, open) : []), [root, open, grown]);
     const at = lines.findIndex((line) => line.item.key === chosen);
     const whole = (one: Metric) => root?.valueOf(one) ?? 0;
     const asked = useRef(new Set<TreeItem>());
-    const first = useRef("");
 
     // What is open and not there yet is loaded.
     useEffect(() => {
@@ -121,25 +137,22 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
         }
     }, [lines, open]);
 
-    // A new tree shows its heaviest path.
+    // Without open branches in the address, the heaviest path is open.
     useEffect(() => {
-        if (!root || first.current === main.name) return;
-        first.current = main.name;
-        void heaviestPath(root).then((path) => {
-            setOpen(new Set(path.slice(0, (reversed ? 1 : 12) + (by ? 1 : 0)).map((item) => item.key)));
-            choose("");
-        });
-    }, [root, main.name]);
+        if (!root || texts[slot]) return;
+        let isOver = false;
+        void heaviestPath(root).then((path) => !isOver && setHeaviest(new Set(path.slice(0, (reversed ? 1 : 12) + (by ? 1 : 0)).map((item) => item.key))));
+        return () => void (isOver = true);
+    }, [root, main.name, !texts[slot]]);
 
-    useEffect(() => {
-        if (!matches || !root) return;
-        const timer = setTimeout(() => {
-            const hits = found(root, matches);
-            if (hits.count > 0) setOpen((known) => new Set([...known, ...hits.open]));
-            choose(hits.first);
-        }, 150);
-        return () => clearTimeout(timer);
-    }, [matches, root]);
+    /** What a branch is chosen for, and what is open then. */
+    const choose = (branch: string, joins = false) => go({ branch, hit: 0, open: withOpen(open) }, joins);
+    const withOpen = (now: Set<string>) => {
+        const same = now === open && !hit;
+        const all = [texts[0] ?? "", texts[1] ?? ""];
+        if (!same) all[slot] = textOf(now);
+        return all[1] === "" ? all[0]! : all.join("|");
+    };
 
     useEffect(() => {
         setCopy(() => ({
@@ -149,26 +162,24 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
         return () => setCopy(null);
     }, [lines, columns]);
 
-    const toggle = (item: TreeItem, force?: boolean) =>
-        setOpen((known) => {
-            const next = new Set(known);
-            if (force ?? !next.has(item.key)) next.add(item.key);
-            else next.delete(item.key);
-            return next;
-        });
+    const toggle = (item: TreeItem) => {
+        const next = new Set(open);
+        if (!next.delete(item.key)) next.add(item.key);
+        go({ branch: item.key, hit: 0, open: withOpen(next) });
+    };
 
-    const heaviest = async () => {
+    const openHeaviest = async () => {
         if (!root) return;
         const path = await heaviestPath(root);
-        setOpen((known) => new Set([...known, ...path.map((item) => item.key)]));
-        choose(path.at(-1)?.key ?? "");
+        redraw(0);
+        go({ branch: path.at(-1)?.key ?? "", hit: 0, open: withOpen(new Set([...open, ...path.slice(0, -1).map((item) => item.key)])) });
         if (path.length > 0) say(`The heaviest path has ${counted(path.length, "frame")}.`);
     };
 
     const pressed = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey) return;
         const line = lines[at];
-        const to = (index: number) => choose(lines[Math.min(lines.length - 1, Math.max(0, index))]?.item.key ?? "");
+        const to = (index: number) => choose(lines[Math.min(lines.length - 1, Math.max(0, index))]?.item.key ?? "", true);
         const keys: Record<string, () => void> = {
             ArrowDown: () => to(at + 1),
             ArrowUp: () => to(at - 1),
@@ -176,10 +187,10 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
             PageUp: () => to(at - 20),
             Home: () => to(0),
             End: () => to(lines.length - 1),
-            ArrowRight: () => line && (open.has(line.item.key) ? to(at + 1) : toggle(line.item, true)),
-            ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item, false) : line.parent >= 0 && to(line.parent)),
+            ArrowRight: () => line && (open.has(line.item.key) ? to(at + 1) : hasMore(line.item) && toggle(line.item)),
+            ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item) : line.parent >= 0 && to(line.parent)),
             Enter: () => line && toggle(line.item),
-            h: () => void heaviest(),
+            h: () => void openHeaviest(),
             s: () => line?.item.frame && go({ through: line.item.frame.full }),
         };
         const act = keys[event.key];
@@ -189,12 +200,13 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
         act();
     };
 
-    if (!root) return <><div class="tools">{children}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
+    const search = <Search {...(hits ? { hits: { count: hits.paths.length, isAll: hits.isAll } } : {})} />;
+    if (!root) return <><div class="tools">{tools?.(search)}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
     return (
         <>
             <div class="tools">
-                {children}
-                <button onClick={() => void heaviest()} title="Open the heaviest path (h)">heaviest path</button>
+                {tools?.(search)}
+                <button onClick={() => void openHeaviest()} title="Open the heaviest path (h)">heaviest path</button>
                 <button
                     disabled={!lines[at]?.item.frame}
                     title="Callers of the chosen function, and what it calls (s)"
@@ -208,22 +220,19 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    template={`minmax(400px, 900px) 148px repeat(${columns.length - 1}, 100px)`}
+                    template={`minmax(400px, 5fr) minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>
                             {columns.map((one) => (
-                                <Heading key={one.name} metric={one} isMain={one === main} sorts={false} />
+                                <Heading key={one.name} metric={one} order={null} isMain={one === main} />
                             ))}
                         </>
                     }
                     rows={lines}
                     keyOf={({ item }) => item.key}
                     chosen={at}
-                    choose={({ item }) => {
-                        choose(item.key);
-                        if (hasMore(item)) toggle(item);
-                    }}
+                    choose={({ item }) => (hasMore(item) ? toggle(item) : choose(item.key))}
                     pressed={pressed}
                     branch={({ item, depth }) => ({ level: depth + 1, isOpen: hasMore(item) ? open.has(item.key) : undefined })}
                     cells={({ item, depth }) => (

@@ -331,3 +331,30 @@ test("the theme is remembered, also by the next server", async () => {
     first.stop();
     second.stop();
 });
+
+test("what Snapshots and the map are of is said of the numbers that are shown, not of those on their way", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    const to = Math.round(report(recordings.phases).seconds * 0.5e9);
+    for (const [view, live] of [["view=snapshots", /to [\d.]+ MiB at the end\./], ["view=snapshots&map=line", /live at the end; a cell is/]]) {
+        await show(page, view);
+        const tools = page.locator("main .tools").last();
+        await tools.filter({ hasText: live }).waitFor();
+        const before = (await page.locator("main .tools").allInnerTexts()).join("\n");
+        let answer;
+        const held = new Promise((resolve) => (answer = resolve));
+        await page.route("**/answer", async (route) => {
+            await held;
+            await route.continue();
+        });
+        await page.evaluate((hash) => void (location.hash = hash), `${view}&to=${to}`);
+        await page.locator("main .tools", { hasText: /adding up|reading …/ }).first().waitFor();
+        assert.match((await page.locator("main .tools").allInnerTexts()).join("\n"), live, `${view}: ${before}`);
+        answer();
+        await page.waitForFunction(() => !/ at the end/.test([...document.querySelectorAll("main .tools")].map((one) => one.innerText).join("\n").replace("at the end, what", "")));
+        await page.unroute("**/answer");
+    }
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after } from "node:test";
 import { chromium } from "playwright-core";
-import { FOLDER, MEMTOLL, patient } from "./recordings.mjs";
+import { FOLDER, MEMTOLL, patient, recordings } from "./recordings.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -75,7 +75,7 @@ export async function open(url, options = {}) {
 export async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
-    await page.locator(`nav a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
+    await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
     await page.waitForFunction(() => !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
 }
 
@@ -84,6 +84,32 @@ export async function breaches(page) {
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => window.axe.run(document));
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+}
+
+/** Exact numbers of a line in the table of lines, by the title of their column. */
+export async function numbersOf(page, name) {
+    return page.evaluate((name) => {
+        const heads = [...document.querySelectorAll('main [role="columnheader"]')].map((head) => head.textContent.replace(/ ?▾?\s*\?$/, ""));
+        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
+        return row && Object.fromEntries([...row.children].slice(1).map((cell, index) => [heads[index + 1], cell.title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")]));
+    }, name);
+}
+
+/** What the address says. */
+export const words = (page) => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+
+/** The rows of a table, or of all tables. */
+export const tableRows = (page, label = "") => page.locator(`main .table${label && `[aria-label="${label}"]`} .body [role="row"]`);
+
+/** A page of a recording, which ends with the test. */
+export async function viewed(t, name, hash = "", options = {}) {
+    const server = await start(recordings[name]);
+    const opened = await open(`${server.url}#${hash}`, options);
+    t.after(async () => {
+        server.stop();
+        await opened.close();
+    });
+    return opened;
 }
 
 after(async () => {

@@ -20,6 +20,8 @@ sent! {
         editor: String,
         /// Of a recording that is being made: how often its file was opened.
         live: Option<u32>,
+        /// Whether a thread set regions.
+        regions: bool,
     }
 
     /// The recording as a whole.
@@ -47,7 +49,17 @@ sent! {
     }
 
     /// A process image that can be chosen.
-    ProcessOfRun { pid: u32, program: String, command: String, }
+    ProcessOfRun {
+        pid: u32,
+        parent: u32,
+        program: String,
+        command: String,
+        began_ns: f64,
+        ended_ns: Option<f64>,
+        /// How it ended; empty: the recording was cut off before.
+        exit: String,
+        threads: usize,
+    }
 
     /// A thread that can be chosen.
     ThreadOfRun { pid: u32, tid: u32, name: Option<String>, }
@@ -72,7 +84,12 @@ sent! {
         /// Marks and regions for which there was no room.
         left_out: usize,
         region_count: usize,
+        /// All runs of regions, by name, also those that were left out.
+        spreads: Vec<RegionSpread>,
     }
+
+    /// How long the runs of a region took: the median, the 99th percentile, the longest, and all of them.
+    RegionSpread { name: String, count: usize, median_ns: f64, p99_ns: f64, worst_ns: f64, total_ns: f64, }
 
     /// Who holds the resident set of a process, and a map of its pages.
     ResidentPack {
@@ -208,7 +225,16 @@ sent! {
     }
 
     /// Sums by thread or process.
-    GroupsPack { labels: Vec<String>, site_others: usize, damage: Vec<String>, }
+    GroupsPack {
+        labels: Vec<String>,
+        /// Who each row is.
+        members: Vec<Member>,
+        site_others: usize,
+        damage: Vec<String>,
+    }
+
+    /// A process image, by its place among all, or a thread of it; `None`: neither.
+    Member { image: Option<usize>, pid: Option<u32>, tid: Option<u32>, }
 
     /// Sizes, lifetimes and growth of blocks, by call site.
     PatternsPack {

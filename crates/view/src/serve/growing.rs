@@ -116,7 +116,8 @@ impl Listening {
         let engines = Engines::of(Recordings::new(recording, Compared::default()).with(settings));
         let is_old = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for _ in 0..super::THREADS {
+            // Few: what waits for another question counts as busy, too.
+            for _ in 0..super::THREADS / 2 {
                 scope.spawn(|| {
                     while !is_old.load(Relaxed) {
                         match self.server.recv_timeout(STEP) {

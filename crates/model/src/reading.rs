@@ -1,0 +1,88 @@
+//! How far the reading of events is that someone waits for, and a way to end it before its time.
+
+use memtoll_trace::unreadable::Unreadable;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// What threads that read for one question share.
+#[derive(Default, Debug)]
+pub struct Reading {
+    events: AtomicU64,
+    is_cancelled: AtomicBool,
+    is_cut: AtomicBool,
+}
+
+thread_local! {
+    static WATCHED: RefCell<Option<Arc<Reading>>> = const { RefCell::new(None) };
+}
+
+impl Reading {
+    /// Events that were read so far.
+    pub fn events(&self) -> u64 {
+        self.events.load(Relaxed)
+    }
+
+    /// Whoever reads stops at the next block of events.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Relaxed)
+    }
+
+    /// Whether some reading ended because of that: what was made of it is not complete.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut.load(Relaxed)
+    }
+
+    /// Counts a block of events; fails if no more are wanted.
+    pub(crate) fn count(&self, events: usize) -> Result<(), Unreadable> {
+        self.events.fetch_add(events as u64, Relaxed);
+        if self.is_cancelled() {
+            self.is_cut.store(true, Relaxed);
+            return Err(Unreadable::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// What this thread reads for.
+pub fn current() -> Option<Arc<Reading>> {
+    WATCHED.with_borrow(Clone::clone)
+}
+
+/// Does something that reads events for `reading`; `None`: for no one in particular, so that nothing ends it.
+pub fn during<T>(reading: Option<Arc<Reading>>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was there, also where the work panics.
+    struct Before(Option<Arc<Reading>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WATCHED.set(self.0.take());
+        }
+    }
+    let _before = Before(WATCHED.replace(reading));
+    work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_reads_for_whom_it_was_told_last() {
+        let (outer, inner) = (Arc::new(Reading::default()), Arc::new(Reading::default()));
+        during(Some(outer.clone()), || {
+            assert!(current().unwrap().count(3).is_ok());
+            during(Some(inner.clone()), || assert!(current().unwrap().count(4).is_ok()));
+            during(None, || assert!(current().is_none()));
+            assert!(current().unwrap().count(5).is_ok());
+        });
+        assert!(current().is_none());
+        assert_eq!((outer.events(), inner.events()), (8, 4));
+        outer.cancel();
+        assert!(!outer.is_cut());
+        assert!(matches!(outer.count(1), Err(Unreadable::Cancelled)) && outer.is_cut() && !inner.is_cut());
+    }
+}

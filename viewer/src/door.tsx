@@ -1,0 +1,47 @@
+// A number leads to what explains it: the way there is an address, so a door opens in a new tab, takes the focus and obeys
+// Enter as any link does.
+
+import type { ComponentChildren, PartialAnchorHTMLAttributes } from "preact";
+import { useShown } from "./context";
+import { changed, toHash, type State } from "./model/state";
+
+interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "tabIndex" | "aria-label" | "aria-current"> {
+    to: Partial<State>;
+    class?: string;
+    children?: ComponentChildren;
+}
+
+export function Door({ to, class: classes, children, ...rest }: Props) {
+    const { state, go } = useShown();
+    return (
+        <a
+            {...rest}
+            class={`door ${classes ?? ""}`}
+            href={toHash(changed(state, to))}
+            onClick={(event) => {
+                event.stopPropagation();
+                if (isForAnotherTab(event)) return;
+                event.preventDefault();
+                go(to);
+            }}
+        >
+            {children}
+        </a>
+    );
+}
+
+const isForAnotherTab = (event: MouseEvent | KeyboardEvent) => event.ctrlKey || event.metaKey || event.shiftKey;
+
+/** What surrounds a door leads where the door does, wherever it is clicked. */
+export function throughDoor(event: MouseEvent): void {
+    const { target, currentTarget } = event as { target: Element | null; currentTarget: Element | null };
+    if (target?.closest("a, button, input, select, summary") || getSelection()?.type === "Range") return;
+    const { ctrlKey, metaKey, shiftKey } = event;
+    currentTarget?.querySelector("a.door:not(.define)")?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }));
+}
+
+/** The same for what is drawn, and has no element. */
+export function useWay(): (to: Partial<State>, event: MouseEvent | KeyboardEvent) => void {
+    const { state, go } = useShown();
+    return (to, event) => (isForAnotherTab(event) ? void open(toHash(changed(state, to)), "_blank", "noopener") : go(to));
+}

@@ -1,0 +1,37 @@
+// Where what is shown leads: to the view, the filter or the selection that explains it.
+
+import type { Frame, Site } from "./answer";
+import { siteKey } from "./names";
+import { groupKey } from "./site_groups";
+import type { State } from "./state";
+
+export type Way = Partial<State>;
+
+/** Which lines have most of a metric. */
+export const toMetric = (metric: string): Way => ({ view: "lines", metric, order: "" });
+
+/** The details of a line, or of the group of lines that it belongs to. */
+export function toSite(site: Site, group = "line"): Way {
+    return { view: "lines", group, search: "", focus: group === "line" ? siteKey(site) : groupKey(site, group) };
+}
+
+/** The lines of a function. */
+export const toFunction = (name: string): Way => ({ view: "lines", group: "line", search: name, focus: "" });
+
+/** What a process, or a thread of it, allocates. */
+export const toMember = (pid: number, tid: number | null): Way => ({ view: "lines", group: "line", search: "", focus: "", process: String(pid), thread: tid === null ? "" : String(tid) });
+
+/** Callers of a function, and what it calls. */
+export const through = (frame: Frame): Way => ({ view: "tree", through: frame.full });
+
+/** A span of time. */
+export const toSpan = (from: number, to: number): Way => ({ from: Math.round(from), to: Math.round(to) });
+
+/** What was live when most was, what is live at the end of the run, and what no process freed before it ended. */
+export function toLive(end: number): Record<"peak" | "end" | "kept", Way> {
+    return {
+        peak: { metric: "peak", order: "" },
+        end: { metric: "live", from: null, to: Math.floor(end), order: "" },
+        kept: { metric: "live", from: null, to: null, order: "" },
+    };
+}

@@ -1,0 +1,105 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { useShown } from "../context";
+import { Door } from "../door";
+import { useLoaded } from "../hooks";
+import { numbersOf, valueOf } from "../model/answer";
+import { bytes, count, counted, exact, time } from "../model/format";
+import { processTree } from "../model/process_tree";
+import { selectionOf } from "../model/state";
+import { timeAt } from "../model/time_axis";
+import { matcher } from "../model/tree";
+import { toMember } from "../model/ways";
+import { Define, Empty, Search } from "../widgets";
+import { Table } from "../table";
+
+/** What a process has of the selection; of a page, it is not known. */
+const MEMORY = ["peak", "live", "allocations"] as const;
+
+/** Which process started which, when, how each ended, and what it had in memory. */
+export function Processes() {
+    const { source, recording, state, setCopy } = useShown();
+    const { processes, process_count } = recording.about;
+    const selection = { ...selectionOf(state), process: "", thread: "" };
+    const asked = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.groups(selection, "process", signal));
+    const memory = useMemo(() => {
+        const pack = asked.value;
+        if (!pack) return null;
+        const numbers = numbersOf(pack, "groups", recording.metrics);
+        const row = new Map(pack.head.members.map(({ image }, at) => [image, at]));
+        return (name: string, image: number) => {
+            const [metric, at] = [recording.metrics.find((one) => one.name === name), row.get(image)];
+            return metric && metric.known ? (at === undefined ? 0 : valueOf(numbers, metric, at)) : null;
+        };
+    }, [asked.value]);
+    const rows = useMemo(() => {
+        const matches = matcher(state.search);
+        return processTree(processes).filter(({ of }) => !matches || matches(null, `${of.pid} ${of.command}`));
+    }, [processes, state.search]);
+    const end = recording.timeline.end_ns;
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", { title: "peak", unit: "bytes" }, { title: "live", unit: "bytes" }, { title: "allocations", unit: "count" }],
+            rows: rows.map(({ of, at }) => [String(of.pid), String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...MEMORY.map((name) => memory?.(name, at) ?? null)]),
+        }));
+        return () => setCopy(null);
+    }, [rows, memory]);
+    return (
+        <div class="fill">
+            <div class="tools">
+                <Search />
+                <span class="soft">
+                    {counted(process_count, "process")}, each below the one that started it{processes.length < process_count && `; the first ${count(processes.length)}`}. A row selects its process.
+                </span>
+                {asked.loading && source.asks && <span class="soft">adding up …</span>}
+                {asked.failed && <span class="error" role="alert">{asked.error}</span>}
+            </div>
+            {rows.length === 0 ? (
+                <Empty>No process matches. Empty the search field to see all.</Empty>
+            ) : (
+                <Table
+                    label="processes"
+                    template="minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) repeat(3, minmax(100px, 1fr))"
+                    heads={
+                        <>
+                            <div role="columnheader">process</div>
+                            <div role="columnheader">began at</div>
+                            <div role="columnheader">ended at</div>
+                            <div role="columnheader">ran for</div>
+                            <div role="columnheader">exit</div>
+                            <div role="columnheader">threads</div>
+                            <div role="columnheader">peak <Define name="peak" inHead /></div>
+                            <div role="columnheader">live at end <Define name="live" inHead /></div>
+                            <div role="columnheader">allocations <Define name="allocations" inHead /></div>
+                        </>
+                    }
+                    rows={rows}
+                    keyOf={({ at }) => at}
+                    branch={({ depth }) => ({ level: depth + 1, isOpen: undefined })}
+                    chosen={rows.findIndex(({ of }) => String(of.pid) === state.process)}
+                    cells={({ of, at, depth }) => (
+                        <>
+                            <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 40) * 14}px` }}>
+                                <Door to={toMember(of.pid, null)} title={of.command}><span class="soft">{of.pid}</span> <bdi class="code">{of.command}</bdi></Door>
+                            </div>
+                            {[of.began_ns, of.ended_ns].map((ns, index) => (
+                                <div key={index} role="gridcell" class={ns === null ? "number unknown" : "number"} title={ns === null ? "not known" : exact(ns, "ns")}><span class="text">{ns === null ? "–" : timeAt(ns, end / 1000)}</span></div>
+                            ))}
+                            <div role="gridcell" class={of.ended_ns === null ? "number unknown" : "number"}><span class="text">{of.ended_ns === null ? "–" : time(of.ended_ns - of.began_ns)}</span></div>
+                            <div role="gridcell" class={of.exit === "" ? "number unknown" : of.exit === "exit code 0" ? "number zero" : "number"}><span class="text">{of.exit || "–"}</span></div>
+                            <div role="gridcell" class="number"><span class="text">{count(of.threads)}</span></div>
+                            {MEMORY.map((name) => {
+                                const value = memory?.(name, at) ?? null;
+                                const unit = name === "allocations" ? "count" : "bytes";
+                                return (
+                                    <div key={name} role="gridcell" class={value === null ? "number unknown" : value === 0 ? "number zero" : "number"} title={value === null ? "not known" : exact(value, unit)}>
+                                        <span class="text">{value === null ? "–" : unit === "bytes" ? bytes(value) : count(value)}</span>
+                                    </div>
+                                );
+                            })}
+                        </>
+                    )}
+                />
+            )}
+        </div>
+    );
+}

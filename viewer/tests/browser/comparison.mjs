@@ -1,0 +1,94 @@
+// Two recordings, or two spans of one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { diff, htmlOfBoth, recordings, report } from "./recordings.mjs";
+import { breaches, open, show, start } from "./viewer.mjs";
+
+for (const where of ["server", "page"]) test(`two recordings side by side say what memtoll diff says: ${where}`, async () => {
+    const [before, after] = [recordings.phases, recordings["phases-after"]];
+    const server = where === "server" ? await start(before, after) : { url: pathToFileURL(htmlOfBoth("phases", "phases-after")), stop: () => {} };
+    const { page, problems, close } = await open(server.url);
+    await page.keyboard.press("0");
+    await page.getByRole("table").waitFor();
+    const said = diff(before, after);
+    const late = said.changes.find((change) => change.frame?.function === "late");
+    const row = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });
+    await show(page, "view=compare&metric=bytes");
+    await page.waitForFunction(() => document.querySelector("main select").value === "bytes");
+    const titles = await row.first().locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
+    assert.deepEqual(titles, [late.bytes.before, late.bytes.after]);
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await breaches(page), [], colorScheme);
+    }
+    // The same as one flame graph: all of it, and the function that grew.
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    await page.locator("main canvas").waitFor();
+    const total = said.totals.bytes;
+    const area = await page.locator("main canvas").boundingBox();
+    await page.mouse.move(area.x + 30, area.y + 9);
+    await page.waitForFunction(() => document.querySelector(".told").textContent.startsWith("all · "));
+    const read = (text) => text.match(/([\d.,]+) MiB before, ([\d.,]+) MiB after: \+([\d.]+) MiB/).slice(1).map(Number);
+    const [was, is, more] = read(await page.locator(".told").innerText());
+    const mib = 1024 * 1024;
+    assert.ok(Math.abs(was - total.before / mib) < 0.1 && Math.abs(is - total.after / mib) < 0.1 && Math.abs(more - (total.after - total.before) / mib) < 0.1, `${was} ${is} ${more}`);
+    await page.keyboard.press("t");
+    await page.keyboard.press("/");
+    await page.keyboard.type("late");
+    await page.locator(".tools", { hasText: "found:" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("several recordings a side have the intervals that memtoll diff says", async () => {
+    const { phases, "phases-after": changed } = recordings;
+    const files = ["--before", phases, changed, "--after", changed, changed];
+    const server = await start(...files);
+    const { page, problems, close } = await open(server.url);
+    await show(page, "view=compare&metric=bytes");
+    const [low, high] = diff(...files).totals.bytes.interval.map((bound) => Math.round(bound));
+    assert.ok(low < high);
+    const all = page.locator('main [role="row"]', { has: page.locator("b", { hasText: /^all$/ }) }).locator(".number").nth(2);
+    const title = await all.getAttribute("title");
+    const [, from, to] = title.match(/difference (-?[\d,]+) bytes to (-?[\d,]+) bytes/);
+    assert.deepEqual([from, to].map((text) => Number(text.replaceAll(",", ""))), [low, high], title);
+    assert.match(await all.innerText(), /^([+−].*|0) ± .*B$/);
+    // Of so few runs, no call site differs more than chance; each has its interval.
+    const late = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });
+    assert.equal(await late.count(), 0);
+    await page.getByText("small changes").click();
+    assert.match(await late.first().locator(".number").nth(2).innerText(), / ± /);
+    await page.getByText("phases.memtoll and 1 more before").waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("two spans of one recording are compared", async () => {
+    const server = await start(recordings.phases);
+    const middle = Math.round(report(recordings.phases).seconds * 0.3e9);
+    const { page, problems, close } = await open(`${server.url}#to=${middle}`);
+    assert.equal(await page.locator('nav a[href*="compare"]').count(), 0);
+    await page.keyboard.press("b");
+    await page.waitForFunction(() => location.hash.includes("base="));
+    await page.evaluate((from) => void (location.hash = `view=compare&metric=bytes&base=-${from}&from=${from}`), middle);
+    const bytes = (name, side) => page.evaluate(([name, side]) => {
+        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
+        return row && Number(row.children[side].title.replace(/\D/g, ""));
+    }, [name, side]);
+    await page.getByRole("table").waitFor();
+    const site = (of, name) => of.sites.find((site) => site.function === name)?.bytes ?? 0;
+    const [first, second] = [report(recordings.phases, "--to", `${middle}ns`), report(recordings.phases, "--from", `${middle}ns`)];
+    for (const name of ["early", "late"]) assert.deepEqual([await bytes(name, 1), await bytes(name, 2)], [site(first, name), site(second, name)], name);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    await page.locator("main canvas").waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});

@@ -1,0 +1,284 @@
+// Every number leads to what explains it: by a click, by Enter, and as an address that opens in another tab.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recordings, report } from "./recordings.mjs";
+import { breaches, show, tableRows, viewed, words } from "./viewer.mjs";
+
+/** The row of a function. */
+const named = (page, name) => tableRows(page).filter({ has: page.locator(".function", { hasText: new RegExp(`^${name}$`) }) }).first();
+
+/** Goes where a locator leads by a click, comes back, and goes there by Enter. Returns what the address says there. */
+async function enter(page, door) {
+    const before = page.url();
+    await door.click();
+    await page.waitForFunction((before) => location.href !== before, before);
+    const there = page.url();
+    await page.goBack();
+    await page.waitForFunction((before) => location.href === before, before);
+    await door.locator("xpath=self::a | descendant::a[contains(concat(' ', @class, ' '), ' door ')][not(contains(@class, 'define'))]").first().focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((there) => location.href === there, there);
+    return words(page);
+}
+
+test("tiles, parts of the cost, worst lines and findings lead to lines", async (t) => {
+    const { page, problems } = await viewed(t, "wrapped");
+    const go = async (locator) => {
+        await show(page, "view=overview");
+        return enter(page, locator);
+    };
+    const tiles = page.locator(".facts-of > div");
+    assert.ok((await tiles.count()) > 5);
+    for (const tile of [0, 1, 2]) {
+        await show(page, "view=overview");
+        const title = await tiles.nth(tile).locator("dt").evaluate((dt) => dt.firstChild.textContent);
+        const there = await go(tiles.nth(tile));
+        assert.equal(there.view, "lines", title);
+        await page.locator('main [role="columnheader"][aria-sort="descending"]', { hasText: title === "never freed" ? "live" : title }).waitFor();
+    }
+    // The part is a bar, however narrow, and a word.
+    assert.deepEqual(await go(page.locator(".cost .stack .faults")), { view: "lines", metric: "fault-time" });
+    assert.deepEqual(await go(page.locator(".cost .parts .door", { hasText: "allocator" })), { view: "lines", metric: "allocator" });
+    assert.equal((await go(page.locator(".cost .stack .program"))).define, "program");
+    await page.keyboard.press("Escape");
+    const worst = await go(page.locator(".worst li").first());
+    assert.equal(worst.view, "lines");
+    assert.match(worst.focus, /^buffer_again_and_again \(wrapped\.c:\d+\)/);
+    await page.locator(".details h2", { hasText: "buffer_again_and_again" }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("a door opens in another tab, with all that its address says", async (t) => {
+    const { page } = await viewed(t, "phases", "view=overview&metric=bytes");
+    const door = page.locator(".worst li a.door").first();
+    const href = await door.getAttribute("href");
+    const other = page.context().waitForEvent("page");
+    await page.locator(".worst li").first().click({ modifiers: ["Control"], position: { x: 3, y: 3 } });
+    const tab = await other;
+    await tab.waitForURL((url) => url.hash === href);
+    assert.equal(words(page).view, "overview", "this page stays where it is");
+});
+
+test("each row leads on: threads, processes, types, snapshots", async (t) => {
+    const { page, problems } = await viewed(t, "phases");
+    const { threads, processes } = { threads: report(recordings.phases, "--list", "threads").threads, processes: report(recordings.phases, "--list", "processes").processes };
+    const second = threads.find(({ tid, pid }) => tid !== pid);
+    await show(page, "view=threads");
+    const thread = await enter(page, tableRows(page).filter({ hasText: `${second.tid} of ${second.pid}` }));
+    assert.deepEqual([thread.view, thread.process, thread.thread], ["lines", String(second.pid), String(second.tid)]);
+    await named(page, "thread").waitFor();
+    // 20,000 blocks of 64 bytes, and nothing of what others do.
+    const own = report(recordings.phases, "--process", String(second.pid), "--thread", String(second.tid)).sites;
+    assert.deepEqual(own.map(({ function: name, allocations }) => [name, allocations]).filter(([name]) => ["early", "late", "thread"].includes(name)), [["thread", 20_000]]);
+    assert.equal(await tableRows(page).filter({ hasText: "early" }).count(), 0);
+    // Details of a thread and of a process have its call paths.
+    for (const [group, name, path] of [["thread", String(second.tid), /thread/], ["process", String(processes[0].pid), /late ← main/]]) {
+        await show(page, `view=lines&group=${group}&metric=bytes`);
+        await tableRows(page).filter({ hasText: name }).first().click();
+        await page.locator(".details .path").first().waitFor();
+        assert.match((await page.locator(".details .path").allInnerTexts()).join("\n").replace(/[\u2066-\u2069]/g, ""), path);
+    }
+    await show(page, "view=snapshots");
+    const line = await enter(page, named(page, "late"));
+    assert.deepEqual([line.view, line.metric], ["lines", "live"]);
+    assert.match(line.focus, /^late \(phases\.c:\d+\)/);
+    await page.locator(".details h2", { hasText: "late" }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("a type's details show its call paths", async (t) => {
+    const { page, problems } = await viewed(t, "rows", "view=lines&group=type&metric=bytes");
+    await tableRows(page).filter({ hasText: "app::Row" }).first().click();
+    await page.locator(".details .path").first().waitFor();
+    assert.match((await page.locator(".details .path").first().innerText()).replace(/[\u2066-\u2069]/g, ""), /main/);
+    await show(page, "view=layout");
+    const type = await enter(page, tableRows(page).filter({ hasText: "app::Row" }).first());
+    assert.equal(type.view, "layout");
+    assert.match(type.type, /app::Row/);
+    assert.deepEqual(problems, []);
+});
+
+test("regions beyond the budget lead to a table of regions, whose rows select their spans", async (t) => {
+    const { page, problems } = await viewed(t, "marked");
+    const runs = report(recordings.marked, "--regions").regions[0].runs;
+    const lengths = runs.map((one) => one.duration_ns).sort((a, b) => a - b);
+    const limit = (lengths[23] + lengths[24]) / 2;
+    await show(page, `view=overview&budget=${Math.round(limit)}`);
+    const over = page.locator(".time .over");
+    await over.filter({ hasText: "6 of 30 over" }).waitFor();
+    assert.equal((await enter(page, over)).view, "regions");
+    await tableRows(page, "runs of regions").first().waitFor();
+    const [summary] = await tableRows(page, "regions").all();
+    const numbers = async () => Promise.all((await summary.locator(".number").all()).map(async (cell) => Number((await cell.getAttribute("title")).replace(/[^\d]/g, ""))));
+    const near = (a, b) => Math.abs(a - b) <= 2;
+    const [count, median, p99, worst, all] = await numbers();
+    assert.equal(count, 30);
+    assert.ok(near(median, lengths[14]) && near(p99, lengths[29]) && near(worst, lengths[29]), `${median} ${p99} ${worst}: ${lengths}`);
+    assert.ok(Math.abs(all - lengths.reduce((a, b) => a + b)) <= 60);
+    // The longest comes first; a click on the head turns that around.
+    const table = tableRows(page, "runs of regions");
+    const takes = () => table.evaluateAll((all) => all.map((row) => Number(row.children[2].title.replace(/[^\d]/g, ""))));
+    const ordered = await takes();
+    assert.deepEqual(ordered, ordered.toSorted((a, b) => b - a));
+    assert.ok(near(ordered[0], lengths[29]));
+    await page.locator('[role="columnheader"] a', { hasText: "takes" }).click();
+    await page.locator('[role="columnheader"][aria-sort="ascending"]', { hasText: "takes" }).waitFor();
+    assert.ok(near((await takes())[0], lengths[0]));
+    const span = await enter(page, table.first());
+    const shortest = runs.toSorted((a, b) => a.duration_ns - b.duration_ns)[0];
+    assert.ok(near(Number(span.from), shortest.begin_ns) && near(Number(span.to) - Number(span.from), shortest.duration_ns), JSON.stringify(span));
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+    assert.deepEqual(await breaches(page), []);
+    // A mark selects what comes until the next one; a region that is drawn, itself.
+    const mark = page.locator('.events .door[aria-label*="between"]').first();
+    const href = new URLSearchParams((await mark.getAttribute("href")).slice(1));
+    const marks = Number(href.get("to")) - Number(href.get("from"));
+    assert.ok(marks > 5e6, "from one mark to the next the program sleeps for 5 ms");
+    await mark.click();
+    await page.waitForFunction((from) => location.hash.includes(`from=${from}&`), href.get("from"));
+    const longest = runs.toSorted((a, b) => b.duration_ns - a.duration_ns)[0];
+    const area = await page.locator(".u-over").boundingBox();
+    const end = report(recordings.marked).seconds * 1e9;
+    await page.mouse.click(area.x + (area.width * (longest.begin_ns + longest.duration_ns / 2)) / end, area.y - 8);
+    await page.waitForFunction((from) => Math.abs(Number(new URLSearchParams(location.hash.slice(1)).get("from")) - from) <= 2, longest.begin_ns);
+    assert.deepEqual(problems, []);
+});
+
+test("frames of one function are one frame, until its lines are asked for", async (t) => {
+    const { page, problems } = await viewed(t, "wrapped", "view=tree&metric=allocations&wrappers=true");
+    const mains = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^main$/ }) });
+    await mains.first().waitFor();
+    assert.equal(await mains.count(), 1);
+    const value = async (row) => Number((await row.locator(".number").first().getAttribute("title")).split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
+    assert.equal(await value(mains.first()), 13 * 60);
+    await page.getByLabel("lines", { exact: true }).check();
+    await page.waitForFunction(() => location.hash.includes("byLine=true"));
+    assert.deepEqual(problems, []);
+});
+
+test("what was live at the peak, at the end, and never freed is one click away", async (t) => {
+    const { page, problems } = await viewed(t, "phases");
+    for (const view of ["lines", "tree", "flame"]) {
+        for (const [title, there] of [["at the peak", { metric: "peak" }], ["at the end", { metric: "live", to: /^\d+$/ }], ["never freed", { metric: "live" }]]) {
+            await show(page, `view=${view}&metric=bytes`);
+            await page.getByRole("group", { name: "live bytes" }).getByText(title, { exact: true }).click();
+            await page.waitForFunction((metric) => location.hash.includes(`metric=${metric}`), there.metric);
+            const found = words(page);
+            assert.equal(found.to !== undefined, there.to !== undefined, `${view} ${title}`);
+            await page.locator('[aria-label="live bytes"] [aria-current]', { hasText: title }).waitFor();
+        }
+    }
+    // The child left 100 blocks of 3,000 bytes: they are gone at the end.
+    const left = { kept: 300_000, end: 0 };
+    for (const [way, hash] of [["kept", "view=lines&metric=live&zeros=true"], ["end", `view=lines&metric=live&zeros=true&to=${Math.floor(report(recordings.phases).seconds * 1e9)}`]]) {
+        await show(page, hash);
+        const main = tableRows(page).filter({ hasText: "phases.c:14" });
+        const column = await page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => head.textContent.startsWith("live at end")));
+        await page.waitForFunction(([column, value]) => [...document.querySelectorAll("main .body .row")].some((row) => row.textContent.includes("phases.c:14") && Number(row.children[column].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")) === value), [column, left[way]]).catch(async () => assert.fail(`${way}: ${await main.allInnerTexts()}`));
+    }
+    assert.deepEqual(problems, []);
+});
+
+test("the peak stands on the time line, and the axis ends with its highest value", async (t) => {
+    const { page, problems } = await viewed(t, "single");
+    const peak = page.locator(".events .peak");
+    await peak.filter({ hasText: "peak 7 B" }).waitFor();
+    assert.deepEqual(await enter(page, peak), { view: "lines", metric: "peak" });
+    const server = await viewed(t, "marked", "view=overview");
+    const found = report(recordings.marked).totals;
+    await server.page.locator(".events .peak", { hasText: `peak ${found.peak_bytes} B` }).waitFor();
+    // Names of marks lie above the curves, none on another one.
+    const boxes = await server.page.locator(".events .door").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+    const top = await server.page.locator(".u-over").evaluate((over) => over.getBoundingClientRect().top);
+    assert.ok(boxes.length > 10 && boxes.every(({ bottom }) => bottom <= top));
+    boxes.sort((a, b) => a.left - b.left).slice(1).forEach((box, index) => assert.ok(box.left >= boxes[index].right - 0.5));
+    assert.deepEqual([...problems, ...server.problems], []);
+});
+
+test("lines: the smallest first on request, and rows of zeros left out until they are asked for", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines&metric=peak");
+    const column = async () => page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => head.ariaSort));
+    const values = async () => {
+        const at = await column();
+        return tableRows(page).evaluateAll((all, at) => all.map((row) => Number(row.children[at].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", ""))), at);
+    };
+    await tableRows(page).first().waitFor();
+    const all = report(recordings.phases, "--limit", "100000").sites;
+    const zeros = all.filter(({ peak_bytes }) => peak_bytes === 0).length;
+    assert.ok(zeros > 0);
+    const down = await values();
+    assert.deepEqual(down, all.map(({ peak_bytes }) => peak_bytes).filter((value) => value > 0).sort((a, b) => b - a));
+    await page.locator('main [role="columnheader"][aria-sort="descending"] a').first().click();
+    await page.locator('main [role="columnheader"][aria-sort="ascending"]').waitFor();
+    assert.deepEqual(await values(), down.toReversed());
+    await page.getByText(`show ${zeros} without any peak`).click();
+    await page.getByText(`hide ${zeros} without any peak`).waitFor();
+    assert.equal((await values()).length, all.length);
+    // The number of the line is never cut, and stands before the type.
+    await page.setViewportSize({ width: 800, height: 600 });
+    const cut = await page.locator("main .place").evaluateAll((all) => all.filter((place) => place.lastElementChild.textContent !== "" && place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
+    assert.equal(cut, 0);
+    assert.deepEqual(problems, []);
+});
+
+test("processes stand below those that started them, with times, exit codes and memory", async (t) => {
+    const { page, problems } = await viewed(t, "short-lived");
+    const { processes } = report(recordings["short-lived"], "--list", "processes");
+    const [parent, ...children] = processes;
+    await page.keyboard.press("p");
+    const all = tableRows(page, "processes");
+    await all.first().waitFor();
+    await page.waitForFunction(() => !/adding up …/.test(document.body.innerText));
+    assert.deepEqual(await all.evaluateAll((rows) => rows.slice(0, 10).map((row) => row.ariaLevel)), ["1", ...Array(9).fill("2")]);
+    const cells = (row) => row.locator('[role="gridcell"]').evaluateAll((cells) => cells.map((cell) => cell.title || cell.innerText));
+    const number = (text) => Number(text.replace(/[^\d]/g, ""));
+    const row = all.filter({ hasText: String(children[0].pid) });
+    const [, began, ended, , exit, threads, peak] = await cells(row);
+    assert.ok(Math.abs(number(began) - children[0].began_ns) <= 1 && Math.abs(number(ended) - children[0].ended_ns) <= 1, `${began} ${ended}: ${JSON.stringify(children[0])}`);
+    assert.deepEqual([exit, threads], ["exit code 0", "1"]);
+    // Each child has the 500 bytes of its parent and 1,000 of its own.
+    const own = report(recordings["short-lived"], "--process", String(children[0].pid)).totals.peak_bytes;
+    assert.equal(number(peak), own);
+    assert.deepEqual(await breaches(page), []);
+    const there = await enter(page, row);
+    assert.deepEqual([there.view, there.process], ["lines", String(children[0].pid)]);
+    assert.ok(parent.pid !== children[0].pid);
+    assert.deepEqual(problems, []);
+});
+
+test("threads stand below their processes, and are sorted by what they do", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=threads");
+    await tableRows(page).first().waitFor();
+    const names = () => tableRows(page).evaluateAll((all) => all.map((row) => row.firstElementChild.innerText.trim().replace(/\s+/g, " ")));
+    const [parent, child] = report(recordings.phases, "--list", "processes").processes;
+    const shown = await names();
+    assert.deepEqual(shown.map((name) => name.split(" ").at(name.includes(" of ") ? -1 : 0)), [parent.pid, parent.pid, parent.pid, child.pid, child.pid].map(String), shown.join("\n"));
+    const there = () => tableRows(page).evaluateAll((all) => all.map((row) => Number(row.children[2].title.replace(/[^\d]/g, ""))));
+    for (const [way, sign] of [["descending", 1], ["ascending", -1]]) {
+        await page.locator('main [role="columnheader"] a', { hasText: "there" }).click();
+        await page.locator(`main [role="columnheader"][aria-sort="${way}"]`, { hasText: "there" }).waitFor();
+        const [a, b, c, d, e] = await there();
+        const [long, short] = sign > 0 ? [[a, b, c], [d, e]] : [[c, d, e], [a, b]];
+        // Processes by what their threads have together, and each one's threads by their own.
+        assert.ok(long[0] === long[1] + long[2] || Math.abs(long[0] - long[1] - long[2]) <= 2, `${long}`);
+        assert.ok(sign * (long[1] - long[2]) > 0 && long[0] > short[0], `${way}: ${long} ${short}`);
+    }
+    // A lane ends where its thread does: the first one lives until the end.
+    const first = report(recordings.phases, "--list", "threads").threads.find(({ tid }) => tid === parent.pid);
+    const row = tableRows(page).filter({ hasText: `${parent.pid} of ${parent.pid}` });
+    const drawn = await row.locator("canvas").evaluate((canvas) => {
+        const { width, height } = canvas;
+        const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        const isDrawn = (x) => Array.from({ length: height }, (_, y) => pixels[(y * width + x) * 4 + 3]).some((alpha) => alpha > 0);
+        const columns = Array.from({ length: width }, (_, x) => x).filter(isDrawn);
+        return { begin: columns[0] / width, end: (columns.at(-1) + 1) / width };
+    });
+    const end = report(recordings.phases).seconds * 1e9;
+    for (const [found, expected] of [[drawn.begin, first.began_ns / end], [drawn.end, first.ended_ns / end]]) assert.ok(Math.abs(found - expected) < 0.012, `${JSON.stringify(drawn)}: ${first.began_ns} to ${first.ended_ns} of ${end}`);
+    // What a thread does in an interval, below the mouse.
+    const lane = await tableRows(page).filter({ hasText: " of " }).first().locator("canvas").boundingBox();
+    await page.mouse.move(lane.x + lane.width / 2, lane.y + 5);
+    await page.waitForFunction(() => [...document.querySelectorAll("main .lane canvas")].some((one) => /^[\d,.]+ m?s: /.test(one.title)));
+    assert.deepEqual(problems, []);
+});

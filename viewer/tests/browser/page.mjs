@@ -1,0 +1,90 @@
+// Pages without a server.
+
+import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { html, recordings, report } from "./recordings.mjs";
+import { VIEWS, breaches, open, show } from "./viewer.mjs";
+
+for (const name of ["phases", "git"]) {
+    test(`${name}: one page holds it all`, async () => {
+        const file = html(name);
+        const size = statSync(file).size;
+        assert.ok(size < 5_000_000, `${size}`);
+        const text = readFileSync(file, "utf8");
+        assert.ok(!/https?:\/\/(?!www\.w3\.org)/.test(text.replace(/<script type="application.*?<\/script>/gs, "")), "the page names no other place");
+        const { page, problems, close } = await open(pathToFileURL(file));
+        const expected = report(recordings[name]);
+        for (const view of VIEWS) {
+            await show(page, `view=${view}`);
+            assert.deepEqual(await breaches(page), [], view);
+        }
+        await show(page, "view=overview");
+        const bytes = () => page.evaluate(() => [...document.querySelectorAll(".facts-of div")].find((one) => one.firstChild.firstChild.textContent === "bytes").lastChild.title);
+        const exact = (number) => `${number.toLocaleString("en-US")} bytes`;
+        assert.equal(await bytes(), exact(expected.totals.bytes));
+        // Both halves together are the whole.
+        const middle = Math.round(expected.seconds * 0.5e9);
+        const numbers = [];
+        for (const part of [`to=${middle}`, `from=${middle}`]) {
+            await show(page, part);
+            await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+            await page.waitForTimeout(300);
+            numbers.push(Number((await bytes()).replace(/\D/g, "")));
+        }
+        assert.equal(numbers[0] + numbers[1], expected.totals.bytes);
+        assert.ok(numbers.every((number) => number > 0), numbers.join());
+        assert.deepEqual(problems, []);
+        await close();
+    });
+}
+
+test("a page shows callers and callees of a function, and compares two spans", async () => {
+    const expected = report(recordings.phases);
+    const { page, problems, close } = await open(`${pathToFileURL(html("phases"))}#view=tree&metric=bytes`);
+    const tree = page.getByRole("treegrid");
+    await tree.waitFor();
+    const sum = (name) => expected.sites.filter((site) => site.function === name).reduce((sum, site) => sum + site.bytes, 0);
+    const late = tree.locator('[role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) }).first();
+    await late.click();
+    await page.getByRole("button", { name: "callers and callees" }).click();
+    const [callers, callees] = ["called from", "calls"].map((title) => page.getByRole("treegrid", { name: title, exact: false }).filter({ has: page.locator('[role="columnheader"]', { hasText: new RegExp(`^${title}$`) }) }));
+    for (const part of [callers, callees]) {
+        const row = part.locator('[role="row"][aria-level="1"]');
+        await row.filter({ hasText: "late" }).waitFor();
+        const told = await row.locator(".number").first().getAttribute("title");
+        assert.ok(told.startsWith(`${sum("late").toLocaleString("en-US")} bytes`), told);
+    }
+    await callers.locator('[role="row"][aria-level="2"]', { hasText: "main" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    // The whole run is in two spans, each of whole parts of it.
+    const middle = Math.round(expected.seconds * 0.5e9);
+    await page.evaluate((middle) => void (location.hash = `view=compare&metric=bytes&base=-${middle}&from=${middle}`), middle);
+    await page.getByRole("table").waitFor();
+    await page.getByLabel("small changes").check();
+    for (const name of ["early", "late"]) {
+        const row = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: new RegExp(`^${name}$`) }) }).first();
+        const titles = await row.locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
+        assert.equal(titles[0] + titles[1], sum(name), `${name}: ${titles}`);
+    }
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    const graph = await page.locator("main canvas").boundingBox();
+    await page.mouse.move(graph.x + 30, graph.y + 9);
+    await page.waitForFunction(() => /^all · .* before, .* after: /.test(document.querySelector(".told").textContent));
+    await page.mouse.click(graph.x + 30, graph.y + 18 * 1.5);
+    await page.getByRole("link", { name: "all", exact: true }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+});
+
+test("a page says nothing of home folders, unless asked", () => {
+    const packs = (file) => [...readFileSync(file, "utf8").matchAll(/<script type="application\/x-memtoll">(.*?)<\/script>/g)].map(([, pack]) => gunzipSync(Buffer.from(pack, "base64")).toString("latin1")).join("");
+    assert.match(packs(html("phases", "--keep-paths")), /\/home\/ann\/phases\.c/);
+    const text = packs(html("phases"));
+    assert.match(text, /~\/phases\.c/);
+    assert.doesNotMatch(text, /\/home\/ann/);
+});

@@ -1,0 +1,103 @@
+// What a page looks like: on all screens, in grey, and while it waits.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recordings, report } from "./recordings.mjs";
+import { breaches, show, tableRows, viewed } from "./viewer.mjs";
+
+/** Widths of screens, pixels: one of 1,280 has 640 at 200 %. */
+const WIDTHS = [640, 800, 1280, 1920, 3840];
+
+test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and nothing large is empty", async (t) => {
+    const { page, problems } = await viewed(t, "python");
+    const processes = report(recordings.python, "--list", "processes").processes;
+    for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: Math.round(width * 0.6) });
+        for (const hash of ["view=overview", "view=lines", "view=tree", "view=flame", "view=snapshots", "view=threads", "view=processes", `view=lines&from=1000000&to=900000000&process=${processes[0].pid}`, "view=threads&from=100000000&to=400000000"]) {
+            await show(page, hash);
+            const { header, sideways } = await page.evaluate(() => {
+                const ends = [...document.querySelectorAll("header.top > *")].map((one) => one.getBoundingClientRect().right - innerWidth);
+                return { header: document.querySelector("header.top").getBoundingClientRect().height, sideways: Math.max(document.documentElement.scrollWidth - innerWidth, ...ends) };
+            });
+            assert.ok(header <= 64, `${hash} at ${width}: the header has ${header} pixels`);
+            assert.ok(sideways <= 0, `${hash} at ${width}: the page is too wide by ${sideways}`);
+            // How far to the right there is something.
+            const reached = await page.evaluate(() => {
+                const main = document.querySelector("main").getBoundingClientRect();
+                const right = [...document.querySelectorAll("main .text, main canvas, main .worst b, main .worst .soft, main .findings p, main .bar")].map((one) => one.getBoundingClientRect()).filter(({ width }) => width > 0).map(({ right }) => right);
+                return (Math.max(...right) - main.left) / main.width;
+            });
+            assert.ok(reached > 0.6, `${hash} at ${width}: the right ${Math.round(100 - reached * 100)} % are empty`);
+        }
+    }
+    assert.deepEqual(problems, []);
+});
+
+test("page faults, mapping and allocator are told apart in grey", async (t) => {
+    const { page } = await viewed(t, "wrapped");
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
+        const luminances = await page.evaluate(() => {
+            const probe = document.body.appendChild(document.createElement("span"));
+            const of = (name) => {
+                probe.className = `bar ${name}`;
+                const channels = getComputedStyle(probe).backgroundColor.match(/[\d.]+/g).slice(0, 3).map((value) => value / 255);
+                const [r, g, b] = channels.map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            return Object.fromEntries(["faults", "zeroing", "mapping", "allocator", "other", "program"].map((name) => [name, of(name)]));
+        });
+        const contrast = (a, b) => (Math.max(luminances[a], luminances[b]) + 0.05) / (Math.min(luminances[a], luminances[b]) + 0.05);
+        for (const [a, b] of [["faults", "zeroing"], ["zeroing", "mapping"], ["faults", "mapping"], ["mapping", "allocator"], ["faults", "allocator"], ["allocator", "other"], ["other", "program"]])
+            assert.ok(contrast(a, b) >= 1.5, `${a} beside ${b}, ${colorScheme}: ${contrast(a, b).toFixed(2)}`);
+    }
+});
+
+test("a long wait says how far it is, moves nothing, and can be cancelled", async (t) => {
+    const { page } = await viewed(t, "phases", "view=lines&metric=bytes");
+    await tableRows(page).first().waitFor();
+    let number, cancelled;
+    const ended = new Promise((resolve) => (cancelled = resolve));
+    await page.route("**/answer", async (route) => {
+        if (!route.request().postData().includes('"lanes"')) return route.continue();
+        number = route.request().headers()["x-question"];
+        await ended;
+        await route.fulfill({ status: 422, body: "Cancelled. Back shows what was there before." });
+    });
+    await page.route("**/reading/*", (route) => route.fulfill({ json: { events: new URL(route.request().url()).pathname === `/reading/${number}` ? 1234 : null } }));
+    await page.route("**/cancel/*", async (route) => {
+        assert.equal(new URL(route.request().url()).pathname, `/cancel/${number}`);
+        cancelled();
+        await route.fulfill({ body: "" });
+    });
+    const place = () => page.locator("main").evaluate((main) => JSON.stringify(main.getBoundingClientRect()));
+    await page.keyboard.press("7");
+    const before = await place();
+    const waiting = page.locator(".waiting-for");
+    await waiting.filter({ hasText: /^1,234 of at most [\d,.]+ k? ?events read/ }).waitFor();
+    assert.equal(await place(), before);
+    assert.deepEqual(await breaches(page), []);
+    await waiting.getByRole("button", { name: "cancel" }).click();
+    await page.locator('main [role="alert"]', { hasText: "Cancelled. Back shows what was there before." }).waitFor();
+    await waiting.waitFor({ state: "detached" });
+    await page.goBack();
+    await tableRows(page).first().waitFor();
+});
+
+test("advice that comes late moves nothing", async (t) => {
+    const { page } = await viewed(t, "wrapped", "view=notes");
+    let come;
+    const held = new Promise((resolve) => (come = resolve));
+    await page.route("**/answer", async (route) => {
+        if (route.request().postData().includes('"advice"')) await held;
+        await route.continue();
+    });
+    await show(page, "view=overview");
+    await page.getByText("Looking for what to change").waitFor();
+    const places = () => page.locator(".worst li, .facts-of > div, section > h2").evaluateAll((all) => all.map((one) => [one.textContent.slice(0, 20), Math.round(one.getBoundingClientRect().left), Math.round(one.getBoundingClientRect().top)]).filter(([text]) => !text.startsWith("What to change")));
+    const before = await places();
+    come();
+    await page.getByText("What to change").waitFor();
+    assert.deepEqual(await places(), before);
+});

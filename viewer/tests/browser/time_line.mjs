@@ -1,0 +1,220 @@
+// The time line, regions, and lanes of threads.
+
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { MEMTOLL, recordings, report, run } from "./recordings.mjs";
+import { breaches, open, show, start } from "./viewer.mjs";
+
+test("a drag over the time line selects, and Back is undo", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    const area = await page.locator(".u-over").boundingBox();
+    await page.mouse.move(area.x + area.width * 0.5, area.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width * 0.8, area.y + 40, { steps: 5 });
+    await page.mouse.up();
+    const selection = page.locator("header .selection");
+    await page.waitForFunction(() => location.hash.includes("from="));
+    const { from, to } = Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+    const all = report(recordings.phases).seconds * 1e9;
+    assert.ok(Math.abs(from / all - 0.5) < 0.02 && Math.abs(to / all - 0.8) < 0.02, `${from} to ${to} of ${all}`);
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent === "whole run");
+    await page.goForward();
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+    await page.keyboard.press("[");
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent === "whole run");
+    await page.keyboard.press("]");
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent === "whole run");
+    assert.equal(await selection.innerText(), "whole run");
+    // The time line by keys.
+    await page.locator(".plot").focus();
+    await page.keyboard.press("Shift+ArrowLeft");
+    await page.waitForFunction(() => location.hash.includes("to="));
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("the time line zooms to microseconds and shows marks, regions and rates", async () => {
+    const server = await start(recordings.marked);
+    const asked = [];
+    const { page, problems, close } = await open(server.url);
+    page.on("request", (request) => request.url().endsWith("/answer") && asked.push(JSON.parse(request.postData())));
+    await page.locator(".caption", { hasText: "30 marks and 30 regions" }).waitFor();
+    const expected = report(recordings.marked, "--regions");
+    const plot = page.locator(".u-over");
+    const area = await plot.boundingBox();
+    // The curve tells of each instant how many allocations there are: all of them are as many as the report says.
+    const all = await page.evaluate(async () => {
+        const buffer = await (await fetch("/answer", { method: "POST", body: '{"query":{"view":{"activity":{"intervals":4096}}}}' })).arrayBuffer();
+        const length = new DataView(buffer).getUint32(0, true);
+        const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+        let at = 4 + length;
+        const sums = {};
+        for (const [name, type, count] of head.columns) {
+            const Type = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[type];
+            const bytes = Type.BYTES_PER_ELEMENT * count;
+            sums[name] = [...new Type(buffer.slice(at, at + bytes))];
+            at += bytes;
+        }
+        return { allocations: sums["activity.allocations"].reduce((a, b) => a + b, 0), live: Math.max(...sums["activity.live"]), begin: sums["regions.begin"], end: sums["regions.end"], names: head.regions, marks: head.marks };
+    });
+    const totals = report(recordings.marked).totals;
+    assert.equal(all.allocations, totals.allocations);
+    assert.equal(all.live, totals.peak_live_bytes ?? totals.peak_bytes);
+    const runs = expected.regions[0].runs;
+    assert.deepEqual(all.names, runs.map(() => "frame"));
+    assert.equal(all.marks.length, 30);
+    runs.forEach((run, index) => assert.ok(Math.abs(all.begin[index] - run.begin_ns) < 2 && Math.abs(all.end[index] - all.begin[index] - run.duration_ns) < 3, `${index}`));
+    // Into the last run, by the wheel: what is under the pointer stays there, up to the pixel on which it stands.
+    const end = expected.seconds * 1e9;
+    const last = runs.at(-1).begin_ns + runs.at(-1).duration_ns / 2;
+    const shown = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+    let [left, right] = [0, end];
+    for (let turn = 0; turn < 100 && right - left > 20_000; turn++) {
+        const pixel = (right - left) / area.width;
+        await page.mouse.move(Math.round(area.x + (last - left) / pixel), area.y + 60);
+        await page.mouse.wheel(0, -800);
+        await page.waitForFunction((left) => (new URLSearchParams(location.hash.slice(1)).get("left") ?? "0") !== left, String(left));
+        ({ left, right } = await shown());
+        [left, right] = [Number(left), Number(right)];
+        assert.ok(left - pixel < last && last < right + pixel, `${left} to ${right} around ${last}, a pixel is ${pixel}`);
+    }
+    assert.ok(right - left <= 20_000, `${left} to ${right}`);
+    await page.waitForTimeout(200);
+    const finest = asked.filter((one) => one.query?.view?.activity).at(-1).query.when.span;
+    assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
+    await page.mouse.move(area.x + area.width / 2, area.y + 60);
+    await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
+    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · (.* in memory · )?\d+ allocations? · .*in [\d.]+ n?s.*frame.?, [\d.]+ [µm]s$/.test(document.querySelector(".reading").textContent));
+    // The region that holds all that is seen has its name on it: dark letters at its left end, above the curves.
+    const letters = await page.evaluate(() => {
+        const canvas = document.querySelector(".plot canvas");
+        const left = document.querySelector(".u-over").offsetLeft;
+        const { data } = canvas.getContext("2d").getImageData((left + 2) * devicePixelRatio, 0, 40 * devicePixelRatio, 16 * devicePixelRatio);
+        return Array.from({ length: data.length / 4 }, (_, at) => data[at * 4 + 3] > 200 && data[at * 4] < 90).filter(Boolean).length;
+    });
+    assert.ok(letters > 30, `${letters} dark pixels`);
+    // A selection as narrow as what is seen, and every view answers for it.
+    await page.mouse.move(area.x + area.width * 0.2, area.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width * 0.8, area.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("from="));
+    const { from, to } = await shown();
+    assert.ok(to - from < 13_000 && Number(from) >= left && Number(to) <= right, `${from} to ${to}`);
+    // Keys: out, aside, to the selection, and back to all of it.
+    await page.keyboard.press("-");
+    await page.waitForFunction((length) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("right") - all.get("left") > length * 1.5; }, right - left);
+    const before = await shown();
+    await page.keyboard.press("<");
+    await page.waitForFunction((left) => Number(new URLSearchParams(location.hash.slice(1)).get("left")) < Number(left), before.left);
+    await page.keyboard.press("z");
+    await page.waitForFunction(([from, to]) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("left") === from && all.get("right") === to; }, [from, to]);
+    await page.keyboard.press("z");
+    await page.waitForFunction(() => !location.hash.includes("left="));
+    // A drag with Ctrl zooms.
+    await page.keyboard.down("Control");
+    await page.mouse.move(area.x + area.width * 0.2, area.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width * 0.4, area.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.keyboard.up("Control");
+    await page.waitForFunction(() => location.hash.includes("left="));
+    const part = await shown();
+    assert.ok(Math.abs(part.left / end - 0.2) < 0.03 && Math.abs(part.right / end - 0.4) < 0.03, JSON.stringify(part));
+    assert.equal(part.from, from);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("lanes follow the zoom of the time line", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    // The axis of the lanes begins as the time line does.
+    const axis = page.locator("main .lane-axis");
+    await axis.locator("span").first().filter({ hasText: /^0 s$/ }).waitFor();
+    const length = report(recordings.phases).seconds * 1e9;
+    await show(page, `view=threads&left=${Math.round(length * 0.5)}&right=${Math.round(length * 0.6)}`);
+    await page.waitForFunction(() => !document.querySelector("main .lane-axis span").innerText.startsWith("0 s"));
+    // What is selected is shaded, and only that is added up; the lanes are still those of the whole run.
+    const there = async () => Number((await page.locator("main .body .row", { hasText: "thread" }).first().locator(".number").first().getAttribute("title")).replace(/[^\d]/g, ""));
+    await show(page, "view=threads");
+    await axis.locator("span").first().filter({ hasText: /^0 s$/ }).waitFor();
+    assert.ok((await there()) > 0);
+    assert.equal(await page.locator(".arrows .selected").count(), 0);
+    await show(page, `view=threads&from=${Math.round(length * 0.95)}`);
+    await page.locator(".arrows .selected").waitFor({ state: "attached" });
+    await page.waitForFunction(() => /^0 ns/.test([...document.querySelectorAll("main .body .row")].find((row) => /^thread/.test(row.innerText)).querySelector(".number").title));
+    assert.match(await axis.innerText(), /^0 s/);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("who waited for whom", async () => {
+    const server = await start(recordings.waiting);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    await page.locator(".body .row").first().waitFor();
+    await page.waitForFunction(() => !/adding up …|Reading all events/.test(document.body.innerText));
+    const waits = report(recordings.waiting).threads.flatMap((thread) => (thread.waits ?? []).map(({ holder_tid }) => [thread.tid, holder_tid]));
+    // On a machine with one processor, nobody may have waited.
+    assert.equal((await page.getByRole("main").innerText()).match(/waits? in the allocator/) !== null, waits.length > 0, JSON.stringify(waits));
+    assert.equal((await page.locator(".arrows path").count()) > 0, waits.some(([own, holder]) => holder !== null && holder !== own), JSON.stringify(waits));
+    for (const [tid, holder] of waits.filter(([, holder]) => holder !== null)) {
+        const told = await page.locator(".body .row", { hasText: `${tid} of ` }).locator('[role="cell"]').last().getAttribute("title");
+        assert.ok(told.includes(String(holder)), `${tid}: ${told}`);
+    }
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("regions that are longer than their budget are counted and stand out", async () => {
+    const server = await start(recordings.marked);
+    const { page, problems, close } = await open(server.url);
+    const budget = page.getByLabel("budget");
+    await budget.waitFor();
+    const runs = JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", recordings.marked, "--regions", "--format", "json")).regions[0].runs;
+    const lengths = runs.map((one) => one.duration_ns).sort((a, b) => a - b);
+    const limit = (lengths[9] + lengths[10]) / 2;
+    const picture = () => page.locator(".u-wrap canvas").evaluate((canvas) => canvas.toDataURL());
+    const without = await picture();
+    await budget.fill(String(limit / 1e6));
+    await budget.press("Enter");
+    await page.locator(".time .over", { hasText: "20 of 30 over" }).waitFor();
+    await page.waitForFunction((without) => document.querySelector(".u-wrap canvas").toDataURL() !== without, without);
+    assert.match(page.url(), /budget=\d+/);
+    await page.reload();
+    await page.locator(".time .over", { hasText: "20 of 30 over" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("lanes show page faults", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    await page.locator(".body .row").first().waitFor();
+    const lanes = JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", recordings.phases, "--lanes", "--format", "json")).lanes;
+    const known = lanes.some((lane) => lane.faulting !== null);
+    const heads = await page.locator('main [role="columnheader"]').allInnerTexts();
+    const column = heads.findIndex((head) => head.startsWith("faulting"));
+    assert.ok(column > 0, heads.join(", "));
+    const texts = await page.locator("main .body .row").evaluateAll((rows, column) => rows.map((row) => row.children[column].textContent), column);
+    // The second phase touches 10 MB for the first time.
+    assert.equal(texts.some((text) => /[1-9]/.test(text)), known, `${texts}`);
+    assert.ok(!known || lanes.some((lane) => lane.faulting.some((share) => share > 0)), JSON.stringify(lanes));
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});

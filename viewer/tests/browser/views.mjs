@@ -1,0 +1,210 @@
+// The views: their numbers, keys and room.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { MEMTOLL, html, recordings, report, run } from "./recordings.mjs";
+import { VIEWS, breaches, numbersOf, open, show, start } from "./viewer.mjs";
+
+for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["light"], python: ["dark"] })) {
+    test(`${name}: every view is there and accessible: ${themes.join(", ")}`, async () => {
+        const server = await start(recordings[name]);
+        const { page, problems, close } = await open(server.url);
+        for (const colorScheme of themes) {
+            await page.emulateMedia({ colorScheme });
+            for (const view of [...VIEWS, "layout"]) {
+                await show(page, `view=${view}`);
+                assert.notEqual((await page.getByRole("main").innerText()).trim(), "", view);
+                assert.deepEqual(await breaches(page), [], `${view}, ${colorScheme}`);
+            }
+        }
+        assert.deepEqual(problems, []);
+        await close();
+        server.stop();
+    });
+}
+
+test("the numbers are those of the report, of the whole run and of a span", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    const expected = report(recordings.phases);
+    const facts = await page.locator(".facts-of div").evaluateAll((all) => all.map((one) => [one.firstChild.firstChild.textContent, one.lastChild.title]));
+    const known = Object.fromEntries(facts);
+    const totals = expected.totals;
+    assert.equal(known["allocations"], totals.allocations.toLocaleString("en-US"));
+    assert.equal(known["bytes"], `${totals.bytes.toLocaleString("en-US")} bytes`);
+    assert.equal(known["never freed"], `${totals.live_bytes.toLocaleString("en-US")} bytes`);
+    const title = await page.locator(".cost h2").innerText();
+    assert.match(title, /What memory costs: .* of .* CPU time/);
+    // The parts add up to all of the program's own.
+    const parts = await page.locator(".parts li > b").evaluateAll((all) => all.map((one) => Number(one.title.replace(/[^\d-]/g, ""))));
+    assert.ok(Math.abs(parts.reduce((a, b) => a + b, 0) - totals.program_ns) <= parts.length, `${parts} are ${totals.program_ns}`);
+    await show(page, "view=lines");
+    const site = (of, name) => of.sites.find((site) => site.function === name);
+    for (const name of ["early", "late", "thread"]) {
+        const row = await numbersOf(page, name);
+        assert.equal(Number(row.allocations), site(expected, name).allocations, name);
+        assert.equal(Number(row.bytes), site(expected, name).bytes, name);
+    }
+    // The second half: without the first phase.
+    const from = Math.round(expected.seconds * 0.3e9);
+    const part = report(recordings.phases, "--from", `${from}ns`);
+    await show(page, `view=lines&from=${from}`);
+    await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
+    await page.waitForFunction((count) => document.querySelector(".tools").innerText.includes(`${count} rows`), part.sites.length);
+    // Both tables can have as many rows: the old one may still be there.
+    const early = String(site(part, "early")?.allocations ?? 0);
+    const shown = async () => (await numbersOf(page, "early"))?.allocations ?? "0";
+    for (let tries = 0; tries < 50 && (await shown()) !== early; tries++) await page.waitForTimeout(100);
+    assert.equal(await shown(), early);
+    assert.equal((await numbersOf(page, "late")).bytes, String(site(part, "late").bytes));
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("numbers of what was sampled have the digits that are known, as in the report", async () => {
+    const { sites, totals } = report(recordings.storm);
+    assert.ok(totals.faults_standard_error > 0, "the recorder sampled");
+    const text = run(MEMTOLL, "report", "--no-debuginfod", recordings.storm, "--metric", "faults");
+    const [, known] = / (\d+,\d{3}) .*touch_all/.exec(text) ?? assert.fail(text);
+    const site = sites.find((site) => site.function === "touch_all" && site.faults > 0);
+    assert.ok(known.replaceAll(",", "").endsWith("00") && site.intervals.faults.high > site.faults, known);
+    for (const url of [(await start(recordings.storm)).url, pathToFileURL(html("storm")).href]) {
+        const { page, problems, close } = await open(url);
+        const fact = page.locator(".facts-of div").filter({ hasText: "page faults" }).locator("dd");
+        assert.match(await fact.getAttribute("title"), /^[\d,]+ ± [\d,]+$/);
+        for (const view of ["lines", "tree"]) {
+            await show(page, `view=${view}&metric=faults${view === "tree" ? "&reversed=1" : ""}`);
+            const row = page.locator('main [role="row"]').filter({ hasText: "touch_all" }).first();
+            const cells = await row.locator(".number").evaluateAll((all) => all.map((cell) => [cell.querySelector(".text")?.textContent, cell.title]));
+            const sampled = cells.filter(([, title]) => / ± /.test(title));
+            assert.ok(sampled.some(([text]) => text === known), `${view}: ${known}: ${JSON.stringify(cells)}`);
+            assert.ok(cells.some(([, title]) => !/ ± /.test(title)), "what was counted is exact");
+        }
+        assert.deepEqual(problems, []);
+        await close();
+    }
+});
+
+test("everything is reachable by key", async () => {
+    const server = await start(recordings.git);
+    const { page, problems, close } = await open(server.url, { permissions: ["clipboard-read", "clipboard-write"] });
+    const numbered = VIEWS.filter((view) => view !== "resident").map((view, index) => [String(index + 1), view]);
+    for (const [key, view] of [["w", "resident"], ...numbered]) {
+        await page.keyboard.press(key);
+        await page.waitForFunction((view) => (new URLSearchParams(location.hash.slice(1)).get("view") ?? "overview") === view, view);
+    }
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    assert.deepEqual(await breaches(page), []);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("3");
+    const tree = page.getByRole("treegrid");
+    // Keys go to rows that are there.
+    await tree.locator('[role="row"][aria-level="2"]').first().waitFor();
+    await tree.focus();
+    await page.keyboard.press("Home");
+    const first = tree.locator('[aria-selected="true"]');
+    await first.waitFor();
+    const name = await first.locator(".function").innerText();
+    if ((await first.getAttribute("aria-expanded")) === "true") await page.keyboard.press("ArrowLeft");
+    await tree.locator('[aria-selected="true"][aria-expanded="false"]').waitFor();
+    await page.keyboard.press("ArrowRight");
+    await tree.locator('[aria-selected="true"][aria-expanded="true"]').waitFor();
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await tree.locator('[aria-selected="true"]').getAttribute("aria-level"), "2");
+    await page.keyboard.press("ArrowLeft");
+    if ((await tree.locator('[aria-selected="true"]').getAttribute("aria-level")) === "2") await page.keyboard.press("ArrowLeft");
+    assert.equal(await tree.locator('[aria-selected="true"] .function').innerText(), name);
+    await page.keyboard.press("h");
+    await page.waitForFunction(() => Number(document.querySelector('[role="treegrid"] [aria-selected="true"]')?.ariaLevel ?? 0) > 2);
+    await page.keyboard.press("r");
+    await page.waitForFunction(() => location.hash.includes("reversed=true"));
+    const metric = await page.locator(".tools select").first().inputValue();
+    await page.keyboard.press("m");
+    await page.waitForFunction((metric) => document.querySelector(".tools select").value !== metric, metric);
+    await page.keyboard.press("Shift+M");
+    await page.waitForFunction((metric) => document.querySelector(".tools select").value === metric, metric);
+    await page.keyboard.press("2");
+    await page.keyboard.press("/");
+    await page.keyboard.type("git");
+    await page.waitForFunction(() => location.hash.includes("search=git"));
+    const rows = await page.locator('main [role="row"] .what').allInnerTexts();
+    assert.ok(rows.length > 0 && rows.every((row) => /git/i.test(row)), rows.join("\n"));
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("1");
+    await page.keyboard.press("c");
+    await page.locator(".said", { hasText: "as Markdown" }).waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(copied, /^\| line \| type \| .*\n\|---\|--:/);
+    const dark = await page.evaluate(() => document.documentElement.dataset.theme);
+    await page.keyboard.press("d");
+    await page.waitForFunction((dark) => document.documentElement.dataset.theme !== dark, dark);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("what a number means is a click away, with the page that defines it", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    for (const [place, title, heading] of [[".facts-of", "peak", "## peak"], [".cost p", "recorder", "## The recorder's own work"], [".caption", "live at end", "## live"]]) {
+        await page.locator(`${place} .define[aria-label="what ${title} means"]`).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.waitFor();
+        assert.equal(await dialog.locator("h2").innerText(), title);
+        assert.deepEqual(await breaches(page), []);
+        const link = await dialog.getByRole("link").getAttribute("href");
+        const text = await page.evaluate(async (link) => (await fetch(link)).text(), link);
+        assert.ok(text.split("\n").includes(heading), `${link}: ${heading}`);
+        await page.keyboard.press("Escape");
+        await dialog.waitFor({ state: "detached" });
+    }
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("all columns of Lines have room on a screen of 1280 pixels", async () => {
+    const server = await start(recordings.git);
+    const { page, problems, close } = await open(`${server.url}#view=lines`);
+    const table = page.locator("main .table");
+    await table.locator(".body .row").first().waitFor();
+    const [content, width] = await table.evaluate((table) => [table.scrollWidth, table.clientWidth]);
+    assert.ok(content <= width, `${content} of ${width} pixels`);
+    const cutHeads = await table.locator(".head button").evaluateAll((heads) => heads.filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent));
+    assert.deepEqual(cutHeads, []);
+    // A name that has room is whole, whatever stands behind it.
+    const cut = await table.locator(".name").evaluateAll((names) => names.filter((name) => name.firstChild.scrollWidth > name.firstChild.clientWidth && name.firstChild.scrollWidth < name.clientWidth / 2).map((name) => name.textContent));
+    assert.deepEqual(cut, []);
+    // What is nothing has no column, and is told.
+    const heads = (await page.locator('main [role="columnheader"]').allInnerTexts()).join(" ");
+    const waited = report(recordings.git).totals.waiting_ns;
+    assert.equal(heads.includes("waiting"), waited !== 0, heads);
+    assert.equal((await page.locator(".tools").innerText()).includes("waiting"), waited === 0);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("at 200 % on a screen of 1280 pixels, no page scrolls sideways", async () => {
+    const server = await start(recordings.waiting);
+    const { page, problems, close } = await open(server.url, { viewport: { width: 640, height: 400 } });
+    for (const view of VIEWS) {
+        await show(page, `view=${view}`);
+        const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        assert.ok(content <= width, `${view}: ${content} of ${width} pixels`);
+        const [top, time, nav, main] = await Promise.all([".top", ".time", "nav", "main"].map((part) => page.locator(part).first().boundingBox()));
+        assert.ok(time.y >= top.y + top.height - 1 && nav.y >= time.y + time.height - 1 && main.y >= time.y + time.height - 1 && main.x >= nav.x + nav.width - 1, `${view}: parts of the page lie on each other`);
+    }
+    // Tables keep some rows in sight.
+    await show(page, "view=lines");
+    assert.ok((await page.locator("main .table").boundingBox()).height > 150);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { peakOf } from "../../src/model/activity";
+import type { ProcessOfRun } from "../../src/model/packs";
+import { processTree } from "../../src/model/process_tree";
+import { placed, type Sign } from "../../src/model/signs";
+
+test("the peak is the first interval with the most live bytes", () => {
+    expect(peakOf({ start: 0, interval: 10, live: Float64Array.of(1, 9, 9, 3) })).toEqual({ at: 15, bytes: 9 });
+    expect(peakOf({ start: 0, interval: 10, live: new Float64Array(0) })).toBeNull();
+});
+
+const sign = (at: number, text: string, isFirst = false): Sign => ({ at, text, title: text, to: {}, isFirst });
+
+test("names above the time line never lie on each other, and the peak has room first", () => {
+    const signs = [sign(500, "peak 5 MiB", true), ...Array.from({ length: 200 }, (_, index) => sign(index * 5, `mark ${index}`))];
+    for (const [from, to] of [[0, 1000], [400, 600], [499, 501]] as const) {
+        const all = placed(signs, { from, to }, 900);
+        expect(all.some(({ sign }) => sign.isFirst)).toBe(true);
+        all.slice(1).forEach((one, index) => expect(one.left).toBeGreaterThanOrEqual(all[index]!.left + all[index]!.width - 1e-9));
+        for (const { sign, left, width } of all) {
+            expect(left + width).toBeLessThanOrEqual(900 + 1e-9);
+            if (!sign.isFirst) expect(left).toBeCloseTo(((sign.at - from) / (to - from)) * 900);
+        }
+    }
+    // Marks that are not shown take no room.
+    expect(placed([sign(2, "a"), sign(7, "b")], { from: 5, to: 10 }, 100).map(({ sign }) => sign.text)).toEqual(["b"]);
+});
+
+test("a process stands below the one that started it, and what it executes below itself", () => {
+    const process = (pid: number, parent: number, began_ns: number): ProcessOfRun => ({ pid, parent, began_ns, program: "", command: "", ended_ns: null, exit: "", threads: 1 });
+    // 10 forks 20 and 30; 20 executes another program, which forks 40. 50 was started by a process that was not recorded.
+    const all = [process(10, 1, 0), process(20, 10, 5), process(30, 10, 6), process(20, 10, 7), process(40, 20, 8), process(50, 3, 9)];
+    expect(processTree(all).map(({ at, depth }) => [at, depth])).toEqual([[0, 0], [1, 1], [3, 2], [4, 3], [2, 1], [5, 0]]);
+});
