@@ -314,7 +314,7 @@ pub struct Sites {
 
 impl Default for Sites {
     fn default() -> Sites {
-        Sites { count: 0, last_node: 0, nodes: Vec::new(), columns: Columns::new(&OF_CHAPTER, 0) }
+        Sites { count: 0, last_node: 0, nodes: Vec::new(), columns: Columns::new(&OF_CHAPTER) }
     }
 }
 

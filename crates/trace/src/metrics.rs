@@ -10,26 +10,31 @@ pub use memtoll_metrics::{Adds, COUNTS, Chosen, Count, Metrics, OF_CHAPTER, OF_P
 /// number of columns   each: tag, length in bytes, values (varints; zigzag if they may be less than 0)
 /// ```
 ///
-/// Columns of nothing but zeros are left out.
+/// Columns of nothing but zeros are left out. Most values are 0: they are written when another one comes behind them.
 pub struct Columns<const N: usize> {
     of: &'static Chosen<N>,
     packed: [Vec<u8>; N],
-    has_values: [bool; N],
+    /// Rows that are written of each column.
+    written: [usize; N],
+    rows: usize,
 }
 
 impl<const N: usize> Columns<N> {
-    /// Empty ones, for so many rows.
-    pub fn new(of: &'static Chosen<N>, rows: usize) -> Columns<N> {
-        Columns { of, packed: std::array::from_fn(|_| Vec::with_capacity(rows)), has_values: [false; N] }
+    /// Empty ones.
+    pub fn new(of: &'static Chosen<N>) -> Columns<N> {
+        Columns { of, packed: std::array::from_fn(|_| Vec::new()), written: [0; N], rows: 0 }
     }
 
     /// Adds a row, in the order of the columns.
     pub fn push(&mut self, row: &[u64; N]) {
-        for (number, (value, column)) in row.iter().zip(&mut self.packed).enumerate() {
-            self.has_values[number] |= *value != 0;
+        for (number, value) in row.iter().enumerate().filter(|(_, value)| **value != 0) {
+            let (column, written) = (&mut self.packed[number], &mut self.written[number]);
+            column.resize(column.len() + self.rows - *written, 0); // a varint of 0 is a byte
             let is_signed = COUNTS[self.of[number]].adds.is_signed();
             put_varint(column, if is_signed { zigzag(*value as i64) } else { *value });
+            *written = self.rows + 1;
         }
+        self.rows += 1;
     }
 
     /// Adds a site's.
@@ -41,12 +46,13 @@ impl<const N: usize> Columns<N> {
     /// Writes them.
     pub fn put(&self, out: &mut Vec<u8>) {
         out.reserve_exact(self.packed.iter().map(|column| column.len() + 8).sum());
-        put_varint(out, self.has_values.iter().filter(|has| **has).count() as u64);
-        let columns = self.of.iter().zip(&self.packed).zip(&self.has_values);
-        for ((index, column), _) in columns.filter(|(_, has_values)| **has_values) {
-            put_varint(out, COUNTS[*index].tag.into());
-            put_varint(out, column.len() as u64);
+        put_varint(out, self.packed.iter().filter(|column| !column.is_empty()).count() as u64);
+        for (number, column) in self.packed.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+            let zeros = self.rows - self.written[number];
+            put_varint(out, COUNTS[self.of[number]].tag.into());
+            put_varint(out, (column.len() + zeros) as u64);
             out.extend_from_slice(column);
+            out.resize(out.len() + zeros, 0);
         }
     }
 }
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_reader_goes_past_columns_that_it_does_not_know() {
-        let mut columns = Columns::new(&OF_SUMMARY, 2);
+        let mut columns = Columns::new(&OF_SUMMARY);
         let first = Metrics { new_blocks: 7, live_bytes: Bytes(3u64.wrapping_neg()), ..Metrics::default() };
         let second = Metrics { new_blocks: 300, largest_bytes: Bytes(1 << 40), ..Metrics::default() };
         [first, second].iter().for_each(|metrics| columns.push_metrics(metrics));

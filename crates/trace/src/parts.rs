@@ -109,7 +109,7 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
         put_varint(out, zigzag(other.size.wrapping_sub(before) as i64));
         before = other.size;
     }
-    let mut columns = Columns::new(&OF_PART, others.len());
+    let mut columns = Columns::new(&OF_PART);
     others.iter().for_each(|other| columns.push_metrics(&stored(&other.metrics, other.size)));
     columns.put(out);
     crate::compress(&plain)

@@ -122,7 +122,7 @@ pub fn encode(
         before = value;
     }
     put_varint(&mut plain, sites.len() as u64);
-    let mut columns = Columns::new(&OF_SUMMARY, sites.len());
+    let mut columns = Columns::new(&OF_SUMMARY);
     let mut before = 0;
     for (node, metrics) in sites {
         let number = i64::from(NodeId::or_zero(node));

@@ -146,18 +146,33 @@ int main(void) {
     return record(name, compile(name, source, `${name}.c`, "-g"));
 }
 
-export const recordings = {
-    survivors: survivors("survivors", 0),
-    lingering: survivors("lingering", 2),
-    storm: storm(),
-    wide: wide(),
-    phases: phases(),
-    "phases-after": phases("phases-after", 9000),
-    hostile: hostile(),
-    "hostile-file": hostileFile(),
-    git: record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
-    python: record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
+const MAKERS = {
+    survivors: () => survivors("survivors", 0),
+    lingering: () => survivors("lingering", 2),
+    storm,
+    wide,
+    phases,
+    "phases-after": () => phases("phases-after", 9000),
+    hostile,
+    "hostile-file": hostileFile,
+    git: () => record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
+    python: () => record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
+    "short-lived": shortLived,
+    "right-to-left": rightToLeft,
+    single,
+    marked,
+    wrapped,
+    growing,
+    rows,
+    waiting,
 };
+
+/** Each is made when it is first asked for. */
+export const recordings = {};
+for (const [name, make] of Object.entries(MAKERS)) {
+    let file;
+    Object.defineProperty(recordings, name, { get: () => (file ??= make()) });
+}
 
 /** The source of `phases`, and of `marked`, as their recordings name them. */
 export const SOURCE = join(folder, "home/ann/phases.c");
@@ -307,15 +322,6 @@ export function harmed(name, how) {
     writeFileSync(file, how === "cut" ? bytes.subarray(0, Math.floor(bytes.length * 0.6)) : bytes);
     return file;
 }
-
-recordings["short-lived"] = shortLived();
-recordings["right-to-left"] = rightToLeft();
-recordings.single = single();
-recordings.marked = marked();
-recordings.wrapped = wrapped();
-recordings.growing = growing();
-recordings.rows = rows();
-recordings.waiting = waiting();
 
 /** Keeps some blocks, waits for its input to end, and allocates again. */
 export function patient() {
