@@ -50,7 +50,7 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults,
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     const fitted = (text: string, left: number, width: number, y: number) => {
-        // A name that is cut off is worse than none, unless much of it is seen.
+        // A cut-off name is drawn only if what is left of it can be read.
         if (width < 60 * scale && ctx.measureText(text).width > width - 4 * scale) return;
         ctx.save();
         ctx.beginPath();
@@ -67,7 +67,7 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults,
         ctx.fillStyle = color("--region");
         ctx.fillRect(left, top, width, (REGION - 1) * scale);
         if (isOver) {
-            // What is beyond the budget has a color of its own, and a line below all of it: that is seen however narrow it is.
+            // Regions beyond the budget have a color of their own and a line below, so that narrow ones stand out.
             ctx.fillStyle = color("--faults");
             const within = Math.min(left + width, x(region.from + budget));
             ctx.fillRect(within, top, Math.max(scale, left + width - within), (REGION - 1) * scale);

@@ -41,8 +41,8 @@ fn room(steadiness: Steadiness) -> f64 {
     }
 }
 
-/// Of a program that works for less, times get no limit, ns of CPU time: they differ by more than the room between runs, and
-/// what the recorder takes in a run is all of it.
+/// Programs with less CPU time than this, ns, get no limits on times: between runs, times differ by more than the room, and the
+/// recorder's own time exceeds the program's.
 const TOO_SHORT_FOR_TIMES: f64 = 10e6;
 
 /// Why a recording is no measure for a limit.

@@ -69,7 +69,7 @@ impl Recording {
             !self.is_read_plainly && image.event_blocks.len() >= FEWEST_BLOCKS && image.pools.is_empty()
         };
         if let Some(image) = self.images.get(index).filter(is_wanted) {
-            // It stays for all later questions: no one ends it.
+            // Later questions use it, too, so it cannot be cancelled.
             image.scanned.get_or_init(|| reading::during(None, make).filter(|made| !made.is_empty()));
         }
     }

@@ -1,11 +1,11 @@
-//! How far the reading of events is that someone waits for, and a way to end it before its time.
+//! Counts the events that are read for a question, and can cancel the reading.
 
 use memtoll_trace::unreadable::Unreadable;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What threads that read for one question share.
+/// Shared by the threads that read for one question.
 #[derive(Default, Debug)]
 pub struct Reading {
     events: AtomicU64,
@@ -23,7 +23,7 @@ impl Reading {
         self.events.load(Relaxed)
     }
 
-    /// Whoever reads stops at the next block of events.
+    /// The threads stop at the next block of events.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Relaxed);
     }
@@ -32,12 +32,12 @@ impl Reading {
         self.is_cancelled.load(Relaxed)
     }
 
-    /// Whether some reading ended because of that: what was made of it is not complete.
+    /// Whether that has stopped a thread: the answer is incomplete.
     pub fn is_cut(&self) -> bool {
         self.is_cut.load(Relaxed)
     }
 
-    /// Counts a block of events; fails if no more are wanted.
+    /// Counts a block of events; fails after a cancellation.
     pub(crate) fn count(&self, events: usize) -> Result<(), Unreadable> {
         self.events.fetch_add(events as u64, Relaxed);
         if self.is_cancelled() {
@@ -48,12 +48,12 @@ impl Reading {
     }
 }
 
-/// What this thread reads for.
+/// The question that this thread reads for.
 pub fn current() -> Option<Arc<Reading>> {
     WATCHED.with_borrow(Clone::clone)
 }
 
-/// Does something that reads events for `reading`; `None`: for no one in particular, so that nothing ends it.
+/// Does work that reads events for a question. `None`: the work cannot be cancelled.
 pub fn during<T>(reading: Option<Arc<Reading>>, work: impl FnOnce() -> T) -> T {
     /// Puts back what was there, also where the work panics.
     struct Before(Option<Arc<Reading>>);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_reads_for_whom_it_was_told_last() {
+    fn nested_questions_are_counted_apart() {
         let (outer, inner) = (Arc::new(Reading::default()), Arc::new(Reading::default()));
         during(Some(outer.clone()), || {
             assert!(current().unwrap().count(3).is_ok());

@@ -85,7 +85,7 @@ impl<'r> Session<'r> {
     pub(crate) fn folded(&self) -> (Option<&Folded>, Option<&Regex>, Option<Sums>) {
         let mut whole = None;
         let wrappers = self.together.wrappers.get_or_init(|| {
-            // They stay for all later questions: no one ends the reading.
+            // Later questions use them, too, so the reading cannot be cancelled.
             reading::during(None, || {
                 let find = |recording: &&'r Recording| {
                     let sums = sums(recording, Selection::default());

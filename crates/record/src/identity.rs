@@ -18,7 +18,7 @@ pub struct Identity {
     pub rank: Option<Rank>,
     /// The kernel's name then.
     kernels: String,
-    /// The process that had just been started so.
+    /// The process that these were read from.
     pid: u32,
 }
 
@@ -44,7 +44,7 @@ impl Identity {
         Identity { name, command, executable, rank: None, kernels, pid: 0 }
     }
 
-    /// Whether it was read of this process, and not of one that forked it.
+    /// Whether it was read from this process, not from a parent that forked it.
     pub fn is_of(&self, pid: u32) -> bool {
         self.pid == pid
     }

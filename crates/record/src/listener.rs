@@ -285,6 +285,8 @@ impl Listener {
                     old.about.arena.ring();
                 }
             });
+        }
+        if identity.is_of(pid) {
             run.files.executable(pid);
         }
         forked_from.iter().for_each(|parent| run.redirections.inherits(image, *parent));

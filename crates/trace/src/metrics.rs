@@ -10,11 +10,12 @@ pub use memtoll_metrics::{Adds, COUNTS, Chosen, Count, Metrics, OF_CHAPTER, OF_P
 /// number of columns   each: tag, length in bytes, values (varints; zigzag if they may be less than 0)
 /// ```
 ///
-/// Columns of nothing but zeros are left out. Most values are 0: they are written when another one comes behind them.
+/// Columns of nothing but zeros are left out. Most values are 0; a column gets its zeros when
+/// its next other value comes.
 pub struct Columns<const N: usize> {
     of: &'static Chosen<N>,
     packed: [Vec<u8>; N],
-    /// Rows that are written of each column.
+    /// Rows that each column has so far.
     written: [usize; N],
     rows: usize,
 }

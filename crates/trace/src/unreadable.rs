@@ -32,7 +32,7 @@ pub enum Unreadable {
     /// Events are unpacked by threads of their own.
     #[error("no thread to read with ({0}): events are missing from this report")]
     NoThread(io::Error),
-    /// Whoever waited for it wants it no more.
+    /// The user has cancelled the question.
     #[error("the reading was cancelled")]
     Cancelled,
     /// One of the threads that add up panicked.

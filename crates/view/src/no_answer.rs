@@ -23,7 +23,7 @@ pub enum NoAnswer {
         now: u64,
         was: u64,
     },
-    /// The user wants it no more.
+    /// The user has cancelled it.
     #[error("Cancelled. Back shows what was there before.")]
     Cancelled,
     /// No page shows such a view.

@@ -16,7 +16,7 @@ export interface Placed {
     sign: Sign;
     left: number;
     width: number;
-    /** Whether enough of the name is seen to be worth it. */
+    /** Whether the part of the name that fits can be read. */
     hasRoom: boolean;
 }
 

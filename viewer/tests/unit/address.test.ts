@@ -10,7 +10,7 @@ test("open branches are in the address, and come back from it", () => {
     // Nothing open is something else than what a new page opens.
     expect(openIn(textOf(new Set()))).toEqual(new Set());
     expect(openIn("")).toBeNull();
-    // What is inside a closed branch is not seen.
+    // A closed branch hides the open ones inside it.
     expect(textOf(new Set(["1", "2.3"]))).toBe("1");
     expect(isWithin("12.3", "1")).toBe(false);
     expect(isWithin("1.3", "1")).toBe(true);

@@ -251,7 +251,8 @@ impl Watched {
             return None;
         }
         self.looks += 1;
-        // Titles are changed soon after the begin, or now and then. What has just begun shows that of the process that forked it.
+        // Programs set their titles soon after they begin, or now and then. One that has just been started has none; a forked child may
+        // have its parent's.
         let is_first = self.looks == 1 && self.identity.is_of(self.pid);
         if !is_first && self.looks.is_power_of_two() || self.looks.is_multiple_of(LOOKS_PER_TITLE) {
             self.title = self.identity.title_of(self.pid).or(self.title.take());
