@@ -155,6 +155,15 @@ void CodeReader::follow() {
                 branches_[branch_count_++].at = target;
             }
             break;
+        case Instruction::kReturn:
+            if (way_.offset >= way_.written) {
+                switches_ |= way_.switched;
+                ends_with_loaded_frame();
+                arrive();
+                return;
+            }
+            way_.offset += sizeof(uintptr_t); // it has pushed where it goes
+            [[fallthrough]];
         case Instruction::kLeap:
             // An interpreter goes on to the next instruction like this, from anywhere.
             if (ends_with_loaded_frame() || ((is_in_file_ || way_.from_frame) && is_at_return_address())) arrive();
@@ -168,11 +177,6 @@ void CodeReader::follow() {
             if (!is_new(target)) return;
             way_.at = target;
             break;
-        case Instruction::kReturn:
-            switches_ |= way_.switched;
-            ends_with_loaded_frame();
-            arrive();
-            return;
         }
     }
 }

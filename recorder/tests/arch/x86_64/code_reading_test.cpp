@@ -117,6 +117,15 @@ TEST_F(Ends, TheCallersFramePointerIsLoadedFromTheFrame) {
     EXPECT_TRUE(is_saved(row, arch::kFramePointer, -16));
 }
 
+TEST_F(Ends, AnAddressThatIsPushedIsWhereItGoes) {
+    // pop rax; pop rdi; mov rsp, rbp; pop rbp; mov rcx, [rcx + 39]; push rcx; ret: V8's BaselineOutOfLinePrologue
+    const Row row = row_of({0x58, 0x5f, 0x48, 0x8b, 0xe5, 0x5d, 0x48, 0x8b, 0x49, 0x27, 0x51, 0xc3});
+    EXPECT_TRUE(is_read);
+    EXPECT_EQ(row.cfa_register, arch::kFramePointer);
+    EXPECT_EQ(row.cfa_offset, 16);
+    EXPECT_TRUE(is_saved(row, arch::kFramePointer, -16));
+}
+
 TEST_F(Ends, AListThatIsFollowedIsNoFrame) {
     // 1: mov rbp, [rbp]; test rbp, rbp; jne 1b; add rsp, 8; pop rbx; pop rbp; ret
     const Row row = row_of({0x48, 0x8b, 0x6d, 0x00, 0x48, 0x85, 0xed, 0x75, 0xf7, 0x48, 0x83, 0xc4, 0x08, 0x5b, 0x5d, 0xc3});
