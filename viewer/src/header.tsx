@@ -65,11 +65,11 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
     );
 }
 
-/** Goes somewhere as soon as the file was opened after this instant. */
-type Reopened = (then: Partial<State>) => Promise<void>;
+/** Goes somewhere as soon as the file is opened again after this generation. */
+type Reopened = (after: number, then: Partial<State>) => void;
 
 function useReopened(): Reopened {
-    const { recording, go, source } = useShown();
+    const { recording, go } = useShown();
     const [waits, setWaits] = useState<{ after: number; then: Partial<State> } | null>(null);
     const opened = recording.live ?? 0;
     useEffect(() => {
@@ -77,7 +77,7 @@ function useReopened(): Reopened {
         setWaits(null);
         go(waits.then);
     }, [opened, waits]);
-    return async (then) => setWaits({ after: (await source.live()).generation, then });
+    return (after, then) => setWaits({ after, then });
 }
 
 /** How far the recording is; marks that are set, and looks that are made, by hand. */
@@ -87,19 +87,19 @@ function Recording({ live, reopened }: { live: Live; reopened: Reopened }) {
     const tried = (what: Promise<unknown>) => void what.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
     const mark = async (kind: string) => {
         const name = `${kind} ${++count.current}`;
-        const at = await source.mark(name);
+        const added = await source.mark(name);
         say(`Set the mark “${name}”.`);
-        return at;
+        return added;
     };
     const snapshot = async () => {
-        const at = await mark("snapshot");
-        await reopened({ view: "snapshots", from: null, to: at });
+        const { at_ns, generation } = await mark("snapshot");
+        reopened(generation, { view: "snapshots", from: null, to: at_ns });
     };
     const pid = Number(state.process) || recording.about.processes[0]?.pid;
     const lookNow = async (pid: number) => {
-        const at = await source.lookNow(pid);
-        say(`Looked at the pages of process ${pid}, after ${time(at)}.`);
-        await reopened({ view: "resident", look: String(at), process: recording.about.process_count > 1 ? String(pid) : state.process });
+        const { at_ns, generation } = await source.lookNow(pid);
+        say(`Looked at the pages of process ${pid}, after ${time(at_ns)}.`);
+        reopened(generation, { view: "resident", look: String(at_ns), process: recording.about.process_count > 1 ? String(pid) : state.process });
     };
     return (
         <span class="live">

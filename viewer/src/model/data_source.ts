@@ -30,6 +30,14 @@ export interface Recording {
     regions: boolean;
 }
 
+/** What the user has added to a recording that is being made. */
+export interface Added {
+    /** When, ns. */
+    at_ns: number;
+    /** It is in what is opened after this generation. */
+    generation: number;
+}
+
 /** A recording that is being made. */
 export interface Live {
     /** How often its file was opened. */
@@ -68,10 +76,10 @@ export interface Source {
     cancel(number: number): Promise<void>;
     /** How far a recording is that is being made. */
     live(): Promise<Live>;
-    /** Sets a mark now. Returns when that was, ns. */
-    mark(name: string): Promise<number>;
-    /** Looks at the pages of a process now, while the recording is being made. Returns when that was, ns. */
-    lookNow(pid: number): Promise<number>;
+    /** Sets a mark now. */
+    mark(name: string): Promise<Added>;
+    /** Looks at the pages of a process now, while the recording is being made. */
+    lookNow(pid: number): Promise<Added>;
     /** Where live blocks lie at the end of the selection. */
     memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>>;
     /** The blocks of a range of addresses. */

@@ -10,7 +10,7 @@ import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
-import { NothingThere, recordingOf, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type Wanted } from "./state";
 import type { TreeItem } from "./tree";
@@ -151,19 +151,18 @@ export class Server implements Source {
         return (await response.json()) as Live;
     }
 
-    mark(name: string): Promise<number> {
-        return this.instant("/mark", name);
+    mark(name: string): Promise<Added> {
+        return this.add("/mark", name);
     }
 
-    lookNow(pid: number): Promise<number> {
-        return this.instant("/look", String(pid));
+    lookNow(pid: number): Promise<Added> {
+        return this.add("/look", String(pid));
     }
 
-    /** Has something done. Returns when that was, ns. */
-    private async instant(path: string, body: string): Promise<number> {
+    private async add(path: string, body: string): Promise<Added> {
         const response = await fetch(path, { method: "POST", body });
         if (!response.ok) throw new Error(await response.text());
-        return ((await response.json()) as { at_ns: number }).at_ns;
+        return (await response.json()) as Added;
     }
 
     memory(selection: Selection, signal: AbortSignal): Promise<Pack<MapPack>> {

@@ -1,7 +1,7 @@
 //! The server of a recording that is being made: the same pages, of the file as it was a moment ago.
 //!
 //! The file is opened anew when it has grown. What opening and answering take is a twentieth of the time at the most, so the
-//! larger the recording, the rarer that is.
+//! larger the recording, the rarer that is; but what the user asks for, a mark or a look, is shown at once.
 
 use super::{Engines, Listening};
 use crate::recordings::{Compared, Recordings};
@@ -44,11 +44,8 @@ pub(super) struct Look<'a> {
     is_over: bool,
     /// What answering took since then, ns.
     busy: AtomicU64,
-}
-
-/// An instant, given in seconds, as the page gets it.
-fn instant(seconds: f64) -> Value {
-    json!({ "at_ns": (seconds * 1e9).ceil() as u64 })
+    /// Whether the user has added to the file since then.
+    is_asked: AtomicBool,
 }
 
 impl Look<'_> {
@@ -61,7 +58,8 @@ impl Look<'_> {
     pub(super) fn mark(&self, name: &str) -> Option<Value> {
         let name = name.trim();
         let may_be_set = !name.is_empty() && name.len() <= LONGEST_NAME && !self.is_over;
-        may_be_set.then(|| self.growing.mark(name)).flatten().map(instant)
+        let marked = may_be_set.then(|| self.growing.mark(name)).flatten();
+        marked.map(|at| self.added(at))
     }
 
     /// Looks at the pages of the process whose number this is.
@@ -71,7 +69,13 @@ impl Look<'_> {
         if self.is_over {
             return Err("The program has exited; memtoll cannot look at its pages.".to_owned());
         }
-        self.growing.look(pid).map(instant)
+        self.growing.look(pid).map(|at| self.added(at))
+    }
+
+    /// The user's mark or look is in the file, in the next generation: the instant, given in seconds, as the page gets it.
+    fn added(&self, seconds: f64) -> Value {
+        self.is_asked.store(true, Relaxed);
+        json!({ "at_ns": (seconds * 1e9).ceil() as u64, "generation": self.generation })
     }
 
     pub(super) fn add(&self, took: Duration) {
@@ -103,7 +107,7 @@ impl Listening {
             let settings = Settings { live: Some(generation), ..settings.clone() };
             let ended_ns = recording.about.clock.seconds(recording.ended()) * 1e9;
             let busy = AtomicU64::new(began.elapsed().as_nanos() as u64);
-            let look = Look { growing, generation, ended_ns, is_over, busy };
+            let look = Look { growing, generation, ended_ns, is_over, busy, is_asked: AtomicBool::new(false) };
             match is_over {
                 true => self.serve_complete(&recording, Compared::default(), &settings, Some(&look)),
                 false => self.serve_until_old(&recording, &settings, &look, bytes),
@@ -137,7 +141,7 @@ impl Listening {
                 std::thread::sleep(STEP);
                 let rest = (Duration::from_nanos(look.busy.load(Relaxed)) * REST).max(SHORTEST);
                 let has_grown = look.growing.bytes() != bytes && began.elapsed() >= rest;
-                if has_grown || look.growing.is_over() {
+                if has_grown || look.is_asked.load(Relaxed) || look.growing.is_over() {
                     break;
                 }
             }
