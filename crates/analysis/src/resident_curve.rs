@@ -17,7 +17,8 @@ pub struct Intervals {
     pub count: usize,
 }
 
-/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is an upper bound. An
+/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is too high where they were
+/// not at one instant. An
 /// interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is `None` if it never looked, or if the
 /// filter selects threads of a process.
 pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &ThreadFilter) -> Option<Vec<Option<u64>>> {
@@ -35,26 +36,31 @@ pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &Thread
     is_any.then_some(sums)
 }
 
-/// Adds what a process had: what was seen in an interval, or else at the last look before.
-fn add(sums: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, points: &[(u64, u64)], ended: u64) {
-    let mut points = points.iter().filter(|(at, _)| *at <= ended).peekable();
-    let mut last = None;
+/// Adds what a process had at most: at looks in an interval, or at its bounds, on the straight line from one look to the next.
+fn add(sums: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, looks: &[(u64, u64)], ended: u64) {
+    let looks = &looks[..looks.partition_point(|(at, _)| *at <= ended)];
     for (number, sum) in sums.iter_mut().enumerate() {
         let from = start.saturating_add(width.saturating_mul(number as u64));
         if from > ended {
             break;
         }
-        while let Some((_, bytes)) = points.next_if(|(at, _)| *at < from) {
-            last = Some(*bytes);
-        }
-        let mut highest = last;
-        while let Some((_, bytes)) = points.next_if(|(at, _)| *at - from < width) {
-            (highest, last) = (highest.max(Some(*bytes)), Some(*bytes));
-        }
-        if let Some(highest) = highest {
+        let to = from.saturating_add(width - 1).min(ended);
+        let [first, behind] = [from, to + 1].map(|bound| looks.partition_point(|(at, _)| *at < bound));
+        let inside = looks[first..behind].iter().map(|(_, bytes)| *bytes);
+        if let Some(highest) = inside.chain([from, to].into_iter().filter_map(|bound| at(looks, bound))).max() {
             *sum = Some(sum.unwrap_or(0).saturating_add(highest));
         }
     }
+}
+
+/// What it had at a time; `None`: before the first look.
+fn at(looks: &[(u64, u64)], time: u64) -> Option<u64> {
+    let behind = looks.partition_point(|(at, _)| *at <= time);
+    let (before, bytes) = *looks.get(behind.checked_sub(1)?)?;
+    let Some((after, then)) = looks.get(behind).copied() else { return Some(bytes) };
+    let part = |bytes: u64, by: u64| u128::from(bytes) * u128::from(by);
+    let sum = part(bytes, after - time) + part(then, time - before);
+    u64::try_from(sum / u128::from(after - before)).ok()
 }
 
 #[cfg(test)]
@@ -62,14 +68,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_hold_until_the_next_one_and_the_end() {
+    fn between_looks_is_a_straight_line_and_the_last_one_holds() {
         let intervals = Intervals { start: 100, width: 10, count: 8 };
         let mut sums = vec![None; 8];
-        add(&mut sums, intervals, &[(90, 1), (112, 5), (118, 3), (145, 7), (900, 9)], 155);
-        assert_eq!(sums, [Some(1), Some(5), Some(3), Some(3), Some(7), Some(7), None, None]);
+        // From 112 to 118: 5 to 3; to 145: 3 to 30, one for each unit.
+        add(&mut sums, intervals, &[(112, 5), (118, 3), (145, 30), (900, 9)], 155);
+        assert_eq!(sums, [None, Some(5), Some(14), Some(24), Some(30), Some(30), None, None]);
         add(&mut sums, intervals, &[(141, 100)], 1_000);
-        assert_eq!(sums[3..], [Some(3), Some(107), Some(107), Some(100), Some(100)]);
+        assert_eq!(sums[3..], [Some(24), Some(130), Some(130), Some(100), Some(100)]);
         add(&mut sums, intervals, &[], 1_000);
-        assert_eq!(sums[3], Some(3));
+        assert_eq!(sums[3], Some(24));
+    }
+
+    #[test]
+    fn what_fell_before_an_interval_counts_from_its_beginning() {
+        let mut sums = vec![None; 2];
+        add(&mut sums, Intervals { start: 100, width: 10, count: 2 }, &[(90, 40), (130, 0)], 1_000);
+        assert_eq!(sums, [Some(30), Some(20)]);
     }
 }

@@ -369,6 +369,8 @@ fn the_resident_set_is_known_over_time() {
         .collect();
     assert!(curve.len() > 2 && curve.is_sorted_by_key(|(at, _)| *at), "{curve:?}");
     let seconds: Value = serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON");
+    // What the process said itself as it ended, however long the last look is ago.
+    assert_eq!(curve.last().map(|(_, bytes)| *bytes), seconds["totals"]["resident_at_end_bytes"].as_u64(), "{curve:?}");
     let end = (seconds["seconds"].as_f64().expect("seconds") * 1e9) as u64;
     // It is from this recording's beginning to its end, and the program has all of its blocks at some look.
     assert!(curve.iter().all(|(at, _)| *at <= end), "{end}: {curve:?}");

@@ -367,9 +367,13 @@ impl Looks {
         watched.look(now); // if it goes on
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
+        let word = word.filter(|word| word.holds(watched.last.as_ref(), watched.counted));
+        if let Some((at, at_end)) = word.and_then(|word| Some((word.at, word.resident?.at_end?))) {
+            watched.curve.end(at, at_end.bytes);
+        }
         let (curve, pages_at_peak) = (watched.curve.take(|at| self.around.clock.units(at)), watched.take_peak());
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
-        let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
+        let known = match word {
             Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },
             None => known,
         };

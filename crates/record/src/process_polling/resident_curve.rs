@@ -34,6 +34,12 @@ impl ResidentCurve {
         self.points.push((at, bytes));
     }
 
+    /// The last value, from the process's own word, ticks and bytes: looks after it saw the process end.
+    pub fn end(&mut self, at: u64, bytes: u64) {
+        self.points.retain(|point| point.0 < at);
+        self.points.push((at, bytes));
+    }
+
     /// All of it, with times as `units` has them.
     pub fn take(&mut self, units: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.points).into_iter().map(|(at, bytes)| (units(at), bytes)).collect()
@@ -55,5 +61,13 @@ mod tests {
         assert!(points.is_sorted_by_key(|point| point.0) && points.iter().all(|point| point.1 == bytes(point.0)));
         let last = points.last().unwrap();
         assert!(last.0 > 9_900, "{last:?}");
+    }
+
+    #[test]
+    fn the_process_has_the_last_word() {
+        let mut curve = ResidentCurve::default();
+        [(10, 5), (20, 7), (30, 1)].into_iter().for_each(|(at, bytes)| curve.add(at, bytes));
+        curve.end(25, 9);
+        assert_eq!(curve.take(|at| at), [(10, 5), (20, 7), (25, 9)]);
     }
 }
