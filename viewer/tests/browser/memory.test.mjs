@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, html, recordings, report, run } from "./recordings.mjs";
-import { breaches, numbersOf, open, show, start } from "./viewer.mjs";
+import { becomes, breaches, numbersOf, open, show, start } from "./viewer.mjs";
 
 test("the heat map has all freed blocks, and each cell its lines", async () => {
     const server = await start(recordings.phases);
@@ -38,10 +38,7 @@ test("the heat map has all freed blocks, and each cell its lines", async () => {
     const part = report(recordings.phases, "--from", `${from}ns`);
     assert.notEqual(sum(of(part.sites)), sum(of(expected.sites)));
     await show(page, `view=lifetimes&from=${from}`);
-    const draws = async (all) => {
-        for (let tries = 0; tries < 50 && (await drawn()).reduce((a, b) => a + b, 0) !== all; tries++) await page.waitForTimeout(100);
-        assert.equal((await drawn()).reduce((a, b) => a + b, 0), all);
-    };
+    const draws = (all) => becomes(async () => (await drawn()).reduce((a, b) => a + b, 0), all);
     await draws(sum(of(part.sites)));
     // By keys, in a span of all blocks: from the cell that Tab reaches to the left end of its row and one to the right.
     await show(page, "view=lifetimes&from=1");
@@ -165,12 +162,7 @@ test("what lies in memory is a metric of lines and of the flame graph, and the r
         const { page, problems, close } = await open(url);
         await show(page, "view=lines&metric=pinned");
         const site = sites.find((site) => site.function === "survivor");
-        let row;
-        for (let tries = 0; tries < 50 && row?.pinned !== String(site.pinned_bytes); tries++) {
-            row = await numbersOf(page, "survivor");
-            await page.waitForTimeout(100);
-        }
-        assert.equal(row.pinned, String(site.pinned_bytes));
+        await becomes(async () => (await numbersOf(page, "survivor"))?.pinned, String(site.pinned_bytes));
         await show(page, "view=flame&metric=pinned");
         const flame = page.getByRole("application");
         await flame.waitFor();

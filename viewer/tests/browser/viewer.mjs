@@ -1,5 +1,6 @@
 // `memtoll view` and a browser that looks at it.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -77,6 +78,14 @@ export async function show(page, hash) {
     const view = new URLSearchParams(hash).get("view") ?? "overview";
     await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
     await page.waitForFunction(() => !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
+}
+
+/** Waits until something has a value, however slow the machine is. */
+export async function becomes(get, value) {
+    const end = Date.now() + 60_000;
+    let found = await get();
+    for (; found !== value && Date.now() < end; found = await get()) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(found, value);
 }
 
 /** Breaches of the rules of accessibility. */

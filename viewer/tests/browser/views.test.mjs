@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, html, recordings, report, run } from "./recordings.mjs";
-import { VIEWS, breaches, numbersOf, open, show, start } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, numbersOf, open, show, start } from "./viewer.mjs";
 
 for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["light"], python: ["dark"] })) {
     test(`${name}: every view is there and accessible: ${themes.join(", ")}`, async () => {
@@ -54,9 +54,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     await page.waitForFunction((count) => document.querySelector(".tools").innerText.includes(`${count} rows`), part.sites.length);
     // Both tables can have as many rows: the old one may still be there.
     const early = String(site(part, "early")?.allocations ?? 0);
-    const shown = async () => (await numbersOf(page, "early"))?.allocations ?? "0";
-    for (let tries = 0; tries < 50 && (await shown()) !== early; tries++) await page.waitForTimeout(100);
-    assert.equal(await shown(), early);
+    await becomes(async () => (await numbersOf(page, "early"))?.allocations ?? "0", early);
     assert.equal((await numbersOf(page, "late")).bytes, String(site(part, "late").bytes));
     assert.deepEqual(problems, []);
     await close();
