@@ -77,11 +77,12 @@ target/readers/ready: tests/e2e/readers/requirements.txt Makefile
 	tar -xzf target/readers/speedscope-$(SPEEDSCOPE).tgz -C target/readers package/dist/release/file-format-schema.json
 	touch $@
 
+# A quarter of the time, tests wait: for sleeps, servers and files.
 test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	@tools/need-node
 	$(BUILD_TESTED)
-	$(TEST) --test e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
+	$(TEST) --test e2e -- --test-threads $$(($$(nproc) + 1)) $(if $(filter 0,$(shell id -u)),--include-ignored)
 
 viewer/node_modules: viewer/package-lock.json
 	@tools/need-node

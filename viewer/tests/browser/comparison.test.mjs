@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { diff, htmlOfBoth, recordings, report } from "./recordings.mjs";
+import { afterEarly, diff, htmlOfBoth, recordings, report } from "./recordings.mjs";
 import { breaches, open, show, start } from "./viewer.mjs";
 
 for (const where of ["server", "page"]) test(`two recordings side by side say what memtoll diff says: ${where}`, async () => {
@@ -71,7 +71,7 @@ test("several recordings a side have the intervals that memtoll diff says", asyn
 
 test("two spans of one recording are compared", async () => {
     const server = await start(recordings.phases);
-    const middle = Math.round(report(recordings.phases).seconds * 0.3e9);
+    const middle = afterEarly();
     const { page, problems, close } = await open(`${server.url}#to=${middle}`);
     assert.equal(await page.locator('nav a[href*="compare"]').count(), 0);
     await page.keyboard.press("b");

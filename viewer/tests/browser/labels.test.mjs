@@ -6,7 +6,7 @@ import { copyFileSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { FOLDER, harmed, html, recordings, report } from "./recordings.mjs";
+import { FOLDER, afterThread, harmed, html, recordings, report } from "./recordings.mjs";
 import { breaches, open, openPage, show, start, VIEWS } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
@@ -335,7 +335,7 @@ test("the theme is remembered, also by the next server", async () => {
 test("what Snapshots and the map are of is said of the numbers that are shown, not of those on their way", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);
-    const to = Math.round(report(recordings.phases).seconds * 0.5e9);
+    const to = afterThread();
     for (const [view, live] of [["view=snapshots", /to [\d.]+ MiB at the end\./], ["view=snapshots&map=line", /live at the end; a cell is/]]) {
         await show(page, view);
         const tools = page.locator("main .tools").last();

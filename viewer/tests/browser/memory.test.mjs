@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { MEMTOLL, html, recordings, report, run } from "./recordings.mjs";
+import { MEMTOLL, afterEarly, afterThread, html, recordings, report, run } from "./recordings.mjs";
 import { becomes, breaches, numbersOf, open, show, start } from "./viewer.mjs";
 
 test("the heat map has all freed blocks, and each cell its lines", async () => {
@@ -34,7 +34,7 @@ test("the heat map has all freed blocks, and each cell its lines", async () => {
     // A second click clears it, and so does Esc, which leaves the span alone.
     await cell.click();
     await page.waitForFunction(() => !location.hash.includes("cell="));
-    const from = Math.round(expected.seconds * 0.6e9);
+    const from = afterThread();
     const part = report(recordings.phases, "--from", `${from}ns`);
     assert.notEqual(sum(of(part.sites)), sum(of(expected.sites)));
     await show(page, `view=lifetimes&from=${from}`);
@@ -204,10 +204,8 @@ test("generations add up to what is live, and tell what was born, died and staye
         assert.equal(sum, live, name);
     }
     assert.deepEqual(await breaches(page), []);
-    // By the middle, the first phase is over; until the end, the second one replaces all of its blocks.
-    const instants = Array.from({ length: 19 }, (_, part) => Math.round((expected.seconds * 1e9 * (part + 1)) / 20));
-    const early = (at) => report(recordings.phases, "--to", `${at}ns`, "--limit", "1000").sites.find((site) => site.function === "early");
-    const middle = instants.find((at) => early(at)?.live_bytes === 2000 * 1000);
+    // The first phase is over; until the end, the second one replaces all of its blocks.
+    const middle = afterEarly();
     await show(page, `view=snapshots&from=${middle}`);
     await page.waitForFunction(() => [...document.querySelectorAll('main [role="columnheader"]')].some((head) => head.textContent.startsWith("born")));
     await page.waitForFunction(() => ![...document.querySelectorAll("main .unknown")].some((cell) => cell.textContent === "…"));

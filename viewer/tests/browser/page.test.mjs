@@ -5,21 +5,8 @@ import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { html, recordings, report } from "./recordings.mjs";
+import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
 import { VIEWS, becomes, breaches, open, show } from "./viewer.mjs";
-
-/** An instant at which a third to two thirds of all bytes are allocated, ns: a program may wait for its start on a busy machine. */
-function middleOf(file, { seconds, totals }) {
-    let [before, after] = [0, seconds * 1e9];
-    for (;;) {
-        const middle = Math.round((before + after) / 2);
-        const part = report(file, "--to", `${middle}ns`).totals.bytes / totals.bytes;
-        if (part > 1 / 3 && part < 2 / 3) return middle;
-        assert.ok(after - before > 1, `${middle} ns: ${part}`);
-        if (part < 0.5) before = middle;
-        else after = middle;
-    }
-}
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -40,7 +27,7 @@ for (const name of ["phases", "git"]) {
         assert.equal(await bytes(), exact(expected.totals.bytes));
         // Two parts together are the whole.
         const numbers = [expected.totals.bytes];
-        const middle = middleOf(recordings[name], expected);
+        const middle = instantOf(recordings[name], "bytes", expected.totals.bytes / 3, (expected.totals.bytes * 2) / 3);
         for (const part of [`to=${middle}`, `from=${middle}`]) {
             await show(page, part);
             const isNew = async () => Number((await bytes()).replace(/\D/g, "")) !== numbers.at(-1);
@@ -73,7 +60,7 @@ test("a page shows callers and callees of a function, and compares two spans", a
     await callers.locator('[role="row"][aria-level="2"]', { hasText: "main" }).waitFor();
     assert.deepEqual(await breaches(page), []);
     // The whole run is in two spans, each of whole parts of it.
-    const middle = Math.round(expected.seconds * 0.5e9);
+    const middle = afterThread();
     await page.evaluate((middle) => void (location.hash = `view=compare&metric=bytes&base=-${middle}&from=${middle}`), middle);
     await page.getByRole("table").waitFor();
     await page.getByLabel("small changes").check();

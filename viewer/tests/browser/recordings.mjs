@@ -24,6 +24,19 @@ export function report(file, ...options) {
     return JSON.parse(stdout);
 }
 
+/** An instant, ns, until which a recording has from `least` to `most` of a total. On a busy machine, a share of the time says nothing. */
+export function instantOf(file, total, least, most) {
+    let [before, after] = [0, report(file).seconds * 1e9];
+    for (;;) {
+        const instant = Math.round((before + after) / 2);
+        const found = report(file, "--to", `${instant}ns`).totals[total];
+        if (found >= least && found <= most) return instant;
+        if (after - before < 1) throw new Error(`${total} until ${instant} ns: ${found}`);
+        if (found < least) before = instant;
+        else after = instant;
+    }
+}
+
 /** Exports a recording. Returns the path of the file. */
 export function exportTo(format, recording) {
     const file = join(folder, `export.${format}`);
@@ -71,6 +84,10 @@ int main(void) { for (int i = 0; i < 5000; i++) free(malloc(i)); return malloc(1
 `;
     return record("hostile-file", compile("hostile-file", source, `<${ATTACK.slice(4)}/script>${ATTACK.replace("/", "")}.c`, "-g"));
 }
+
+/** When `phases` sleeps between its parts, by the allocations until then: some more are the C library's. */
+export const afterEarly = () => instantOf(recordings.phases, "allocations", 2_000, 2_100);
+export const afterThread = () => instantOf(recordings.phases, "allocations", 22_000, 22_100);
 
 /** Two threads and two processes, in turn over half a second. */
 function phases(name = "phases", size = 5000) {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
-import { MEMTOLL, recordings, report, run } from "./recordings.mjs";
+import { MEMTOLL, afterThread, recordings, report, run } from "./recordings.mjs";
 import { becomes, breaches, open, show, start } from "./viewer.mjs";
 
 test("a drag over the time line selects, and Back is undo", async () => {
@@ -148,7 +148,7 @@ test("lanes follow the zoom of the time line", async () => {
     await axis.locator("span").first().filter({ hasText: /^0 s$/ }).waitFor();
     assert.ok((await there()) > 0);
     assert.equal(await page.locator(".arrows .selected").count(), 0);
-    await show(page, `view=threads&from=${Math.round(length * 0.95)}`);
+    await show(page, `view=threads&from=${afterThread()}`);
     await page.locator(".arrows .selected").waitFor({ state: "attached" });
     await page.waitForFunction(() => /^0 ns/.test([...document.querySelectorAll("main .body .row")].find((row) => /^thread/.test(row.innerText)).querySelector(".number").title));
     assert.match(await axis.innerText(), /^0 s/);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { MEMTOLL, html, recordings, report, run } from "./recordings.mjs";
+import { MEMTOLL, afterEarly, html, recordings, report, run } from "./recordings.mjs";
 import { VIEWS, becomes, breaches, numbersOf, open, show, start } from "./viewer.mjs";
 
 for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["light"], python: ["dark"] })) {
@@ -47,7 +47,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
         assert.equal(Number(row.bytes), site(expected, name).bytes, name);
     }
     // The second half: without the first phase.
-    const from = Math.round(expected.seconds * 0.3e9);
+    const from = afterEarly();
     const part = report(recordings.phases, "--from", `${from}ns`);
     await show(page, `view=lines&from=${from}`);
     await page.waitForFunction(() => document.querySelector("header .selection").textContent !== "whole run");
