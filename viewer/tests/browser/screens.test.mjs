@@ -22,11 +22,13 @@ test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and not
             assert.ok(header <= 64, `${hash} at ${width}: the header has ${header} pixels`);
             assert.ok(sideways <= 0, `${hash} at ${width}: the page is too wide by ${sideways}`);
             // How far to the right there is something.
-            const reached = await page.evaluate(() => {
+            const parts = "main .text, main canvas, main .worst b, main .worst .soft, main .findings p, main .bar";
+            await page.waitForFunction((parts) => [...document.querySelectorAll(parts)].some((one) => one.getBoundingClientRect().width > 0), parts);
+            const reached = await page.evaluate((parts) => {
                 const main = document.querySelector("main").getBoundingClientRect();
-                const right = [...document.querySelectorAll("main .text, main canvas, main .worst b, main .worst .soft, main .findings p, main .bar")].map((one) => one.getBoundingClientRect()).filter(({ width }) => width > 0).map(({ right }) => right);
+                const right = [...document.querySelectorAll(parts)].map((one) => one.getBoundingClientRect()).filter(({ width }) => width > 0).map(({ right }) => right);
                 return (Math.max(...right) - main.left) / main.width;
-            });
+            }, parts);
             assert.ok(reached > 0.6, `${hash} at ${width}: the right ${Math.round(100 - reached * 100)} % are empty`);
         }
     }
