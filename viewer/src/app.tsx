@@ -16,6 +16,7 @@ import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
 import { LayoutView } from "./views/layout";
 import { Lifetimes } from "./views/lifetimes";
+import { Functions } from "./views/functions";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
@@ -42,6 +43,7 @@ const TITLES: Record<ViewName, string> = {
     compare: "Compare",
     regions: "Regions",
     processes: "Processes",
+    functions: "Functions",
 };
 
 /** The keys that show them. */
@@ -60,6 +62,7 @@ const KEYS: Record<ViewName, string> = {
     compare: "0",
     regions: "g",
     processes: "p",
+    functions: "f",
 };
 
 const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
@@ -77,6 +80,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     compare: Compare,
     regions: Regions,
     processes: Processes,
+    functions: Functions,
 };
 
 /** What only a server can select. */
@@ -175,7 +179,7 @@ export function App({ source }: { source: Source }) {
 
     const compares = !!recording?.compares || state.base !== "";
     /** Views of what not every recording has. */
-    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1 };
+    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1, functions: source.asks };
     const views = VIEWS.filter((view) => has[view] ?? true);
     /** The selection becomes the span before. */
     const compareWith = () => {

@@ -3,7 +3,7 @@ import { Dialog } from "./widgets";
 
 const KEYS: [string, string][] = [
     ["1 – 9  w  l  0", "views"],
-    ["g  p", "regions, processes"],
+    ["f  g  p", "functions, regions, processes"],
     ["/", "search; Enter and Shift+Enter in the field: the next place and the previous one"],
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],

@@ -36,6 +36,8 @@ pub enum Page {
         /// The file, as the recording names it.
         file: String,
     },
+    /// What functions cost, of themselves and with all that they call.
+    Functions,
     /// Where live blocks lie at the end of the selected time: a map, or the blocks of a range of addresses.
     Memory {
         /// The range's first address, and the first one behind it.
@@ -111,6 +113,7 @@ pub(crate) mod tests {
             Page::Level(Level::default()),
             Page::Changes(Changes::default()),
             Page::Source { file: String::new() },
+            Page::Functions,
             Page::Memory { range: None },
             Page::Generations { borders: Borders::Marks },
             Page::Layout { of: None },

@@ -51,6 +51,7 @@ impl<'a> Engine<'a> {
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),
             (Page::Source { file }, _) => open.source(selections.of(open, query)?, file),
+            (Page::Functions, _) => Ok(open.functions(selections.of(open, query)?)),
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),
             (Page::Generations { borders }, _) => open.generations(selections.of(open, query)?, *borders),
             (Page::Layout { of }, _) => Ok(open.layout(selections.of(open, query)?, looked_up, of.as_deref())),

@@ -13,6 +13,7 @@ mod changed_trees;
 mod changes;
 pub mod engine;
 mod frame_table;
+mod functions;
 mod generations;
 mod groups;
 mod home_folders;

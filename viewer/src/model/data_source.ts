@@ -1,5 +1,6 @@
 // Where answers come from: a server (server.ts), or the page itself (page.ts).
 
+import type { FunctionCosts } from "./function_costs";
 import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import type { Metric, Profile, Timeline } from "./answer";
@@ -61,6 +62,8 @@ export interface Source {
     /** A call tree; branches below `part.least` may not be loaded. */
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
     /** Sums by thread or process. */
+    /** What functions cost, of themselves and with all that they call. */
+    functions(selection: Selection, signal: AbortSignal): Promise<FunctionCosts>;
     groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>>;
     lanes(selection: Selection, signal: AbortSignal): Promise<Pack<LanesPack>>;
     patterns(selection: Selection, signal: AbortSignal): Promise<Pack<PatternsPack>>;

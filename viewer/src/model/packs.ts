@@ -94,6 +94,12 @@ export interface Estimated {
     high: number;
 }
 
+export interface FunctionsPack {
+    head: { others: number; damage: string[]; texts: string[]; };
+    column: "functions.frame" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+    family: "own" | "total";
+}
+
 export interface GenerationsPack {
     head: { at_ns: number; begins_ns: number[]; marks: (string | null)[]; damage: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";

@@ -69,6 +69,10 @@ export class Page implements Source {
         return this.noEvents();
     }
 
+    functions(): Promise<never> {
+        return this.noEvents();
+    }
+
     lanes(): Promise<never> {
         return this.noEvents();
     }

@@ -36,6 +36,7 @@ export type Borders = "selection" | "marks";
 export type Page =
     | "about"
     | "advice"
+    | "functions"
     | { level: { columns: string[]; label: string | null; path: number[] } }
     | { changes: { before: When | null; path?: [number, number][] } }
     | { source: { file: string } }

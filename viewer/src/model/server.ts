@@ -8,9 +8,10 @@ import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type Wanted } from "./state";
 import type { TreeItem } from "./tree";
@@ -110,6 +111,10 @@ export class Server implements Source {
 
     groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>> {
         return this.shown(selection, { view: table(group) }, signal);
+    }
+
+    async functions(selection: Selection, signal: AbortSignal): Promise<FunctionCosts> {
+        return functionCostsOf(await this.answer<FunctionsPack>({ query: queryOf(selection), page: "functions" }, signal), this.metrics);
     }
 
     lanes(selection: Selection, signal: AbortSignal): Promise<Pack<LanesPack>> {

@@ -2,7 +2,7 @@
 
 import { OF_PAGES } from "./packs";
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes", "functions"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -47,7 +47,7 @@ export interface State extends Selection {
     zoom: string;
     /** Flame graph: what colors say, `metric` or, empty, the module. */
     color: string;
-    /** Call tree: only stacks through this function, with its callers and what it calls. */
+    /** Call tree: only stacks through this function, with its callers and what it calls. Functions: the chosen one. */
     through: string;
     /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
     by: string;
@@ -183,6 +183,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["snapshots", { range: "" }],
     ["flame", { zoom: "" }],
     ["tree", { through: "" }],
+    ["functions", { through: "" }],
     ["layout", { type: "" }],
     ["", { search: "" }],
     ["", { from: null, to: null }],

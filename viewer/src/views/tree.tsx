@@ -110,7 +110,8 @@ interface BranchesProps {
     tools?: (search: ComponentChildren) => ComponentChildren;
 }
 
-function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
+/** The branches of one tree, with their buttons. */
+export function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });

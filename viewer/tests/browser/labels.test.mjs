@@ -259,7 +259,7 @@ test("names from right to left turn no number around", async () => {
     const server = await start("--sources", recordings["right-to-left"]);
     const { page, problems, close } = await open(server.url);
     let seen = 0;
-    for (const view of [...VIEWS, "snapshots&map=line", "snapshots&map=generations", "threads", "layout"]) {
+    for (const view of [...VIEWS, "snapshots&map=line", "snapshots&map=generations", "threads", "layout", "functions"]) {
         await show(page, `view=${view}`);
         await page.evaluate(() => document.querySelector('main [role="row"]:not(.head)')?.click());
         const texts = await page.evaluate(() => {
@@ -285,7 +285,7 @@ test("nouns agree with their numbers", async () => {
     for (const name of ["single", "short-lived"]) {
         const server = await start(recordings[name]);
         const { page, close } = await open(server.url);
-        for (const view of [...VIEWS, "snapshots&map=line", "snapshots&map=generations", "layout"]) {
+        for (const view of [...VIEWS, "snapshots&map=line", "snapshots&map=generations", "layout", "functions"]) {
             await show(page, `view=${view}`);
             const text = await page.locator("body").innerText();
             assert.doesNotMatch(text, /(?<![\d.,])1 (rows|blocks|lines|marks|regions|processes|threads|waits|events|call paths|call sites|areas|others|allocations|page faults|files|bytes|CPUs|frames)\b/, `${name} ${view}`);

@@ -12,7 +12,7 @@ for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["
         const { page, problems, close } = await open(server.url);
         for (const colorScheme of themes) {
             await page.emulateMedia({ colorScheme });
-            for (const view of [...VIEWS, "layout"]) {
+            for (const view of [...VIEWS, "layout", "functions"]) {
                 await show(page, `view=${view}`);
                 assert.notEqual((await page.getByRole("main").innerText()).trim(), "", view);
                 assert.deepEqual(await breaches(page), [], `${view}, ${colorScheme}`);

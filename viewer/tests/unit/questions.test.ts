@@ -26,6 +26,7 @@ test("each question is one that the server understands", async () => {
         server.profile(all, signal),
         server.profile(some, signal),
         server.groups(some, "thread", signal),
+        server.functions(some, signal),
         server.patterns(some, signal),
         server.lanes(some, signal),
         server.activity({ from: 5, to: 7.75 }, { process: "", thread: "io" }),

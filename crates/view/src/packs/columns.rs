@@ -269,6 +269,12 @@ columns! {
         site,
     }
 
+    /// Functions.
+    FunctionColumns {
+        /// Number of a frame of it plus one; 0: of calls without a stack, or, behind all others, of functions that are not shown.
+        frame,
+    }
+
     /// Lines of a source file.
     LineColumns {
         /// Number of the line.

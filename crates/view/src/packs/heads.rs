@@ -340,6 +340,14 @@ sent! {
         live: u64,
     }
 
+    /// Functions, and what they cost.
+    FunctionsPack {
+        /// Functions that the last row stands for; 0: there are none.
+        others: usize,
+        damage: Vec<String>,
+        texts: Vec<String>,
+    }
+
     /// A source file, and what its lines cost.
     SourcePack {
         /// null: it is not shown, and `why` says why.

@@ -1,0 +1,31 @@
+// What functions cost: of themselves, and with all that they call.
+
+import { framesOf, numbersOf, type Frame, type Metric, type Numbers } from "./answer";
+import type { Pack } from "./pack";
+import type { FunctionsPack } from "./packs";
+
+/** Which of its two numbers. */
+export const PARTS = ["self", "total"] as const;
+export type Part = (typeof PARTS)[number];
+
+export interface FunctionRow {
+    /** null: calls without a stack, or several functions. */
+    frame: Frame | null;
+    /** Functions that the row stands for; 0: it is one. */
+    others: number;
+    /** Its place in the numbers. */
+    at: number;
+}
+
+export interface FunctionCosts {
+    rows: FunctionRow[];
+    numbers: Record<Part, Numbers>;
+}
+
+export function functionCostsOf(pack: Pack<FunctionsPack>, metrics: Metric[]): FunctionCosts {
+    const { others, texts } = pack.head;
+    const frames = framesOf(pack, texts, "");
+    const column = pack.column("functions.frame");
+    const rows = Array.from(column, (frame, at) => ({ frame: frames[frame - 1] ?? null, others: at === column.length - 1 ? others : 0, at }));
+    return { rows, numbers: { self: numbersOf(pack, "own", metrics), total: numbersOf(pack, "total", metrics) } };
+}

@@ -1,0 +1,124 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { useShown } from "../context";
+import { Door } from "../door";
+import { useLoaded } from "../hooks";
+import { chanceOf, columnOf, shownIn, totalOf, valueOf, type Metric } from "../model/answer";
+import { counted } from "../model/format";
+import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
+import { frameName } from "../model/names";
+import { clicked, orderOf, sorted, type Order } from "../model/order";
+import { selectionOf } from "../model/state";
+import { matcher } from "../model/tree";
+import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { Table } from "../table";
+import { Branches } from "./tree";
+
+const nameOf = (row: FunctionRow) => (row.frame ? frameName(row.frame) : row.others > 0 ? counted(row.others, "other function") : "(no stack)");
+
+const HELP: Record<Part, string> = {
+    self: "Of calls that the function makes itself.",
+    total: "With all that it calls. A function that calls itself counts once.",
+};
+
+/** The heads of a metric's two columns: a click sorts by one of them. */
+function Heads({ metric, order }: { metric: Metric; order: Order | null }) {
+    return PARTS.map((part) => {
+        const isBy = order?.column === part;
+        return (
+            <div key={part} role="columnheader" class="half" aria-label={`${metric.title}, ${part}`} aria-sort={isBy ? (order!.isUp ? "ascending" : "descending") : undefined} title={HELP[part]}>
+                <Door to={{ metric: metric.name, order: order ? clicked(order, part) : part }} tabIndex={order ? 0 : -1}>
+                    {part}
+                    {isBy && <span aria-hidden="true"> {order!.isUp ? "▴" : "▾"}</span>}
+                </Door>
+            </div>
+        );
+    });
+}
+
+/** What each function costs, of itself and with all that it calls; below, who calls the chosen one, and what it calls. */
+export function Functions() {
+    const { source, profile, recording, state, metric, setCopy } = useShown();
+    const selection = selectionOf(state);
+    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.functions(selection, signal));
+    const found = loaded.value;
+    const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const columns = useMemo(() => [metric, ...shownIn(recording.metrics, "tree").filter((one) => one !== metric && totalOf(profile.totals, one))], [metric, recording, profile]);
+    const order = orderOf(state.order, PARTS, "total");
+    const valueIn = (row: FunctionRow, of: Metric, part: Part) => (found ? valueOf(found.numbers[part], of, row.at) : null);
+    const rows = useMemo(() => {
+        const matches = matcher(state.search);
+        const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.frame, nameOf(row)));
+        return sorted(shown, order, (row) => valueIn(row, metric, order.column as Part));
+    }, [found, state.search, state.order, metric]);
+    const chosen = state.through === "" ? -1 : rows.findIndex((row) => row.frame?.full === state.through);
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["function", ...columns.flatMap((one) => PARTS.map((part) => ({ ...columnOf(one), title: `${one.name} ${part}` })))],
+            rows: rows.map((row) => [nameOf(row), ...columns.flatMap((one) => PARTS.map((part) => valueIn(row, one, part)))]),
+        }));
+        return () => setCopy(null);
+    }, [rows, columns]);
+    const most = useMemo(() => {
+        const largest = (one: Metric, part: Part) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, part) ?? 0), 0);
+        return new Map(columns.map((one) => [one, { self: largest(one, "total"), total: largest(one, "total") }]));
+    }, [rows, columns]);
+    return (
+        <div class="fill">
+            <div class="tools">
+                <MetricChoice />
+                <LiveChoice />
+                <LinesChoice />
+                <Search />
+                <SharesOf metric={metric} />
+                {found && <span class="soft">{counted(found.rows.length, "row")}. A row shows who calls the function, and what it calls.</span>}
+            </div>
+            {!found ? (
+                <Pending of={loaded}>Adding up functions …</Pending>
+            ) : rows.length === 0 ? (
+                <Empty>{found.rows.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No function matches. Empty the search field to see all."}</Empty>
+            ) : (
+                <Table
+                    label={`functions, ${order.isUp ? "smallest" : "largest"} ${metric.title} ${order.column} first`}
+                    dense
+                    template={`minmax(190px, 5fr) repeat(${2 * columns.length}, minmax(79px, 1fr))`}
+                    heads={
+                        <>
+                            <div role="columnheader">function</div>
+                            {columns.map((one) => (
+                                <div key={one.name} role="columnheader" aria-colspan={2} class="pair" title={one.help}>
+                                    <Door to={{ metric: one.name }} tabIndex={-1}>{one.title}</Door>
+                                    <Define name={one.name} inHead />
+                                </div>
+                            ))}
+                        </>
+                    }
+                    first={
+                        <>
+                            <div role="cell" />
+                            {columns.map((one) => <Heads key={one.name} metric={one} order={one === metric ? order : null} />)}
+                        </>
+                    }
+                    rows={rows}
+                    keyOf={(row) => row.at}
+                    chosen={chosen}
+                    cells={(row) => (
+                        <>
+                            <div role="cell" class="what">
+                                {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : row.frame.full }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
+                            </div>
+                            {columns.flatMap((one) => PARTS.map((part) => (
+                                <Cell key={`${one.name} ${part}`} metric={one} value={valueIn(row, one, part)} variance={chanceOf(found.numbers[part], one, row.at)} most={most.get(one)![part]} total={totalOf(profile.totals, one)} isMain={false} />
+                            )))}
+                        </>
+                    )}
+                />
+            )}
+            {rows[chosen] && (
+                <>
+                    <Branches key="callers" slot={0} main={main} reversed through={state.through} by="" title="called from" />
+                    <Branches key="callees" slot={1} main={main} reversed={false} through={state.through} by="" title="calls" />
+                </>
+            )}
+        </div>
+    );
+}
