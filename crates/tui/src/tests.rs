@@ -137,6 +137,7 @@ fn views_at_80_columns() {
 fn several_processes_and_a_wide_terminal() {
     let recording = open("forks.memtoll");
     is_screen("forks", &Seen::new(&recording, (160, 30)).keys("2mmmmmm").text());
+    is_screen("forks-threads", &Seen::new(&recording, (100, 24)).keys("7v").text());
     is_screen("forks-choose", &Seen::new(&recording, (100, 24)).keys("p").text());
 }
 

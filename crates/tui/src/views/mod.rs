@@ -5,6 +5,7 @@ mod flame;
 mod lines;
 mod overview;
 mod recording;
+mod thread_sums;
 mod threads;
 mod tree;
 
