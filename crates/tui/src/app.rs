@@ -10,7 +10,9 @@ use crate::question::Question;
 use crate::scrolled_rows::Scroll;
 use crate::state::{GROUPS, State, View};
 use crate::timeline::{self, Band, Picking};
-use crate::views::{FlameView, LinesView, OverviewView, RecordingView, Shown, ThreadsView, TreeView, say};
+use crate::views::{
+    FlameView, LinesView, OverviewView, RecordingView, Shown, SnapshotsView, ThreadsView, TreeView, say,
+};
 use crossterm::event::{KeyCode, KeyEvent};
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::tariff::Tariff;
@@ -54,6 +56,7 @@ pub struct App<'r> {
     lines: LinesView,
     tree: TreeView,
     flame: FlameView,
+    snapshots: SnapshotsView,
     threads: ThreadsView,
     about: RecordingView,
     /// Said once.
@@ -77,6 +80,7 @@ impl<'r> App<'r> {
             lines: LinesView::default(),
             tree: TreeView::default(),
             flame: FlameView::default(),
+            snapshots: SnapshotsView::default(),
             threads: ThreadsView::default(),
             about: RecordingView::default(),
             message: None,
@@ -116,6 +120,7 @@ impl<'r> App<'r> {
                 View::Lines => self.lines.draw(&shown, body),
                 View::Tree => self.tree.draw(&shown, body),
                 View::Flame => self.flame.draw(&shown, body),
+                View::Snapshots => self.snapshots.draw(&shown, body),
                 View::Threads => self.threads.draw(&shown, body),
                 View::Recording => self.about.draw(&shown, body),
             },
@@ -145,7 +150,7 @@ impl<'r> App<'r> {
         };
         let metric = self.state.metric.about().title;
         let group = match self.state.view {
-            View::Lines => format!("  g {}", GROUPS[self.state.group].1),
+            View::Lines | View::Snapshots => format!("  g {}", GROUPS[self.state.group].1),
             View::Tree => "  h heaviest  r reverse  g by".to_owned(),
             View::Flame => "  h heaviest  r reverse".to_owned(),
             _ => String::new(),
@@ -202,6 +207,7 @@ impl<'r> App<'r> {
             View::Lines => self.lines.act(action),
             View::Tree => self.tree.act(action),
             View::Flame => self.flame.act(action),
+            View::Snapshots => self.snapshots.act(action),
             View::Threads => self.threads.act(action),
             View::Recording => self.about.act(action),
         };
@@ -211,7 +217,7 @@ impl<'r> App<'r> {
         match action {
             Action::Show(view) => self.state.view = view,
             Action::Reverse => self.state.reversed = !self.state.reversed,
-            Action::Group if self.state.view == View::Lines => {
+            Action::Group if matches!(self.state.view, View::Lines | View::Snapshots) => {
                 self.state.group = (self.state.group + 1) % GROUPS.len();
             }
             Action::Group if self.state.view == View::Tree => {
@@ -323,9 +329,11 @@ fn header(shown: &Shown, pane: &mut Pane) {
 }
 
 fn tabs(state: &State, pane: &mut Pane) {
+    let padded: usize = View::ALL.iter().map(|(_, key, name)| width(&format!(" {key} {name}  "))).sum();
+    let pad = if padded <= pane.width() { " " } else { "" };
     let tab = |(view, key, name): &(View, char, &str)| {
         let style = if *view == state.view { CURSOR } else { SOFT };
-        [Piece::styled(format!(" {key} {name} "), style), Piece::raw(" ")]
+        [Piece::styled(format!("{pad}{key} {name}{pad}"), style), Piece::raw(" ")]
     };
     pane.put_line(0, 0, &View::ALL.iter().flat_map(tab).collect::<Vec<_>>().into());
 }

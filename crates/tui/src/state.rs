@@ -19,6 +19,8 @@ pub enum View {
     Tree,
     /// The call tree as a picture.
     Flame,
+    /// What was live at both ends of the selection.
+    Snapshots,
     /// Threads over time.
     Threads,
     /// What was recorded.
@@ -27,11 +29,12 @@ pub enum View {
 
 impl View {
     /// All of them, with the keys that show them, which are those of the viewer for browsers, and their names.
-    pub const ALL: [(View, char, &str); 6] = [
+    pub const ALL: [(View, char, &str); 7] = [
         (View::Overview, '1', "Overview"),
         (View::Lines, '2', "Lines"),
         (View::Tree, '3', "Call tree"),
         (View::Flame, '4', "Flame graph"),
+        (View::Snapshots, '5', "Snapshots"),
         (View::Threads, '7', "Threads"),
         (View::Recording, '8', "Recording"),
     ];
@@ -143,6 +146,13 @@ impl State {
             GroupBy::Site => self.overview(),
             group => Question::from(self.query(query::View::Table { group, limit: Some(ROWS) })),
         }
+    }
+
+    /// What was live at an instant; `None`: at the end, with what each process left.
+    pub fn live_at(&self, at: Option<u64>) -> Question {
+        let view = query::View::Table { group: GROUPS[self.group].0, limit: None };
+        let when = at.map_or(When::All, |at| When::Span { from_ns: None, to_ns: Some(at) });
+        Question::from(Query { when, metric: Some(Metric::Live), ..self.query(view) })
     }
 
     /// The call tree.

@@ -121,6 +121,8 @@ fn views_at_80_columns() {
         ("tree-modules", "3g"),
         ("tree-types", "3rgg"),
         ("flame", "4"),
+        ("snapshots", "5"),
+        ("snapshots-span", "5gt>>>>>>>>>>>>>>>\n>>>>>>>>>>\n"),
         ("threads", "7"),
         ("recording", "8"),
         ("help", "?"),
@@ -137,6 +139,8 @@ fn views_at_80_columns() {
 fn several_processes_and_a_wide_terminal() {
     let recording = open("forks.memtoll");
     is_screen("forks", &Seen::new(&recording, (160, 30)).keys("2mmmmmm").text());
+    is_screen("forks-snapshots", &Seen::new(&recording, (100, 24)).keys("5").text());
+    is_screen("forks-threads", &Seen::new(&recording, (100, 24)).keys("7v").text());
     is_screen("forks-choose", &Seen::new(&recording, (100, 24)).keys("p").text());
 }
 
@@ -152,6 +156,21 @@ fn a_selection_changes_the_numbers_and_back_is_undo() {
     assert!(back.keys("[").text().contains("There is no selection before this one."));
 }
 
+/// Blocks of a run that memtoll did not see to its end may have been freed later.
+#[test]
+fn only_what_a_whole_run_kept_was_never_freed() {
+    for (name, live, words) in [("costs.memtoll", "1.4 MiB", "never freed"), ("killed.memtoll", "0", "still live")] {
+        let recording = open(name);
+        let overview = Seen::new(&recording, (120, 24));
+        assert!(overview.text().contains(&format!(" · {live} {words} · ")), "{name}: {}", overview.text());
+        let snapshots = overview.keys("5").text();
+        assert!(snapshots.contains(&format!("at 0 s {words:>11}  ")), "{name}: {snapshots}");
+    }
+    let recording = open("costs.memtoll");
+    let part = Seen::new(&recording, (120, 24)).keys("t>>>>>>>>>>>>>>>\n>>>>>>>>>>\n").text();
+    assert!(part.contains("B live at the end") && !part.contains("never freed"), "{part}");
+}
+
 #[test]
 fn the_terminal_gets_no_control_characters() {
     let recording = open("tiny.memtoll");
@@ -164,7 +183,7 @@ fn the_terminal_gets_no_control_characters() {
 /// Whatever keys are pressed at whatever size: something is drawn, and nothing is asked for ever.
 #[test]
 fn no_keys_and_no_size_are_too_much() {
-    const KEYS: &str = "1234478h<>v^\n\n[]tzpmMrgnN/?x\u{1b}\u{1b}";
+    const KEYS: &str = "12344578h<>v^\n\n[]tzpmMrgnN/?x\u{1b}\u{1b}";
     for name in ["tiny.memtoll", "costs.memtoll", "forks.memtoll", "killed.memtoll"] {
         let recording = open(name);
         let mut seen = Seen::new(&recording, (80, 24));

@@ -134,7 +134,7 @@ pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, further: 
 }
 
 /// `grow (buffer.cpp:120) std::vector<int>`.
-fn name(row: &Row, answer: &Answer, shown: &Shown) -> String {
+pub fn name(row: &Row, answer: &Answer, shown: &Shown) -> String {
     let frames = &answer.basis.recording.frames;
     let function = match (row.row.frame, GROUPS[shown.state.group].1) {
         (Some(frame), "functions") => names::function(frames, frame),

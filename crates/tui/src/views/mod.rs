@@ -5,6 +5,8 @@ mod flame;
 mod lines;
 mod overview;
 mod recording;
+mod snapshots;
+mod thread_sums;
 mod threads;
 mod tree;
 
@@ -12,6 +14,7 @@ pub use flame::FlameView;
 pub use lines::LinesView;
 pub use overview::OverviewView;
 pub use recording::RecordingView;
+pub use snapshots::SnapshotsView;
 pub use threads::ThreadsView;
 pub use tree::TreeView;
 

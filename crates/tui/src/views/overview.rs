@@ -25,7 +25,7 @@ impl OverviewView {
         let Some((answer, balance)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
         let width = pane.width();
         let mut text = balance.map(|balance| costs(balance, width)).unwrap_or_default();
-        text.extend(memory(answer, width));
+        text.extend(memory(answer, shown, width));
         text.push(Line::default());
         text.extend(worst(answer, shown, width));
         text.push(Line::default());
@@ -86,17 +86,14 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
 }
 
 /// What the program did with memory.
-fn memory(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     use memtoll_analysis::metric::Metric::{Allocations, Bytes, Live, Peak, Waiting};
     let Some(totals) = &answer.totals else { return Vec::new() };
     let number = |metric| totals.figures.of(metric).map(|_| lines::value(&totals.figures, metric));
-    let all = [
-        (Allocations, "allocations"),
-        (Bytes, "asked for"),
-        (Peak, "at the peak"),
-        (Live, "live at the end"),
-        (Waiting, "waiting"),
-    ];
+    let ends_with_run = shown.state.span.is_none_or(|span| span.to_ns.is_none());
+    let kept = if ends_with_run { shown.recording.kept().words() } else { "live at the end" };
+    let all =
+        [(Allocations, "allocations"), (Bytes, "asked for"), (Peak, "at the peak"), (Live, kept), (Waiting, "waiting")];
     let words: Vec<String> =
         all.iter().filter_map(|(metric, name)| Some(format!("{} {name}", number(*metric)?))).collect();
     wrapped(&words.join(" · "), width).into_iter().map(|line| Line::styled(line, SOFT)).collect()

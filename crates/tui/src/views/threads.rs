@@ -1,5 +1,6 @@
-//! Threads over time: what took most of each interval.
+//! Threads over time: what took most of each interval, and the sums of the selection.
 
+use super::thread_sums::ThreadSums;
 use super::{Shown, say};
 use crate::colors::{BOLD, CURSOR, Kind, SOFT};
 use crate::draw::Pane;
@@ -11,7 +12,7 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_query::Shown as Found;
 use memtoll_query::lanes::Lane;
-use memtoll_text::visible;
+use memtoll_text::{format, visible};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -28,17 +29,18 @@ impl ThreadsView {
         let Some((answer, _)) = shown.answer(&shown.state.lanes(), &mut pane) else { return };
         let Found::Lanes(found) = &answer.shown else { return };
         let recording = answer.basis.recording;
-        let named = found.lanes.iter().zip(&found.found.lanes).map(|(lane, of)| (name(recording, lane, of), lane));
-        let lanes: Vec<(String, &Lane)> = named.filter(|(name, _)| shows(shown, name)).collect();
+        let all = found.lanes.iter().zip(&found.found.lanes);
+        let named = all.map(|(lane, of)| (name(recording, lane, of), lane, of));
+        let lanes: Vec<(String, &Lane, &lanes::Lane)> = named.filter(|(name, ..)| shows(shown, name)).collect();
         if lanes.is_empty() {
             return say(&mut pane, "No thread ran here, or none has what you search.");
         }
         let of = |kind: Kind, name: &str| [Span::styled(kind.fill(), kind.style()), Span::raw(format!(" {name}  "))];
-        let known = lanes.iter().any(|(_, lane)| lane.waiting.is_some());
+        let known = lanes.iter().any(|(_, lane, _)| lane.waiting.is_some());
         let mut legend = vec![Span::styled(format!("{:NAME$}", "threads"), BOLD)];
         legend.extend(of(Kind::Program, "program"));
         legend.extend(of(Kind::Allocator, "allocator"));
-        if lanes.iter().any(|(_, lane)| lane.faulting.is_some()) {
+        if lanes.iter().any(|(_, lane, _)| lane.faulting.is_some()) {
             legend.extend(of(Kind::Faults, "faulting"));
         }
         if known {
@@ -46,10 +48,11 @@ impl ThreadsView {
             legend.extend(of(Kind::Off, "off CPU"));
         }
         pane.put_line(0, 0, &Line::from(legend));
-        let height = pane.height().saturating_sub(1);
+        let sums_at = pane.height().saturating_sub(ThreadSums::LINES).max(2);
+        let height = sums_at - 1;
         let top = self.cursor.window(lanes.len(), height);
         let columns = pane.width().saturating_sub(NAME);
-        for (y, (name, lane)) in lanes.iter().enumerate().skip(top).take(height) {
+        for (y, (name, lane, _)) in lanes.iter().enumerate().skip(top).take(height) {
             let line = 1 + y - top;
             pane.put(0, line, NAME - 1, &fit(name, NAME - 1), if known { Style::new() } else { SOFT });
             for x in 0..columns {
@@ -61,6 +64,13 @@ impl ThreadsView {
                 pane.restyle(0, line, NAME - 1, CURSOR);
             }
         }
+        let of = |(_, lane, shares): &(String, &Lane, &lanes::Lane)| ThreadSums::of(lane, shares, found.interval_ns);
+        let Some(all) = lanes.iter().map(of).reduce(ThreadSums::plus) else { return };
+        let found = if shown.state.search.is_empty() { "" } else { " found" };
+        let threads = format!("{}{found}", format::counted(lanes.len() as u64, "thread"));
+        let chosen = &lanes[self.cursor.at];
+        let rows = [(chosen.0.as_str(), of(chosen)), (threads.as_str(), all)];
+        ThreadSums::draw(&rows, NAME - 2, &mut pane.part(sums_at, ThreadSums::LINES));
     }
 
     /// Moves the cursor.
