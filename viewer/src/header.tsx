@@ -3,7 +3,7 @@ import { useShown } from "./context";
 import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
-import type { State } from "./model/state";
+import { folded, withFold, type State } from "./model/state";
 
 interface Props {
     /** A recording that is being made. */
@@ -49,6 +49,11 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
             <FoldedWrappers />
+            {folded(state).map((name) => (
+                <button key={name} class="folded" onClick={() => go(withFold(state, name, false))} title={`${name} is folded away: its callers lead. Click to show it.`}>
+                    folded <bdi>{name}</bdi> <span aria-hidden="true">×</span>
+                </button>
+            ))}
             {isPart ? (
                 <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
                     {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>

@@ -11,6 +11,7 @@ const KEYS: [string, string][] = [
     ["Enter", "go where a number, a bar or a row leads; zoom into a frame; lines of a cell of the heat map"],
     ["h", "heaviest path"],
     ["s", "callers and callees of the chosen function"],
+    ["x  X", "fold the chosen function, or its module, away in all views"],
     ["[  ]", "previous and next selection of time"],
     ["Esc", "leave the innermost: details, zoom, search, selection, thread or process, filter"],
     ["+  −", "zoom the time line in and out"],

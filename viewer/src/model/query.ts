@@ -1,7 +1,7 @@
 // What a server is asked: a query, as `memtoll_query::Query` has it, and which page of its answer is wanted
 // (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
 
-import type { Base, Selection, Wanted } from "./state";
+import { folded, type Base, type Selection, type Wanted } from "./state";
 
 export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } } | { at: { ns: number } };
 
@@ -20,6 +20,7 @@ export interface Query {
     processes?: string[];
     threads?: string[];
     filter?: string;
+    fold?: string;
     unfold?: boolean;
     wrappers?: boolean;
     paid?: boolean;
@@ -55,9 +56,12 @@ export function whenOf({ from, to }: Base): When {
     return from === null && to === null ? "all" : { span: { from_ns: ns(from), to_ns: ns(to) } };
 }
 
+/** What matches these names and nothing else. */
+const pattern = (names: string[]) => names.map((name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`).join("|");
+
 /** What selects the same in a query. */
 export function queryOf(selection: Selection & Partial<Wanted>): Query {
-    const { filter, unfold, wrappers, paid, process, thread, pages, at } = selection;
+    const { filter, fold, unfold, wrappers, paid, process, thread, pages, at } = selection;
     const when: When = at === undefined ? whenOf(selection) : { at: { ns: Math.max(0, Math.floor(at)) } };
-    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), unfold, wrappers, paid, ...(pages && { pages }) };
+    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...(fold && { fold: pattern(folded({ fold })) }), unfold, wrappers, paid, ...(pages && { pages }) };
 }

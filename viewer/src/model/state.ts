@@ -10,6 +10,8 @@ export interface Selection {
     from: number | null;
     to: number | null;
     filter: string;
+    /** Functions and loaded files whose callers lead instead of them, one a line. */
+    fold: string;
     unfold: boolean;
     /** Whether wrappers of malloc are shown; otherwise their callers lead. */
     wrappers: boolean;
@@ -93,6 +95,7 @@ export const START: State = {
     from: null,
     to: null,
     filter: "",
+    fold: "",
     unfold: false,
     wrappers: false,
     paid: false,
@@ -132,7 +135,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "byLine", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -163,7 +166,7 @@ export function fromHash(hash: string): State {
 
 /** What means nothing any more when something else changes. */
 const BELONGS: [to: (keyof State)[], what: (keyof State)[]][] = [
-    [["reversed", "by", "through", "byLine"], ["open", "branch", "zoom"]],
+    [["reversed", "by", "through", "byLine", "fold"], ["open", "branch", "zoom"]],
     [["search"], ["hit"]],
     [["view"], ["order"]],
 ];
@@ -188,6 +191,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["", { search: "" }],
     ["", { from: null, to: null }],
     ["", { process: "", thread: "" }],
+    ["", { fold: "" }],
     ["", { filter: "" }],
 ];
 
@@ -198,8 +202,17 @@ export function leaving(state: State): Partial<State> | null {
 }
 
 export function selectionOf(state: State): Wanted {
-    const { from, to, filter, unfold, wrappers, paid, process, thread, metric } = state;
-    return { from, to, filter, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
+    const { from, to, filter, fold, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, fold, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
+}
+
+/** What is folded away, in the order in which that was asked for. */
+export const folded = ({ fold }: Pick<State, "fold">): string[] => fold.split("\n").filter((name) => name !== "");
+
+/** A state in which something is folded away, or is not any more. */
+export function withFold(state: Pick<State, "fold">, name: string, isFolded: boolean): Partial<State> {
+    const others = folded(state).filter((one) => one !== name);
+    return { fold: [...others, ...(isFolded ? [name] : [])].join("\n") };
 }
 
 export interface Base {

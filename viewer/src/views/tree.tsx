@@ -6,6 +6,7 @@ import { counted } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
+import { withFold } from "../model/state";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Table } from "../table";
@@ -112,7 +113,7 @@ interface BranchesProps {
 
 /** The branches of one tree, with their buttons. */
 export function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
-    const { recording, state, go, setCopy, say } = useShown();
+    const { source, recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
@@ -163,6 +164,11 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         return () => setCopy(null);
     }, [lines, columns]);
 
+    const frame = lines[at]?.item.frame;
+    const fold = (name: string | null | undefined) => {
+        if (source.asks && name) go(withFold(state, name, true));
+    };
+
     const toggle = (item: TreeItem) => {
         const next = new Set(open);
         if (!next.delete(item.key)) next.add(item.key);
@@ -192,6 +198,8 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item) : line.parent >= 0 && to(line.parent)),
             Enter: () => line && toggle(line.item),
             h: () => void openHeaviest(),
+            x: () => fold(line?.item.frame?.full),
+            X: () => fold(line?.item.frame && fileName(line.item.frame.module)),
             s: () => line?.item.frame && go({ through: line.item.frame.full }),
         };
         const act = keys[event.key];
@@ -215,6 +223,16 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
                 >
                     callers and callees
                 </button>
+                {source.asks && (
+                    <>
+                        <button disabled={!frame} title="Leave out the chosen function: its callers lead (x). The header shows what is folded, and undoes it." onClick={() => fold(frame?.full)}>
+                            fold function
+                        </button>
+                        <button disabled={!frame} title="Leave out all functions of the chosen one's loaded file: their callers lead (X)" onClick={() => fold(frame && fileName(frame.module))}>
+                            fold module
+                        </button>
+                    </>
+                )}
             </div>
             {lines.length === 0 ? (
                 <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
