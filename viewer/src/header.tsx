@@ -51,7 +51,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             <FoldedWrappers />
             {folded(state).map((name) => (
                 <button key={name} class="folded" onClick={() => go(withFold(state, name, false))} title={`${name} is folded away: its callers lead. Click to show it.`}>
-                    folded <bdi>{name}</bdi> <span aria-hidden="true">×</span>
+                    <s><bdi>{name}</bdi></s> <span aria-hidden="true">×</span>
                 </button>
             ))}
             {isPart ? (
