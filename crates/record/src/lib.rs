@@ -56,6 +56,7 @@ mod machine_facts;
 mod machine_prices;
 mod malloc_settings;
 mod marks_of_header;
+mod once_a_file;
 mod output;
 mod own_allocators;
 mod page_look;

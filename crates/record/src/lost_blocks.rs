@@ -140,7 +140,7 @@ pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Resul
         let starts = process.blocks.iter().map(|block| block.address);
         left_out.extend(glibc_heap::areas(&maps, &memory, starts));
     }
-    let mut reading = Reading { memory: &memory, maps: &maps, blocks: &blocks, graph: Graph::default(), deadline };
+    let mut reading = Reading::new(&memory, &maps, &blocks, deadline);
     let registers = others.iter().flat_map(|thread| &thread.arguments);
     reading.graph.roots.extend(registers.filter_map(|word| blocks.find(*word)));
     reading.read_all(snapshot, &merged(left_out))?;
@@ -148,7 +148,9 @@ pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Resul
     let words = Constants { memory: &memory, maps: &maps };
     let is_whole = |pointer: Pointer| {
         let block = &process.blocks[pointer.block as usize];
-        inner_pointers::is_whole(pointer, block.address, block.size, &words)
+        // Some lie in pages that were not read, or at no multiple of a word.
+        let first = reading.first_words[pointer.block as usize].or_else(|| words.word(block.address));
+        inner_pointers::is_whole(pointer, block.address, block.size, first, &words)
     };
     let reach = classify(blocks.len(), &reading.graph, is_whole);
     let all = process.blocks.into_iter().zip(reach).map(|(block, reach)| Lost { block, reach });
@@ -188,10 +190,17 @@ struct Reading<'p> {
     maps: &'p [MapLine],
     blocks: &'p BlockMap,
     graph: Graph,
+    /// By block, if it has been read.
+    first_words: Vec<Option<u64>>,
     deadline: Instant,
 }
 
-impl Reading<'_> {
+impl<'p> Reading<'p> {
+    fn new(memory: &'p ProcessMemory, maps: &'p [MapLine], blocks: &'p BlockMap, deadline: Instant) -> Reading<'p> {
+        let first_words = vec![None; blocks.len()];
+        Reading { memory, maps, blocks, graph: Graph::default(), first_words, deadline }
+    }
+
     /// Reads all pages that can have pointers: those that the process has written, and those that it shares with others.
     fn read_all(&mut self, snapshot: &Snapshot, left_out: &[Range<u64>]) -> Result<(), NotSearched> {
         let mut buffer = Vec::new();
@@ -230,10 +239,11 @@ impl Reading<'_> {
             buffer.resize((read.end - read.start) as usize, 0);
             // What cannot be read, such as a device's memory, the program cannot keep pointers in.
             let count = self.memory.read_some(read.start, buffer) as u64;
-            for part in parts {
+            for part in &parts {
                 let from = part.addresses.start - read.start;
                 let to = (part.addresses.end - read.start).min(count);
                 if from < to {
+                    self.keep_first_word(part, &buffer[from as usize..to as usize]);
                     self.scan(&buffer[from as usize..to as usize], part.block, line);
                 }
             }
@@ -261,6 +271,13 @@ impl Reading<'_> {
         }
         parts.retain(|part| part.addresses.start < part.addresses.end);
         parts
+    }
+
+    fn keep_first_word(&mut self, part: &Part, bytes: &[u8]) {
+        let Some(block) = part.block.filter(|block| self.blocks.block(*block).start == part.addresses.start) else {
+            return;
+        };
+        self.first_words[block] = bytes.first_chunk().map(|word| u64::from_ne_bytes(*word));
     }
 
     fn scan(&mut self, bytes: &[u8], block: Option<usize>, line: &MapLine) {
@@ -328,8 +345,7 @@ mod tests {
     fn parts(blocks: &[Range<u64>], left_out: &[Range<u64>]) -> Vec<(u64, u64, Option<usize>)> {
         let memory = ProcessMemory::open(std::process::id()).unwrap();
         let blocks = BlockMap::new(blocks.iter().cloned());
-        let reading =
-            Reading { memory: &memory, maps: &[], blocks: &blocks, graph: Graph::default(), deadline: Instant::now() };
+        let reading = Reading::new(&memory, &[], &blocks, Instant::now());
         let parts = reading.parts(0x1000..0x2000, left_out);
         parts.into_iter().map(|part| (part.addresses.start, part.addresses.end, part.block)).collect()
     }

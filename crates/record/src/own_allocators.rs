@@ -4,6 +4,7 @@
 //! (`recorder/src/hooks/import_patching.hpp`); what the executable's own code calls is bound when it is linked. Of an allocator
 //! under other names, or in a library, it gets nothing.
 
+use crate::once_a_file::OnceAFile;
 use crate::private_directory;
 use crate::recordable_program::libraries;
 use crate::redirection;
@@ -11,42 +12,28 @@ use memtoll_processor::HERE;
 use memtoll_symbols::{Allocators, DebugFolders, Family, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
 use memtoll_trace::meta::{AnsweredCalls, Malloc, OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;
-use rustc_hash::FxHashMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
-/// The allocators inside files: each file is searched once.
+/// The allocators inside files.
 pub struct OwnAllocators {
-    known: Mutex<FxHashMap<Key, Arc<Allocators>>>,
+    known: OnceAFile<Allocators>,
     debug_folders: DebugFolders,
 }
-
-/// What tells a file from all others, also from one that was written anew: device, inode, time of its last change (seconds,
-/// nanoseconds). Of a file that is gone, its path.
-type Key = Result<(u64, u64, i64, i64), PathBuf>;
 
 impl OwnAllocators {
     /// For files whose debug files may lie in these folders.
     pub fn new(debug_folders: DebugFolders) -> OwnAllocators {
-        OwnAllocators { known: Mutex::default(), debug_folders }
+        OwnAllocators { known: OnceAFile::default(), debug_folders }
     }
 
     /// Those of a file: none if it cannot be read.
     pub fn in_file(&self, path: &Path, open: impl FnOnce() -> OpenFiles) -> Arc<Allocators> {
-        let key = match fs::metadata(path) {
-            Ok(file) => Ok((file.dev(), file.ino(), file.mtime(), file.mtime_nsec())),
-            Err(_) => Err(path.to_owned()),
-        };
-        let locked = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = locked().get(&key) {
-            return known.clone();
-        }
-        // Not under the lock: a large file takes a while.
-        let resolver = Resolver::with_folders(self.debug_folders.clone()).with_open_files(open());
-        let found = resolver.own_allocators(&ModuleFile { path, build_id: &[] }).unwrap_or_default();
-        locked().entry(key).or_insert(found.into()).clone()
+        self.known.get(path, || {
+            let resolver = Resolver::with_folders(self.debug_folders.clone()).with_open_files(open());
+            resolver.own_allocators(&ModuleFile { path, build_id: &[] }).unwrap_or_default()
+        })
     }
 
     /// Where the loader leads calls of `malloc` in an image: to the first file that exports one, in the order in which they were

@@ -8,6 +8,7 @@ use crate::kernel_events::Kernel;
 use crate::loaded_files::LoadedFiles;
 use crate::machine_facts::MachineFacts;
 use crate::marks_of_header::MarksOfHeader;
+use crate::once_a_file::OnceAFile;
 use crate::output::Output;
 use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
@@ -107,6 +108,8 @@ pub struct Run {
     pub addresses: Mutex<AddressBook>,
     pub files: LoadedFiles,
     pub own_allocators: OwnAllocators,
+    /// Leak suppressions that programs contain.
+    pub leak_suppressions: OnceAFile<Option<String>>,
     pub redirections: Redirections,
     /// Marks of programs that were running before.
     pub marks_of_header: MarksOfHeader,
@@ -162,6 +165,7 @@ impl Run {
             addresses: Mutex::new(AddressBook::default()),
             files: LoadedFiles::default(),
             own_allocators: OwnAllocators::new(debug_folders),
+            leak_suppressions: OnceAFile::default(),
             redirections: Redirections::default(),
             marks_of_header: MarksOfHeader::default(),
             timed_faults: Mutex::default(),

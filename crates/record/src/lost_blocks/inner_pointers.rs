@@ -15,9 +15,8 @@ pub trait Words {
     fn is_constant(&self, address: u64) -> bool;
 }
 
-/// Whether `pointer` stands for the block of `size` bytes at `start`.
-pub fn is_whole(pointer: Pointer, start: u64, size: u64, words: &impl Words) -> bool {
-    let first = words.word(start);
+/// Whether `pointer` stands for the block of `size` bytes at `start`, whose first word is `first`.
+pub fn is_whole(pointer: Pointer, start: u64, size: u64, first: Option<u64>, words: &impl Words) -> bool {
     match pointer.offset {
         8 if is_length(first, size) || is_count(first, size) => true,
         HEAD_OF_STRING if is_string(first, words.word(start + WORD), size) => true,
@@ -67,8 +66,10 @@ mod tests {
 
     #[test]
     fn compilers_and_libraries_point_into_the_middle() {
-        let stands =
-            |words: &[u64], size, offset| is_whole(Pointer { block: 0, offset }, START, size, &Block(words.to_vec()));
+        let stands = |words: &[u64], size, offset| {
+            let first = words.first().copied();
+            is_whole(Pointer { block: 0, offset }, START, size, first, &Block(words.to_vec()))
+        };
         assert!(stands(&[92], 100, 8), "a length");
         assert!(stands(&[4, 1, 2], 8 + 4 * 24, 8), "a count of elements of 24 B");
         assert!(!stands(&[5, 1, 2], 8 + 4 * 24, 8));

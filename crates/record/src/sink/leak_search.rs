@@ -54,7 +54,9 @@ impl Sink {
             let counts = reach.counts(Bytes(block.size));
             self.ledger.tally.is_lost(&kept.block, &counts);
         }
-        memtoll_symbols::default_suppressions(Path::new(&self.facts.executable))
+        let program = Path::new(&self.facts.executable);
+        let suppressions = self.run.leak_suppressions.get(program, || memtoll_symbols::default_suppressions(program));
+        Option::clone(&suppressions)
     }
 }
 
