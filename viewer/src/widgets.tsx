@@ -70,14 +70,25 @@ export function Heading({ metric, order, isMain = order !== null, before }: { me
 
 const sortOf = (order: Order | null) => (order ? (order.isUp ? "ascending" : "descending") : undefined);
 
-/** The head of a column that is no metric: a click sorts by it, and by the other end where that is so already. */
-export function SortHead({ column, order, isLeft, help, children }: { column: string; order: Order; isLeft?: boolean; help?: string; children: ComponentChildren }) {
-    const isBy = order.column === column;
+interface SortHeadProps {
+    column: string;
+    /** null: the table is sorted by another metric. */
+    order: Order | null;
+    /** The metric of which it is a column; it becomes the chosen one. */
+    metric?: Metric;
+    isLeft?: boolean;
+    help?: string;
+    children: ComponentChildren;
+}
+
+/** The head of a column that is not all of a metric: a click sorts by it, and by the other end where that is so already. */
+export function SortHead({ column, order, metric, isLeft, help, children }: SortHeadProps) {
+    const isBy = order?.column === column;
     return (
-        <div role="columnheader" class={isLeft ? "left" : ""} aria-sort={isBy ? sortOf(order) : undefined} title={help}>
-            <Door to={{ order: clicked(order, column) }}>
+        <div role="columnheader" class={isLeft ? "left" : ""} aria-label={metric && `${metric.title}, ${column}`} aria-sort={isBy ? sortOf(order) : undefined} title={help}>
+            <Door to={{ ...(metric && { metric: metric.name }), order: order ? clicked(order, column) : column }} tabIndex={order ? 0 : -1}>
                 {children}
-                {isBy && <span aria-hidden="true"> {order.isUp ? "▴" : "▾"}</span>}
+                {isBy && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}
             </Door>
         </div>
     );

@@ -17,10 +17,9 @@ pub struct Intervals {
     pub count: usize,
 }
 
-/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is too high where they were
-/// not at one instant. An
-/// interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is `None` if it never looked, or if the
-/// filter selects threads of a process.
+/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is too high where
+/// they were not at one instant. An interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is
+/// `None` if it never looked, or if the filter selects threads of a process.
 pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &ThreadFilter) -> Option<Vec<Option<u64>>> {
     if filter.are_threads() {
         return None;
@@ -45,7 +44,7 @@ fn add(sums: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, look
             break;
         }
         let to = from.saturating_add(width - 1).min(ended);
-        let [first, behind] = [from, to + 1].map(|bound| looks.partition_point(|(at, _)| *at < bound));
+        let [first, behind] = [from, to.saturating_add(1)].map(|bound| looks.partition_point(|(at, _)| *at < bound));
         let inside = looks[first..behind].iter().map(|(_, bytes)| *bytes);
         if let Some(highest) = inside.chain([from, to].into_iter().filter_map(|bound| at(looks, bound))).max() {
             *sum = Some(sum.unwrap_or(0).saturating_add(highest));

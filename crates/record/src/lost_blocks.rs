@@ -28,6 +28,7 @@ use memtoll_trace::snapshot::Snapshot;
 pub use reachability::Reach;
 use reachability::{Graph, classify};
 use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
@@ -149,7 +150,8 @@ pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Resul
     let is_whole = |pointer: Pointer| {
         let block = &process.blocks[pointer.block as usize];
         // Some lie in pages that were not read, or at no multiple of a word.
-        let first = reading.first_words[pointer.block as usize].or_else(|| words.word(block.address));
+        let kept = reading.first_words[pointer.block as usize].map(NonZeroU64::get);
+        let first = kept.or_else(|| words.word(block.address));
         inner_pointers::is_whole(pointer, block.address, block.size, first, &words)
     };
     let reach = classify(blocks.len(), &reading.graph, is_whole);
@@ -190,8 +192,8 @@ struct Reading<'p> {
     maps: &'p [MapLine],
     blocks: &'p BlockMap,
     graph: Graph,
-    /// By block, if it has been read.
-    first_words: Vec<Option<u64>>,
+    /// By block, if it has been read and is not zero.
+    first_words: Vec<Option<NonZeroU64>>,
     deadline: Instant,
 }
 
@@ -277,7 +279,7 @@ impl<'p> Reading<'p> {
         let Some(block) = part.block.filter(|block| self.blocks.block(*block).start == part.addresses.start) else {
             return;
         };
-        self.first_words[block] = bytes.first_chunk().map(|word| u64::from_ne_bytes(*word));
+        self.first_words[block] = bytes.first_chunk().and_then(|word| NonZeroU64::new(u64::from_ne_bytes(*word)));
     }
 
     fn scan(&mut self, bytes: &[u8], block: Option<usize>, line: &MapLine) {
@@ -348,6 +350,21 @@ mod tests {
         let reading = Reading::new(&memory, &[], &blocks, Instant::now());
         let parts = reading.parts(0x1000..0x2000, left_out);
         parts.into_iter().map(|part| (part.addresses.start, part.addresses.end, part.block)).collect()
+    }
+
+    #[test]
+    fn first_words_of_blocks_are_kept_as_they_are_read() {
+        let memory = ProcessMemory::open(std::process::id()).unwrap();
+        let maps = proc_files::maps(std::process::id());
+        let words: Vec<u64> = vec![0x11, 0x22, 0x33, 0, 0x55, 0x66];
+        let start = words.as_ptr() as u64;
+        let line = maps.iter().find(|line| (line.start..line.end).contains(&start)).unwrap();
+        // A whole one, one that does not begin with a word, one whose first word is zero, and one that is not read.
+        let blocks = [0..8, 12..24, 24..32, 32..48].map(|at: Range<u64>| start + at.start..start + at.end);
+        let blocks = BlockMap::new(blocks.into_iter());
+        let mut reading = Reading::new(&memory, &maps, &blocks, Instant::now() + Duration::from_secs(60));
+        reading.read_piece(start..start + 32, line, &[], &mut Vec::new()).ok().unwrap();
+        assert_eq!(reading.first_words, [NonZeroU64::new(0x11), None, None, None]);
     }
 
     #[test]

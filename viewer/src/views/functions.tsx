@@ -6,10 +6,10 @@ import { chanceOf, columnOf, shownIn, totalOf, valueOf, type Metric } from "../m
 import { counted } from "../model/format";
 import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
 import { frameName } from "../model/names";
-import { clicked, orderOf, sorted, type Order } from "../model/order";
+import { orderOf, sorted } from "../model/order";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf, SortHead } from "../widgets";
 import { Table } from "../table";
 import { Branches } from "./tree";
 
@@ -19,21 +19,6 @@ const HELP: Record<Part, string> = {
     self: "Of calls that the function makes itself.",
     total: "With all that it calls. A function that calls itself counts once.",
 };
-
-/** The heads of a metric's two columns: a click sorts by one of them. */
-function Heads({ metric, order }: { metric: Metric; order: Order | null }) {
-    return PARTS.map((part) => {
-        const isBy = order?.column === part;
-        return (
-            <div key={part} role="columnheader" class="half" aria-label={`${metric.title}, ${part}`} aria-sort={isBy ? (order!.isUp ? "ascending" : "descending") : undefined} title={HELP[part]}>
-                <Door to={{ metric: metric.name, order: order ? clicked(order, part) : part }} tabIndex={order ? 0 : -1}>
-                    {part}
-                    {isBy && <span aria-hidden="true"> {order!.isUp ? "▴" : "▾"}</span>}
-                </Door>
-            </div>
-        );
-    });
-}
 
 /** What each function costs, of itself and with all that it calls; below, who calls the chosen one, and what it calls. */
 export function Functions() {
@@ -57,17 +42,17 @@ export function Functions() {
             rows: rows.map((row) => [nameOf(row), ...columns.flatMap((one) => PARTS.map((part) => valueIn(row, one, part)))]),
         }));
         return () => setCopy(null);
-    }, [rows, columns]);
+    }, [rows, columns, state.through]);
     const most = useMemo(() => {
-        const largest = (one: Metric, part: Part) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, part) ?? 0), 0);
-        return new Map(columns.map((one) => [one, { self: largest(one, "total"), total: largest(one, "total") }]));
+        const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);
+        return new Map(columns.map((one) => [one, largest(one)]));
     }, [rows, columns]);
     return (
         <div class="fill">
             <div class="tools">
                 <MetricChoice />
                 <LiveChoice />
-                <LinesChoice />
+                {rows[chosen] && <LinesChoice />}
                 <Search />
                 <SharesOf metric={metric} />
                 {found && <span class="soft">{counted(found.rows.length, "row")}. A row shows who calls the function, and what it calls.</span>}
@@ -95,7 +80,9 @@ export function Functions() {
                     first={
                         <>
                             <div role="cell" />
-                            {columns.map((one) => <Heads key={one.name} metric={one} order={one === metric ? order : null} />)}
+                            {columns.flatMap((one) => PARTS.map((part) => (
+                                <SortHead key={`${one.name} ${part}`} column={part} order={one === metric ? order : null} metric={one} help={HELP[part]}>{part}</SortHead>
+                            )))}
                         </>
                     }
                     rows={rows}
@@ -107,7 +94,7 @@ export function Functions() {
                                 {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : row.frame.full }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
                             </div>
                             {columns.flatMap((one) => PARTS.map((part) => (
-                                <Cell key={`${one.name} ${part}`} metric={one} value={valueIn(row, one, part)} variance={chanceOf(found.numbers[part], one, row.at)} most={most.get(one)![part]} total={totalOf(profile.totals, one)} isMain={false} />
+                                <Cell key={`${one.name} ${part}`} metric={one} value={valueIn(row, one, part)} variance={chanceOf(found.numbers[part], one, row.at)} most={most.get(one)!} total={totalOf(profile.totals, one)} isMain={false} />
                             )))}
                         </>
                     )}

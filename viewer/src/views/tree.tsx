@@ -156,7 +156,9 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         return all[1] === "" ? all[0]! : all.join("|");
     };
 
+    // Of two trees, the first one is copied; below another table, that is.
     useEffect(() => {
+        if (!tools) return;
         setCopy(() => ({
             heads: ["call tree", ...columns.map(columnOf)],
             rows: lines.map(({ item, depth }) => ["  ".repeat(depth) + labelOf(item), ...columns.map((one) => item.valueOf(one))]),

@@ -1,6 +1,7 @@
 // What functions cost, of themselves and with all that they call.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { afterEarly, recordings, report } from "./recordings.mjs";
 import { becomes, breaches, show, tableRows, viewed, words } from "./viewer.mjs";
@@ -62,7 +63,14 @@ test("a function leads to who calls it and what it calls, and the address holds 
     }
     await page.getByRole("treegrid", { name: /: called from$/ }).locator('[role="row"][aria-level="2"]', { hasText: "main" }).waitFor();
     assert.deepEqual(await breaches(page), []);
+    // The table of functions is copied, with trees below it and without.
+    const saved = async () => {
+        const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("C")]);
+        return readFileSync(await download.path(), "utf8").split("\n")[0];
+    };
+    assert.match(await saved(), /^function,allocations self/);
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !/through=/.test(location.hash));
+    assert.match(await saved(), /^function,allocations self/);
     assert.deepEqual(problems, []);
 });

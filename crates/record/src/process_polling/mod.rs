@@ -367,13 +367,13 @@ impl Looks {
         watched.look(now); // if it goes on
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
-        let word = word.filter(|word| word.holds(watched.last.as_ref(), watched.counted));
-        if let Some((at, at_end)) = word.and_then(|word| Some((word.at, word.resident?.at_end?))) {
+        let last_word = word.filter(|word| word.holds(watched.last.as_ref(), watched.counted));
+        if let Some((at, at_end)) = last_word.and_then(|word| Some((word.at, word.resident?.at_end?))) {
             watched.curve.end(at, at_end.bytes);
         }
         let (curve, pages_at_peak) = (watched.curve.take(|at| self.around.clock.units(at)), watched.take_peak());
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
-        let known = match word {
+        let known = match last_word {
             Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident), ..known },
             None => known,
         };
@@ -383,6 +383,7 @@ impl Looks {
             let from = if watched.in_round { seen_last.unwrap_or(watched.began) } else { watched.began };
             let most = resident.program.saturating_add(resident.error);
             state.sums.part(from, ended.max(from + 1), most);
+            // It was there when it spoke, also if that was not its last word.
             let last_seen = word.map_or(0, |word| word.at).max(seen_last.unwrap_or(0));
             if let (Some(others), Some(at_end)) = (watched.others.filter(|o| o.newest < last_seen), resident.at_end) {
                 let last = BytesRange::from(at_end);
