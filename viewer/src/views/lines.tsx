@@ -70,7 +70,9 @@ export function Lines() {
     const groups = GROUPS.filter((one) => source.asks || !ASKED.includes(one));
     const group = groups.find((one) => one === state.group) ?? "line";
     const selection = selectionOf(state);
-    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.groups(selection, group, signal));
+    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, async (signal) => ({ group, pack: await source.groups(selection, group, signal) }));
+    // Threads are no processes, also while these are on their way.
+    const pack = asked.value?.group === group ? asked.value.pack : null;
     const [columns, nothing] = useMemo(() => {
         const shown = shownIn(recording.metrics, "lines");
         // A column of zeros tells nothing that a sentence does not.
@@ -80,8 +82,8 @@ export function Lines() {
     }, [recording, metric, profile]);
     const all = useMemo(() => {
         if (!ASKED.includes(group)) return rowsOf(profile, group);
-        return asked.value ? askedRows(asked.value, recording.metrics) : [];
-    }, [profile, group, recording, asked.value]);
+        return pack ? askedRows(pack, recording.metrics) : [];
+    }, [profile, group, recording, pack]);
     const order = orderOf(state.order, [metric.name], metric.name);
     const [rows, zeros] = useMemo(() => {
         const matches = matcher(state.search);
@@ -121,7 +123,7 @@ export function Lines() {
                 <SharesOf metric={metric} />
                 <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
-            {!asked.value && ASKED.includes(group) ? (
+            {!pack && ASKED.includes(group) ? (
                 <Pending of={asked}>Reading all events …</Pending>
             ) : rows.length === 0 ? (
                 <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : zeros > 0 ? `No ${group} has any ${metric.title}. Press m for the next metric.` : "No line matches. Empty the search field to see all."}</Empty>

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, afterThread, harmed, html, recordings, report } from "./recordings.mjs";
-import { breaches, open, openPage, show, start, VIEWS } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, open, openPage, show, start, viewed } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
 const rows = (page) => page.locator('main [role="row"]:not(.head)');
@@ -357,4 +357,21 @@ test("what Snapshots and the map are of is said of the numbers that are shown, n
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("threads do not stand in the table of processes while these are on their way", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines&metric=bytes&group=thread");
+    await rows(page).first().waitFor();
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/answer", async (route) => {
+        await held;
+        await route.continue();
+    });
+    await page.evaluate(() => void (location.hash = "view=lines&metric=bytes&group=process"));
+    await page.getByText("Reading all events").waitFor();
+    assert.equal(await rows(page).count(), 0);
+    answer();
+    await becomes(() => rows(page).count(), 2);
+    assert.deepEqual(problems, []);
 });

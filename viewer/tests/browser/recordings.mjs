@@ -11,11 +11,13 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export const run = (program, ...words) => execFileSync(program, words, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 28 }).toString();
 
-function record(name, ...command) {
+function recordWith(options, name, ...command) {
     const file = join(folder, `${name}.memtoll`);
-    run(MEMTOLL, "record", "--quiet", "-o", file, "--", ...command);
+    run(MEMTOLL, "record", "--quiet", ...options, "-o", file, "--", ...command);
     return file;
 }
+
+const record = (name, ...command) => recordWith([], name, ...command);
 
 /** What a report says, as JSON. Of a recording that is harmed, it is what can be read. */
 export function report(file, ...options) {
@@ -128,7 +130,7 @@ int main(void) {
     return record("wide", compile("wide", source, "wide.c", "-g"));
 }
 
-/** So many page faults in so little time that one of 17 is sampled. */
+/** One of 17 page faults is sampled. */
 function storm() {
     const source = `#include <stdlib.h>
 #include <sys/mman.h>
@@ -142,7 +144,7 @@ static void touch_all(void) {
 }
 int main(void) { touch_all(); for (int i = 0; i < 1000; i++) free(malloc(100)); return 0; }
 `;
-    return record("storm", compile("storm", source, "storm.c", "-g"));
+    return recordWith(["--fault-period", "17"], "storm", compile("storm", source, "storm.c", "-g"));
 }
 
 /** Blocks of which one in 64 stays, so that each keeps a page; the others are free for this many seconds before the end. */
