@@ -3,6 +3,7 @@ import { Shown, type Context } from "./context";
 import { Door } from "./door";
 import { Header } from "./header";
 import { Help } from "./help";
+import { FrameMenus } from "./frame_menu";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
 import type { Live, Source } from "./model/data_source";
@@ -84,7 +85,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
 };
 
 /** What only a server can select. */
-const UNFILTERED = { filter: "", fold: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+const UNFILTERED = { filter: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
 
 export function App({ source }: { source: Source }) {
     // A page has sums of all call stacks: it does not say that they are of some.
@@ -274,7 +275,7 @@ export function App({ source }: { source: Source }) {
                 </div>
             </nav>
             <main aria-label={TITLES[state.view]} aria-busy={loaded.loading}>
-                {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <View />}
+                {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <FrameMenus><View /></FrameMenus>}
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}

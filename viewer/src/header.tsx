@@ -3,7 +3,8 @@ import { useShown } from "./context";
 import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
-import { folded, withFold, type State } from "./model/state";
+import { cutsOf, SAYS, without } from "./model/cuts";
+import type { State } from "./model/state";
 
 interface Props {
     /** A recording that is being made. */
@@ -49,9 +50,9 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
             <FoldedWrappers />
-            {folded(state).map((name) => (
-                <button key={name} class="folded" onClick={() => go(withFold(state, name, false))} title={`${name} is folded away: its callers lead. Click to show it.`}>
-                    <s><bdi>{name}</bdi></s> <span aria-hidden="true">×</span>
+            {cutsOf(state).map((cut) => (
+                <button key={`${cut.kind} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${cut.name}. Click to undo it.`}>
+                    {SAYS[cut.kind].word} <bdi>{cut.name}</bdi> <span aria-hidden="true">×</span>
                 </button>
             ))}
             {isPart ? (

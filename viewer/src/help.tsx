@@ -1,4 +1,5 @@
 import { useShown } from "./context";
+import { CUTS } from "./model/cuts";
 import { Dialog } from "./widgets";
 
 const KEYS: [string, string][] = [
@@ -11,7 +12,7 @@ const KEYS: [string, string][] = [
     ["Enter", "go where a number, a bar or a row leads; zoom into a frame; lines of a cell of the heat map"],
     ["h", "heaviest path"],
     ["s", "callers and callees of the chosen function"],
-    ["x  X", "fold the chosen function, or its module, away in all views"],
+    ...CUTS.map(({ key, text }): [string, string] => [key, `in all views, of the chosen function: ${text}`]),
     ["[  ]", "previous and next selection of time"],
     ["Esc", "leave the innermost: details, zoom, search, selection, thread or process, filter"],
     ["+  −", "zoom the time line in and out"],

@@ -21,6 +21,8 @@ interface Props<Row> {
     /** What a click on a row does; without it, a row leads where its first door does. */
     choose?: (row: Row) => void;
     pressed?: (event: KeyboardEvent) => void;
+    /** What a right click on a row does; on a key, it is the chosen row's. */
+    menu?: (row: Row, event: MouseEvent) => void;
     /** Of a tree: how far in a row is, and whether it is open; undefined: there is nothing in it. */
     branch?: (row: Row) => { level: number; isOpen: boolean | undefined };
     /** Whether its columns are narrow on a narrow screen, because there are many. */
@@ -29,7 +31,7 @@ interface Props<Row> {
     children?: ComponentChildren;
 }
 
-export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, branch, dense, children }: Props<Row>) {
+export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, children }: Props<Row>) {
     const scroller = useRef<HTMLDivElement>(null);
     const { items, height, show } = useRows(scroller, rows.length);
     useEffect(() => {
@@ -37,8 +39,13 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
     }, [chosen]);
     const columns = { gridTemplateColumns: template };
     const above = first ? 3 : 2;
+    const rightClick = (event: MouseEvent) => {
+        const number = (event.target as Element).closest("[aria-rowindex]")?.getAttribute("aria-rowindex");
+        const row = rows[number ? Number(number) - above : (chosen ?? -1)];
+        if (row !== undefined) menu?.(row, event);
+    };
     return (
-        <div class={dense ? "table dense" : "table"} role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+        <div class={dense ? "table dense" : "table"} role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed} onContextMenu={rightClick}>
             <div class="sticky" role="rowgroup">
                 <div class="row head" role="row" style={columns}>{heads}</div>
                 {first && <div class="row" role="row" style={columns}>{first}</div>}

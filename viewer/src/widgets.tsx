@@ -11,8 +11,9 @@ import { count, inRow, number, share as shareOf, spelledOut } from "./model/form
 import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink } from "./model/source_file";
+import { selects } from "./model/cuts";
 import type { State } from "./model/state";
-import { toLive } from "./model/ways";
+import { toLive, toSource } from "./model/ways";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
 function Place({ text }: { text: string }) {
@@ -132,7 +133,7 @@ export function Definition() {
 /** A place in a source file, which leads to what its lines cost. */
 export function PlaceLink({ file, line }: { file: string; line: number | null }) {
     return (
-        <Door to={{ view: "source", file, line: line ?? 0 }} class="link" title={`${file}${line ? `:${line}` : ""}`}>
+        <Door to={toSource(file, line)} class="link" title={`${file}${line ? `:${line}` : ""}`}>
             <bdi>{fileName(file)}</bdi>{line ? `:${line}` : ""}
         </Door>
     );
@@ -286,6 +287,7 @@ export function Failed({ why, state, go }: { why: string; state: State; go: (cha
         <div class="empty alert" role="alert">
             <p><bdi>{why}</bdi></p>
             {state.filter !== "" && <button onClick={() => go({ filter: "" })}>empty the filter</button>}
+            {state.cuts !== "" && <button onClick={() => go({ cuts: "" })}>whole call stacks</button>}
             {(state.process !== "" || state.thread !== "") && <button onClick={() => go({ process: "", thread: "" })}>all processes and threads</button>}
             {(state.from !== null || state.to !== null) && <button onClick={() => go({ from: null, to: null })}>whole run</button>}
         </div>
@@ -302,7 +304,7 @@ export function SharesOf({ metric }: { metric: Metric }) {
     const { profile, answered } = useShown();
     const total = totalOf(profile.totals, metric);
     if (!total || metric.over) return null;
-    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{answered.filter && ", of the call stacks that match"}</span>;
+    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

@@ -4,15 +4,19 @@
 //! caller's stack and its own frames, and so is what is shown of it; so each node is looked at once, and equal paths get
 //! equal numbers.
 
+mod by_function;
+mod calls;
 mod frame_place;
 mod path_digests;
 mod paths;
 
 use crate::container_elements::Element;
-use crate::library::{Owner, lost_inlined_frames, qualified_name, starts_program};
+use crate::library::{Owner, lost_inlined_frames, starts_program};
 use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};
-use memtoll_model::{Frame, FrameId, Frames, Node, Recording, StackId, TextId};
+use by_function::ByFunction;
+use calls::{Call, Calls};
+use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
 use regex::Regex;
@@ -20,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
 pub use crate::texts::Texts;
+pub use calls::Cuts;
 pub(crate) use frame_place::FramePlace;
 pub(crate) use path_digests::PathDigests;
 pub use paths::Path;
@@ -35,6 +40,15 @@ pub struct View {
     pub wrappers: Option<Regex>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
+    /// What is cut out of stacks.
+    pub cuts: Cuts,
+}
+
+impl View {
+    /// Whether there may be stacks that do not count.
+    pub fn selects(&self) -> bool {
+        self.filter.is_some() || self.cuts.drop.is_some() || self.cuts.focus.is_some()
+    }
 }
 
 /// The part of a stack that tells its call site.
@@ -44,7 +58,7 @@ pub struct Leading {
     pub leading: Path,
     /// The frame whose name tells the type of the blocks.
     named_by: Option<FrameId>,
-    /// Whether the filter lets the stack through.
+    /// Whether the stack counts.
     pub matches: bool,
 }
 
@@ -79,13 +93,12 @@ struct About {
     lost_inlined: bool,
     /// Whether the compiler may have inlined code of the program into it that nothing tells of.
     is_blind: bool,
-    matches: bool,
     type_name: Option<TypeNo>,
     element: Option<Element>,
 }
 
 impl About {
-    fn of(frames: &Frames, id: FrameId, texts: &Texts, owner: Owner, matches: bool, types: &mut Names) -> About {
+    fn of(frames: &Frames, id: FrameId, texts: &Texts, owner: Owner, types: &mut Names) -> About {
         let is_library = !matches!(owner, Owner::Program);
         let type_name = is_library.then(|| type_of(texts.function)).flatten();
         let element = is_library.then(|| element_of(texts.function)).flatten();
@@ -94,36 +107,12 @@ impl About {
             starts_program: starts_program(texts.function),
             lost_inlined: lost_inlined_frames(texts.function, texts.file),
             is_blind: owner == Owner::Library && texts.file.is_none(),
-            matches,
             type_name: type_name.map(|name| types.number(name)),
             element: element.and_then(|(name, layout)| {
                 let size = frames.type_size(frames.frame(id).module, &name)?;
                 Some(Element { size, layout })
             }),
         }
-    }
-}
-
-/// Which frames expressions fold away, each function looked at once.
-struct FoldsByFunction<'v> {
-    all: Vec<&'v Regex>,
-    known: FxHashMap<(TextId, TextId), bool>,
-}
-
-impl<'v> FoldsByFunction<'v> {
-    fn new(all: impl Iterator<Item = &'v Regex>) -> Self {
-        FoldsByFunction { all: all.collect(), known: FxHashMap::default() }
-    }
-
-    fn admit(&mut self, frame: &Frame, texts: &Texts) -> bool {
-        if self.all.is_empty() {
-            return false;
-        }
-        let all = &self.all;
-        *self.known.entry((frame.function, frame.module)).or_insert_with(|| {
-            let function = qualified_name(texts.function);
-            all.iter().any(|fold| fold.is_match(function) || fold.is_match(texts.module_name()))
-        })
     }
 }
 
@@ -137,12 +126,12 @@ struct Shown {
     /// With all frames, as long as there is none of these.
     all: Trail,
     named_by: Option<FrameId>,
-    matches: bool,
 }
 
 impl Shown {
-    fn stack(self) -> Stack {
-        let Shown { own, library, all, named_by, matches } = self;
+    /// `matches`: whether the stack counts.
+    fn stack(self, matches: bool) -> Stack {
+        let Shown { own, library, all, named_by } = self;
         let trail = [own, library].into_iter().find(|trail| !trail.is_empty()).unwrap_or(all);
         Stack { path: trail.path, start: Leading { leading: trail.leading, named_by, matches } }
     }
@@ -151,8 +140,8 @@ impl Shown {
 /// Turns stack nodes into stacks.
 pub struct Stacks<'a> {
     recording: &'a Recording,
+    calls: Calls<'a>,
     unfold: bool,
-    has_filter: bool,
     are_all_plain: bool,
     folds_wrappers: bool,
     about: Vec<About>,
@@ -170,36 +159,23 @@ impl<'a> Stacks<'a> {
         let packages = Packages::of(frames);
         let mut type_names = Names::default();
         // Many frames are of one function.
-        let mut folds = FoldsByFunction::new(view.fold.iter().chain(&view.wrappers));
+        let mut folds = ByFunction::new(view.fold.iter().chain(&view.wrappers));
         let about = |id: FrameId| {
             let texts = Texts::of(frames, id);
             let frame = frames.frame(id);
             let owner = match packages.owner(&texts) {
-                Owner::Program if frame.is_implicit || folds.admit(&frame, &texts) => Owner::Library,
+                Owner::Program if frame.is_implicit || folds.of(&frame, &texts).is_any() => Owner::Library,
                 owner => owner,
             };
-            let matches = |filter: &Regex| {
-                filter.is_match(texts.function)
-                    || filter.is_match(texts.module)
-                    || filter.is_match(texts.shown_module)
-                    || texts.file.is_some_and(|file| filter.is_match(file))
-            };
-            let matches = view.filter.as_ref().is_some_and(matches);
-            About::of(frames, id, &texts, owner, matches, &mut type_names)
+            About::of(frames, id, &texts, owner, &mut type_names)
         };
         let about = frames.ids().map(about).collect();
-        let nothing = Shown {
-            own: Trail::EMPTY,
-            library: Trail::EMPTY,
-            all: Trail::EMPTY,
-            named_by: None,
-            matches: view.filter.is_none(),
-        };
+        let nothing = Shown { own: Trail::EMPTY, library: Trail::EMPTY, all: Trail::EMPTY, named_by: None };
         Stacks {
             recording,
+            calls: Calls::of(recording, view),
             unfold: view.unfold,
-            has_filter: view.filter.is_some(),
-            are_all_plain: !view.unfold && view.fold.is_none() && view.filter.is_none(),
+            are_all_plain: !view.unfold && view.fold.is_none() && !view.selects() && view.cuts.collapse.is_none(),
             folds_wrappers: view.wrappers.is_some(),
             about,
             type_names,
@@ -213,13 +189,13 @@ impl<'a> Stacks<'a> {
     /// Folds functions away, too, that allocate for others. What is known of stacks that these do not lead stays known.
     pub fn fold_wrappers(&mut self, wrappers: &Regex) {
         let frames = &self.recording.frames;
-        let mut folds = FoldsByFunction::new(std::iter::once(wrappers));
+        let mut folds = ByFunction::new(std::iter::once(wrappers));
         let mut folded = FxHashSet::default();
         for id in frames.ids() {
             let about = &mut self.about[id.index()];
             let (texts, frame) = (Texts::of(frames, id), frames.frame(id));
-            if about.owner == Owner::Program && folds.admit(&frame, &texts) {
-                *about = About::of(frames, id, &texts, Owner::Library, about.matches, &mut self.type_names);
+            if about.owner == Owner::Program && folds.of(&frame, &texts).is_any() {
+                *about = About::of(frames, id, &texts, Owner::Library, &mut self.type_names);
                 folded.insert(id);
             }
         }
@@ -231,6 +207,11 @@ impl<'a> Stacks<'a> {
 
     pub fn recording(&self) -> &'a Recording {
         self.recording
+    }
+
+    /// The node of a node's caller, as far as that is there.
+    pub(crate) fn caller(&self, node: StackId) -> StackId {
+        self.calls.call(node).caller
     }
 
     /// Whether all stacks are shown, and in the usual way.
@@ -245,18 +226,15 @@ impl<'a> Stacks<'a> {
 
     /// The stack of a node of [`Recording::stacks`].
     pub fn of(&mut self, node: StackId) -> Stack {
-        self.shown(node).stack()
+        self.shown(node).stack(self.calls.counts(node))
     }
 
     /// What leads in the stack of a node: the same as of [`Stacks::of`], without a look at its outer callers.
     pub fn leading(&mut self, node: StackId) -> Leading {
-        if self.has_filter {
-            return *self.of(node);
-        }
         if let Some(known) = self.leading.of(node) {
             return known;
         }
-        let leading = self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack());
+        let leading = self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack(self.calls.counts(node)));
         self.leading.is(node, leading, self.recording.stacks.len());
         leading
     }
@@ -278,7 +256,7 @@ impl<'a> Stacks<'a> {
             !is_shown || goes_on(frame)
         });
         if into.is_empty() {
-            let path = self.shown_once(node).stack().path;
+            let path = self.shown_once(node).stack(true).path;
             into.extend(self.paths.frames(path));
         }
     }
@@ -295,14 +273,13 @@ impl<'a> Stacks<'a> {
     fn each_frame(&self, node: StackId, mut look: impl FnMut(FrameId, bool) -> bool) {
         let mut at = node;
         while !at.is_root() {
-            let node = self.recording.stacks.node(at);
-            let chain = self.recording.frames.chain(&node);
+            let Call { caller, chain, .. } = self.calls.call(at);
             for (place, &frame) in chain.iter().enumerate() {
                 if !look(frame, place + 1 == chain.len()) {
                     return;
                 }
             }
-            at = node.parent;
+            at = caller;
         }
     }
 
@@ -342,20 +319,18 @@ impl<'a> Stacks<'a> {
             false => Some(frame),
         });
         let leading = leading.into_iter().rev().fold(Path::EMPTY, |outer, frame| self.paths.within(outer, frame));
-        Some(Leading { leading, named_by, matches: true })
+        Some(Leading { leading, named_by, matches: self.calls.counts(node) })
     }
 
     /// Of a stack that is not remembered.
     fn shown_once(&mut self, node: StackId) -> Shown {
-        let (nodes, _) = self.recording.stacks.stack(node);
-        let tree = &self.recording.stacks;
-        nodes.into_iter().rev().fold(self.nothing, |caller, node| self.within(caller, &tree.node(node)))
+        let nodes = self.calls.stack(node);
+        nodes.into_iter().rev().fold(self.nothing, |caller, node| self.within(caller, node))
     }
 
     fn shown(&mut self, node: StackId) -> Shown {
-        let tree = &self.recording.stacks;
         if self.known.is_empty() {
-            self.known.resize(tree.len(), None);
+            self.known.resize(self.recording.stacks.len(), None);
         }
         let mut unknown = Vec::new();
         let mut shown = self.nothing;
@@ -366,25 +341,24 @@ impl<'a> Stacks<'a> {
                 break;
             }
             unknown.push(at);
-            at = tree.node(at).parent;
+            at = self.caller(at);
         }
         while let Some(node) = unknown.pop() {
-            shown = self.within(shown, &tree.node(node));
+            shown = self.within(shown, node);
             self.known[node.index()] = Some(shown);
         }
         shown
     }
 
     /// What is shown of a node whose caller's stack is `caller`.
-    fn within(&mut self, caller: Shown, node: &Node) -> Shown {
-        let Shown { own, library, all, mut named_by, mut matches } = caller;
-        let chain = self.recording.frames.chain(node);
+    fn within(&mut self, caller: Shown, node: StackId) -> Shown {
+        let Shown { own, library, all, mut named_by } = caller;
+        let chain = self.calls.call(node).chain;
         let (mut own, mut library, mut all) = (Growing::from(own), Growing::from(library), Growing::from(all));
         for (place, &frame) in chain.iter().enumerate().rev() {
             let about = self.about[frame.index()];
             let is_compiled = place + 1 == chain.len();
             let is_own = self.is_own(frame, is_compiled);
-            matches |= about.matches;
             if is_own || about.is_blind {
                 named_by = None;
             } else if about.type_name.is_some() && !self.is_inside_of(frame, named_by) {
@@ -407,7 +381,7 @@ impl<'a> Stacks<'a> {
                 all.push(&mut self.paths, frame);
             }
         }
-        Shown { own: own.trail(), library: library.trail(), all: all.trail(), named_by, matches }
+        Shown { own: own.trail(), library: library.trail(), all: all.trail(), named_by }
     }
 
     /// Whether the type that this frame's name tells is only how the type that `outer` tells is made.
@@ -447,9 +421,9 @@ impl<'a> Stacks<'a> {
             _ => shown.all.path,
         };
         let mut calls = Vec::new();
-        for at in self.recording.stacks.stack(node).0 {
+        for at in self.calls.stack(node) {
             let mut rest = path_of(self.shown(at));
-            let callers = path_of(self.shown(self.recording.stacks.node(at).parent));
+            let callers = path_of(self.shown(self.calls.call(at).caller));
             let mut frames = Vec::new();
             while let Some((next, frame)) = self.paths.split(rest).filter(|_| rest != callers) {
                 frames.push(frame);

@@ -11,7 +11,6 @@ use memtoll_model::Recording;
 use memtoll_query::comparison::{Answers, Comparison, Side};
 use memtoll_query::{Answer, Query, Session};
 use memtoll_report::diff;
-use regex::Regex;
 use std::path::PathBuf;
 
 /// Compare recordings
@@ -90,16 +89,7 @@ pub fn run(arguments: &Arguments) -> Code {
         (Ok(before), Ok(after)) => [before, after],
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, Code::Usage),
     };
-    let StackArguments { filter, unfold, fold, wrappers } = &arguments.stacks;
-    let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
-    let query = Query {
-        filter: text(filter),
-        fold: text(fold),
-        unfold: *unfold,
-        wrappers: *wrappers,
-        pages: arguments.resident,
-        ..Query::default()
-    };
+    let query = Query { pages: arguments.resident, ..arguments.stacks.query() };
     let sessions = Session::of_all(sides.iter().flatten());
     let (before, after) = sessions.split_at(sides[0].len());
     let answers = match Answers::ask([before, after].map(|sessions| Side { sessions, query: query.clone() })) {

@@ -71,11 +71,14 @@ pub struct Arguments {
 }
 
 /// Options that lanes, regions and the recorder know nothing of: better an error than silence.
-const NOT_OVER_TIME: [&str; 10] =
-    ["group", "metric", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
+const NOT_OVER_TIME: [&str; 13] = [
+    "group", "metric", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "drop", "focus", "collapse",
+    "wrappers",
+];
 
 /// Options that do not go with --resident; --at does.
-const NOT_OVER_TIME_BUT_AT: [&str; 6] = ["group", "metric", "min_size", "max_size", "paid", "filter"];
+const NOT_OVER_TIME_BUT_AT: [&str; 9] =
+    ["group", "metric", "min_size", "max_size", "paid", "filter", "drop", "focus", "collapse"];
 
 #[derive(clap::Args)]
 #[group(multiple = false)]

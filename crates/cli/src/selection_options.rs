@@ -5,7 +5,6 @@ use crate::stack_options::StackArguments;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_query::query::{Instant, Query, View, When};
-use regex::Regex;
 
 /// Options of a selection.
 #[derive(clap::Args)]
@@ -54,20 +53,16 @@ pub struct SelectionArguments {
 impl SelectionArguments {
     /// The question that shows this of what is selected, by this metric.
     pub fn query(&self, view: View, metric: Option<Metric>) -> Query {
-        let pattern = |regex: &Option<Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
         Query {
             when: self.when(),
             processes: self.process.clone(),
             threads: self.thread.clone(),
-            filter: pattern(&self.stacks.filter),
-            fold: pattern(&self.stacks.fold),
-            unfold: self.stacks.unfold,
-            wrappers: self.stacks.wrappers,
             min_size: self.min_size,
             max_size: self.max_size,
             paid: self.paid,
             metric,
-            ..Query::of(view)
+            view,
+            ..self.stacks.query()
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which stacks are shown, and which of their frames.
 
+use memtoll_query::Query;
 use regex::Regex;
 
 /// Options of all commands that show stacks.
@@ -17,7 +18,36 @@ pub struct StackArguments {
     #[arg(long, value_name = "REGEX")]
     pub fold: Option<Regex>,
 
+    /// Leave out stacks with a function or library whose name matches
+    #[arg(long, value_name = "REGEX")]
+    pub drop: Option<Regex>,
+
+    /// Show only stacks with a function or library whose name matches, from there on
+    #[arg(long, value_name = "REGEX")]
+    pub focus: Option<Regex>,
+
+    /// Show a function that calls itself once, without what lies between; of a library, the function that is called first
+    #[arg(long, value_name = "REGEX")]
+    pub collapse: Option<Regex>,
+
     /// Show functions that allocate for others, such as xmalloc or g_malloc, instead of their callers
     #[arg(long)]
     pub wrappers: bool,
+}
+
+impl StackArguments {
+    /// The question that asks for these stacks.
+    pub fn query(&self) -> Query {
+        let text = |regex: &Option<Regex>| regex.as_ref().map(Regex::to_string);
+        Query {
+            filter: text(&self.filter),
+            fold: text(&self.fold),
+            drop: text(&self.drop),
+            focus: text(&self.focus),
+            collapse: text(&self.collapse),
+            unfold: self.unfold,
+            wrappers: self.wrappers,
+            ..Query::default()
+        }
+    }
 }

@@ -88,7 +88,7 @@ impl Format for Heaptrack {
                           was not freed";
             lacks.push(before.to_owned());
         }
-        if answer.basis.view.filter.is_some() || sums.are_parts() {
+        if answer.basis.view.selects() || sums.are_parts() {
             lacks.push("its peak is the selection's own, not its share of the process's peak".to_owned());
         }
         if sums.counted().any(|(index, _)| !answer.basis.recording.images[index].pools.is_empty()) {

@@ -41,7 +41,7 @@ impl<'a> Total<'a> {
     /// Of all stacks that the filter lets through.
     pub fn of(answer: &'a Answer) -> Total<'a> {
         let Some(sums) = &answer.basis.sums else { return Total::together(answer, [Priced::default()]) };
-        if answer.basis.view.filter.is_none() {
+        if !answer.basis.view.selects() {
             return Total::together(answer, [&sums.total]);
         }
         let mut stacks = Stacks::new(answer.basis.recording, &answer.basis.view);

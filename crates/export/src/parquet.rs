@@ -79,7 +79,7 @@ impl Format for Parquet {
         let lacks = [
             (has_pools, "the program's own pools have no table: memtoll report --format json has them"),
             (
-                answer.basis.view.filter.is_some(),
+                answer.basis.view.selects(),
                 "the filter applies to sites, stacks, threads, events and costs; the other tables are complete",
             ),
             (!answer.basis.selection.is_of_all_sizes(), "the table timeline has blocks of all sizes"),

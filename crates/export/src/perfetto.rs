@@ -43,7 +43,7 @@ impl Format for Perfetto {
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {
-        let has_filter = answer.basis.view.filter.is_some();
+        let has_filter = answer.basis.view.selects();
         let short = waits::left_out(answer);
         let lacks = [
             Some("call stacks have allocations and frees only: costs are counters of whole processes".to_owned()),

@@ -35,7 +35,7 @@ impl<'r> Answers<'r> {
         let (mut view, mut why, mut is_any) = (View::default(), None, false);
         let mut answers: [Vec<Answer>; 2] = Default::default();
         for (Side { sessions, query }, answers) in sides.iter().zip(&mut answers) {
-            let plain = Query { filter: None, ..query.clone() };
+            let plain = Query { filter: None, drop: None, focus: None, ..query.clone() };
             for session in *sessions {
                 let answer = session.ask(&plain)?;
                 let selected = Selected::of(session, query)?;
@@ -99,7 +99,7 @@ impl<'a> Comparison<'a> {
         all.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
         let (changes, within_noise) = all.into_iter().partition(|change| noise.is_exceeded(&change.values));
         let totals = totals::totals(&sides);
-        let is_filtered = answers.view.filter.is_some();
+        let is_filtered = answers.view.selects();
         Comparison { sides, group, noise, totals, changes, within_noise, elsewhere, whole, is_filtered }
     }
 

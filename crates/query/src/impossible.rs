@@ -68,6 +68,21 @@ pub enum Impossible {
         /// Modules that allocate most.
         modules: Vec<String>,
     },
+    /// No stack is left.
+    #[error(
+        "no call stack is left with {}",
+        [("--focus", focus), ("--drop", drop)]
+            .into_iter()
+            .filter_map(|(option, pattern)| Some(format!("{option} \"{}\"", pattern.as_ref()?)))
+            .collect::<Vec<_>>()
+            .join(" and ")
+    )]
+    NoStackLeft {
+        /// What call stacks must not have.
+        drop: Option<String>,
+        /// What they must have.
+        focus: Option<String>,
+    },
     /// A regular expression is none.
     #[error("{option} \"{pattern}\" is not a regular expression: {why}")]
     Pattern {
@@ -138,6 +153,7 @@ impl Impossible {
             | Impossible::TooLate { .. }
             | Impossible::NoBlock { .. }
             | Impossible::NoStack { .. }
+            | Impossible::NoStackLeft { .. }
             | Impossible::NoPages { .. }
             | Impossible::NoLook { .. }
             | Impossible::NoEvents { .. }

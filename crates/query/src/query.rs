@@ -24,6 +24,13 @@ pub struct Query {
     pub filter: Option<String>,
     /// Functions and modules that this regular expression matches are folded away like those of a library.
     pub fold: Option<String>,
+    /// Only call stacks without a function or module that this regular expression matches.
+    pub drop: Option<String>,
+    /// Only call stacks with such a function or module, from the outermost one on.
+    pub focus: Option<String>,
+    /// Functions that are shown once in a call stack, without what lies between their calls; of modules, the function that is
+    /// called first.
+    pub collapse: Option<String>,
     /// Whether library frames are shown, too.
     pub unfold: bool,
     /// Whether functions that allocate for others, such as `xmalloc`, are shown. Without this, their callers lead.
@@ -196,6 +203,12 @@ impl Query {
     /// A query that shows this, of the whole recording.
     pub fn of(view: View) -> Query {
         Query { view, ..Query::default() }
+    }
+
+    /// Only what it says of call stacks, of the whole recording.
+    pub fn of_stacks(&self) -> Query {
+        let Query { filter, fold, drop, focus, collapse, .. } = self.clone();
+        Query { filter, fold, drop, focus, collapse, unfold: self.unfold, wrappers: self.wrappers, ..Query::default() }
     }
 
     /// Whether its answer knows what lies in memory.

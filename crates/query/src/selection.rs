@@ -8,7 +8,7 @@ use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
-use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::stacks::{Cuts, Stacks, View};
 use memtoll_analysis::sums::{Known, Sums, sums, sums_knowing, sums_that_match};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
@@ -74,9 +74,14 @@ impl Selected {
             regex.transpose()
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
+        let cuts = Cuts {
+            drop: pattern("--drop", &query.drop)?,
+            focus: pattern("--focus", &query.focus)?,
+            collapse: pattern("--collapse", &query.collapse)?,
+        };
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
         let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
-        let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter };
+        let view = View { unfold: query.unfold, fold, wrappers: wrappers.cloned(), filter, cuts };
         let looks = query.is_of_pages().then(|| session.looks(&view, look.as_ref()));
         Ok(Selected { selection, thread_filter, view, folded: folded.cloned(), looks, whole: RefCell::new(whole) })
     }
@@ -107,7 +112,9 @@ impl Selected {
             let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest_bytes;
             return Err(Impossible::NoBlock { largest: largest.0 });
         }
-        let Some(filter) = &self.view.filter else { return Ok(()) };
+        if !self.view.selects() {
+            return Ok(());
+        }
         let mut stacks = session.stacks(&self.view);
         // Where sums are split, those of stacks that do not match are left out already.
         let is_any = match self.selection.split {
@@ -117,6 +124,11 @@ impl Selected {
         if is_any {
             return Ok(());
         }
+        let text = |regex: &Option<Regex>| regex.as_ref().map(Regex::to_string);
+        let Some(filter) = &self.view.filter else {
+            let Cuts { drop, focus, .. } = &self.view.cuts;
+            return Err(Impossible::NoStackLeft { drop: text(drop), focus: text(focus) });
+        };
         let [functions, modules] = self.largest(recording);
         let called = |[processes, threads]: [&[String]; 2]| ThreadFilter::select(recording, processes, threads).is_ok();
         let names = [filter.as_str().to_owned()];

@@ -2,7 +2,7 @@
 
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::looks::Looks;
-use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::stacks::{Cuts, Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::{Recording, reading};
@@ -138,6 +138,8 @@ impl<'r> Session<'r> {
 }
 
 fn is_same(a: &View, b: &View) -> bool {
-    let texts = |view: &View| [&view.fold, &view.wrappers, &view.filter].map(|of| of.as_ref().map(Regex::to_string));
+    let texts = |View { fold, wrappers, filter, cuts: Cuts { drop, focus, collapse }, .. }: &View| {
+        [fold, wrappers, filter, drop, focus, collapse].map(|of| of.as_ref().map(Regex::to_string))
+    };
     a.unfold == b.unfold && texts(a) == texts(b)
 }

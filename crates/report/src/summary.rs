@@ -27,7 +27,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let mut stacks = Stacks::new(recording, view);
     let mut sites = rows(&mut stacks, sums, GroupBy::Site);
     let mut functions = compiled_functions(&recording.frames, sums, &sites);
-    let matching = view.filter.is_some().then(|| {
+    let matching = view.selects().then(|| {
         let mut sum = Priced::default();
         sites.iter().for_each(|row| sum.add(&row.metrics));
         sum

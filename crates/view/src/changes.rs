@@ -20,8 +20,7 @@ impl<'a> Recordings<'a> {
         let query = Query { view: View::Totals, findings: false, ..query.clone() };
         let sides = match (&changes.before, before.is_empty()) {
             (_, false) => {
-                let Query { filter, fold, unfold, wrappers, .. } = query;
-                let whole = Query { filter, fold, unfold, wrappers, ..Query::default() };
+                let whole = query.of_stacks();
                 [before, after].map(|sessions| Side { sessions, query: whole.clone() })
             }
             (Some(when), true) => {

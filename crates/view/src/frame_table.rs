@@ -1,6 +1,7 @@
 //! The frames of an answer: their names and places, each text once.
 
 use crate::packs::FrameColumns;
+use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording};
@@ -38,6 +39,7 @@ impl FrameTable {
             columns.id.push(f64::from(id.get()));
             columns.function.push(text(names::function(frames, id)));
             columns.full.push(text(of.function.to_owned()));
+            columns.qualified.push(text(qualified_name(of.function).to_owned()));
             columns.file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
             columns.line.push(of.line.map_or(0.0, f64::from));
             columns.module.push(text(of.shown_module.to_owned()));

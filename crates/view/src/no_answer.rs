@@ -64,7 +64,7 @@ pub enum NoAnswer {
 impl NoAnswer {
     /// Whether the question is a good one, and nothing is what it asks for.
     pub fn is_nothing(&self) -> bool {
-        matches!(self, NoAnswer::Impossible(why) if matches!(**why, Impossible::NoStack { .. }))
+        matches!(self, NoAnswer::Impossible(why) if matches!(**why, Impossible::NoStack { .. } | Impossible::NoStackLeft { .. }))
     }
 }
 
@@ -93,6 +93,10 @@ fn words(why: &Impossible) -> String {
             functions.join(", "),
             modules.join(", ")
         ),
+        Impossible::NoStackLeft { .. } => {
+            "No call stack of this selection is left. The header shows what leaves them out; a click undoes it."
+                .to_owned()
+        }
         Impossible::Pattern { pattern, why, .. } => {
             format!("The filter \"{}\" is not a regular expression: {}.", short(pattern), reason(why))
         }

@@ -177,7 +177,8 @@ mod tests {
             let named = files.next().map(|file| recording.frames.text(file).to_owned());
             let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
             for Ask { mut query, mut page } in crate::ask::tests::questions() {
-                (query.processes, query.threads, query.filter) = (Vec::new(), Vec::new(), None);
+                (query.processes, query.threads, query.filter, query.drop, query.focus) =
+                    (Vec::new(), Vec::new(), None, None, None);
                 query.when = When::All;
                 if let View::Tree(tree) = &mut query.view {
                     tree.function = None;
@@ -208,7 +209,8 @@ mod tests {
         let mut found = BTreeMap::new();
         let mut engine = Engine::new(Recordings::new(recording, Compared::default()));
         for Ask { mut query, page } in crate::ask::tests::questions() {
-            (query.processes, query.threads, query.filter, query.when) = (Vec::new(), Vec::new(), None, When::All);
+            (query.processes, query.threads, query.when) = (Vec::new(), Vec::new(), When::All);
+            (query.filter, query.drop, query.focus) = (None, None, None);
             if let View::Tree(tree) = &mut query.view {
                 tree.function = None;
             }

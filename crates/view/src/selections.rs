@@ -35,7 +35,7 @@ impl Selected {
         let findings =
             serde_json::to_value(&answer.findings).map_err(|error| NoAnswer::Json { what: "findings", error })?;
         let wrappers = open.wrappers(query, &sums);
-        let matching = query.filter.is_some().then(|| together(&table.rest));
+        let matching = answer.basis.view.selects().then(|| together(&table.rest));
         Ok(Selected { sums, view: answer.basis.view, rows: table.rest, matching, findings, wrappers })
     }
 

@@ -19,6 +19,7 @@ mod costs_lost;
 mod costs_mappings;
 mod costs_refused;
 mod costs_time;
+mod cuts;
 mod cxx_operators;
 mod each_test;
 mod exit_codes;

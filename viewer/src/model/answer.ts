@@ -57,6 +57,8 @@ export interface Frame {
     function: string;
     /** With parameters and all template arguments. */
     full: string;
+    /** Without parameters, with all template arguments: cuts of call stacks name functions so. */
+    qualified: string;
     file: string;
     line: number;
     module: string;
@@ -130,7 +132,7 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
@@ -142,6 +144,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         id: id[index] ?? 0,
         function: text(fn, index),
         full: text(full, index),
+        qualified: text(of("frames.qualified"), index),
         file: text(file, index),
         line: line[index] ?? 0,
         module: text(module, index),

@@ -1,7 +1,8 @@
 // What a server is asked: a query, as `memtoll_query::Query` has it, and which page of its answer is wanted
 // (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
 
-import { folded, type Base, type Selection, type Wanted } from "./state";
+import { cutsOf, type CutKind } from "./cuts";
+import { type Base, type Selection, type Wanted } from "./state";
 
 export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } } | { at: { ns: number } };
 
@@ -20,6 +21,9 @@ export interface Query {
     processes?: string[];
     threads?: string[];
     filter?: string;
+    focus?: string;
+    drop?: string;
+    collapse?: string;
     fold?: string;
     unfold?: boolean;
     wrappers?: boolean;
@@ -59,9 +63,16 @@ export function whenOf({ from, to }: Base): When {
 /** What matches these names and nothing else. */
 const pattern = (names: string[]) => names.map((name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`).join("|");
 
+/** The cuts of each kind. */
+function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
+    const cuts = cutsOf(selection);
+    const kinds = new Set(cuts.map(({ kind }) => kind));
+    return Object.fromEntries([...kinds].map((of) => [of, pattern(cuts.filter(({ kind }) => kind === of).map(({ name }) => name))]));
+}
+
 /** What selects the same in a query. */
 export function queryOf(selection: Selection & Partial<Wanted>): Query {
-    const { filter, fold, unfold, wrappers, paid, process, thread, pages, at } = selection;
+    const { filter, unfold, wrappers, paid, process, thread, pages, at } = selection;
     const when: When = at === undefined ? whenOf(selection) : { at: { ns: Math.max(0, Math.floor(at)) } };
-    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...(fold && { fold: pattern(folded({ fold })) }), unfold, wrappers, paid, ...(pages && { pages }) };
+    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...cutPatterns(selection), unfold, wrappers, paid, ...(pages && { pages }) };
 }

@@ -178,9 +178,9 @@ export class Server implements Source {
         return this.answer({ query: queryOf(selection), page: { memory: { range: [from, to] } } }, signal);
     }
 
-    residentSet({ process, filter, unfold, wrappers }: Selection, look: Look, signal: AbortSignal): Promise<Pack<ResidentPack>> {
+    residentSet({ process, filter, cuts, unfold, wrappers }: Selection, look: Look, signal: AbortSignal): Promise<Pack<ResidentPack>> {
         // A look is at a whole process, at its own instant.
-        return this.shown({ ...START, process, filter, unfold, wrappers }, { view: { resident: { at: look, cells: PAGE_CELLS } } }, signal);
+        return this.shown({ ...START, process, filter, cuts, unfold, wrappers }, { view: { resident: { at: look, cells: PAGE_CELLS } } }, signal);
     }
 
     generations(selection: Selection, borders: Borders, signal: AbortSignal): Promise<Pack<GenerationsPack>> {

@@ -1,5 +1,6 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
+import { withoutLast } from "./cuts";
 import { OF_PAGES } from "./packs";
 
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes", "functions"] as const;
@@ -10,8 +11,8 @@ export interface Selection {
     from: number | null;
     to: number | null;
     filter: string;
-    /** Functions and loaded files whose callers lead instead of them, one a line. */
-    fold: string;
+    /** What is cut out of call stacks, a line each (cuts.ts). */
+    cuts: string;
     unfold: boolean;
     /** Whether wrappers of malloc are shown; otherwise their callers lead. */
     wrappers: boolean;
@@ -95,7 +96,7 @@ export const START: State = {
     from: null,
     to: null,
     filter: "",
-    fold: "",
+    cuts: "",
     unfold: false,
     wrappers: false,
     paid: false,
@@ -135,7 +136,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "byLine", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -166,7 +167,7 @@ export function fromHash(hash: string): State {
 
 /** What means nothing any more when something else changes. */
 const BELONGS: [to: (keyof State)[], what: (keyof State)[]][] = [
-    [["reversed", "by", "through", "byLine", "fold"], ["open", "branch", "zoom"]],
+    [["reversed", "by", "through", "byLine", "cuts"], ["open", "branch", "zoom"]],
     [["search"], ["hit"]],
     [["view"], ["order"]],
 ];
@@ -191,28 +192,20 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["", { search: "" }],
     ["", { from: null, to: null }],
     ["", { process: "", thread: "" }],
-    ["", { fold: "" }],
+    ["", { cuts: "" }],
     ["", { filter: "" }],
 ];
 
 /** What leaves the innermost of what is open or selected; null: nothing is. */
 export function leaving(state: State): Partial<State> | null {
     const isInside = ([view, change]: (typeof LAYERS)[number]) => (view === "" || view === state.view) && (Object.keys(change) as (keyof State)[]).some((key) => state[key] !== START[key]);
-    return LAYERS.find(isInside)?.[1] ?? null;
+    const way = LAYERS.find(isInside)?.[1] ?? null;
+    return way && "cuts" in way ? withoutLast(state) : way;
 }
 
 export function selectionOf(state: State): Wanted {
-    const { from, to, filter, fold, unfold, wrappers, paid, process, thread, metric } = state;
-    return { from, to, filter, fold, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
-}
-
-/** What is folded away, in the order in which that was asked for. */
-export const folded = ({ fold }: Pick<State, "fold">): string[] => fold.split("\n").filter((name) => name !== "");
-
-/** A state in which something is folded away, or is not any more. */
-export function withFold(state: Pick<State, "fold">, name: string, isFolded: boolean): Partial<State> {
-    const others = folded(state).filter((one) => one !== name);
-    return { fold: [...others, ...(isFolded ? [name] : [])].join("\n") };
+    const { from, to, filter, cuts, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
 }
 
 export interface Base {

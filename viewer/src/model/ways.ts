@@ -24,6 +24,9 @@ export const toMember = (pid: number, tid: number | null): Way => ({ view: "line
 /** Callers of a function, and what it calls. */
 export const through = (frame: Frame): Way => ({ view: "tree", through: frame.full });
 
+/** What the lines of a file cost. */
+export const toSource = (file: string, line: number | null): Way => ({ view: "source", file, line: line ?? 0 });
+
 /** A span of time. */
 export const toSpan = (from: number, to: number): Way => ({ from: Math.round(from), to: Math.round(to) });
 

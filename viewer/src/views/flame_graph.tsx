@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
+import { FrameButton, useFrameKeys, useFrameMenu } from "../frame_menu";
 import { colorOf, useCanvas, useSize } from "../hooks";
 import { layout, type Box } from "../model/flame_layout";
 import { number, percent } from "../model/format";
@@ -124,8 +125,10 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
         if (of && (top < of.scrollTop || top + LINE > of.scrollTop + of.clientHeight)) of.scrollTop = Math.max(0, top - of.clientHeight / 2);
     }, [hit]);
 
+    const byKey = useFrameKeys();
+    const menu = useFrameMenu();
     const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey) return;
+        if (event.ctrlKey || event.metaKey || byKey(event, chosen?.item.frame)) return;
         const from = chosen ?? boxes[0] ?? null;
         if (!from) return;
         const row = boxes.filter((box) => box.depth === from.depth);
@@ -158,11 +161,12 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
                 {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
                 {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
                 {state.zoom !== "" && <Door to={{ zoom: "" }} class="button">all</Door>}
+                <FrameButton frame={chosen?.item.frame} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
                 <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
             </div>
             <p class="told" role="status">
-                {told ? `${told.item === root ? "all" : labelOf(told.item)} · ${tell(told.item as Item)}` : "Click a frame to zoom into it; Backspace goes back."}
+                {told ? `${told.item === root ? "all" : labelOf(told.item)} · ${tell(told.item as Item)}` : "Click a frame to zoom into it; Backspace goes back. A right click shows what else can be done with it."}
             </p>
             {legend?.(boxes)}
             {root.value <= 0 && empty}
@@ -180,6 +184,7 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
                         const box = boxAt(event);
                         if (box) into(box);
                     }}
+                    onContextMenu={(event) => menu(event, (event.button === 2 ? boxAt(event) : chosen)?.item.frame)}
                     onKeyDown={pressed}
                 />
             </div>

@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
+import { useFrameKeys, useFrameMenu } from "../frame_menu";
 import { useLoaded } from "../hooks";
 import { chanceOf, columnOf, shownIn, totalOf, valueOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
@@ -47,6 +48,8 @@ export function Functions() {
         const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);
         return new Map(columns.map((one) => [one, largest(one)]));
     }, [rows, columns]);
+    const byKey = useFrameKeys();
+    const menu = useFrameMenu();
     return (
         <div class="fill">
             <div class="tools">
@@ -88,6 +91,8 @@ export function Functions() {
                     rows={rows}
                     keyOf={(row) => row.at}
                     chosen={chosen}
+                    pressed={(event) => void byKey(event, rows[chosen]?.frame)}
+                    menu={(row, event) => menu(event, row.frame)}
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">

@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
+import { useFrameKeys, useFrameMenu } from "../frame_menu";
 import { useLoaded } from "../hooks";
 import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, counted } from "../model/format";
@@ -103,7 +104,10 @@ export function Lines() {
         return () => setCopy(null);
     }, [rows, columns, group]);
 
+    const byKey = useFrameKeys();
+    const menu = useFrameMenu();
     const pressed = (event: KeyboardEvent) => {
+        if (byKey(event, rows[chosen]?.frame)) return;
         const move: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9, h: -1e9 };
         const by = move[event.key];
         if (by === undefined || rows.length === 0 || event.ctrlKey || event.metaKey) return;
@@ -144,6 +148,7 @@ export function Lines() {
                     keyOf={(row) => row.at}
                     chosen={chosen}
                     pressed={pressed}
+                    menu={(row, event) => menu(event, row.frame)}
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">

@@ -3,10 +3,10 @@ import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { columnOf, shownIn, varianceOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
+import { FrameButton, useFrameKeys, useFrameMenu } from "../frame_menu";
 import { fileName, labelOf } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
-import { withFold } from "../model/state";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Table } from "../table";
@@ -113,7 +113,7 @@ interface BranchesProps {
 
 /** The branches of one tree, with their buttons. */
 export function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
-    const { source, recording, state, go, setCopy, say } = useShown();
+    const { recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
@@ -167,10 +167,6 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     }, [lines, columns]);
 
     const frame = lines[at]?.item.frame;
-    const fold = (name: string | null | undefined) => {
-        if (source.asks && name) go(withFold(state, name, true));
-    };
-
     const toggle = (item: TreeItem) => {
         const next = new Set(open);
         if (!next.delete(item.key)) next.add(item.key);
@@ -185,8 +181,10 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         if (path.length > 0) say(`The heaviest path has ${counted(path.length, "frame")}.`);
     };
 
+    const byKey = useFrameKeys();
+    const menu = useFrameMenu();
     const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey) return;
+        if (event.ctrlKey || event.metaKey || byKey(event, frame)) return;
         const line = lines[at];
         const to = (index: number) => choose(lines[Math.min(lines.length - 1, Math.max(0, index))]?.item.key ?? "", true);
         const keys: Record<string, () => void> = {
@@ -200,9 +198,6 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item) : line.parent >= 0 && to(line.parent)),
             Enter: () => line && toggle(line.item),
             h: () => void openHeaviest(),
-            x: () => fold(line?.item.frame?.full),
-            X: () => fold(line?.item.frame && fileName(line.item.frame.module)),
-            s: () => line?.item.frame && go({ through: line.item.frame.full }),
         };
         const act = keys[event.key];
         if (!act) return;
@@ -218,23 +213,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             <div class="tools">
                 {tools?.(search)}
                 <button onClick={() => void openHeaviest()} title="Open the heaviest path (h)">heaviest path</button>
-                <button
-                    disabled={!lines[at]?.item.frame}
-                    title="Callers of the chosen function, and what it calls (s)"
-                    onClick={() => go({ through: lines[at]?.item.frame?.full ?? "" })}
-                >
-                    callers and callees
-                </button>
-                {source.asks && (
-                    <>
-                        <button disabled={!frame} title="Leave out the chosen function: its callers lead (x). The header shows what is folded, and undoes it." onClick={() => fold(frame?.full)}>
-                            fold function
-                        </button>
-                        <button disabled={!frame} title="Leave out all functions of the chosen one's loaded file: their callers lead (X)" onClick={() => fold(frame && fileName(frame.module))}>
-                            fold module
-                        </button>
-                    </>
-                )}
+                <FrameButton frame={frame} />
             </div>
             {lines.length === 0 ? (
                 <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
@@ -255,6 +234,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
                     chosen={at}
                     choose={({ item }) => (hasMore(item) ? toggle(item) : choose(item.key))}
                     pressed={pressed}
+                    menu={(line, event) => menu(event, line.item.frame)}
                     branch={({ item, depth }) => ({ level: depth + 1, isOpen: hasMore(item) ? open.has(item.key) : undefined })}
                     cells={({ item, depth }) => (
                         <>

@@ -49,7 +49,8 @@ test("a page shows callers and callees of a function, and compares two spans", a
     const sum = (name) => expected.sites.filter((site) => site.function === name).reduce((sum, site) => sum + site.bytes, 0);
     const late = tree.locator('[role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) }).first();
     await late.click();
-    await page.getByRole("button", { name: "callers and callees" }).click();
+    await page.getByRole("button", { name: "function ▾" }).click();
+    await page.getByRole("menuitem", { name: "callers and callees" }).click();
     const [callers, callees] = ["called from", "calls"].map((title) => page.getByRole("treegrid", { name: title, exact: false }).filter({ has: page.locator('[role="columnheader"]', { hasText: new RegExp(`^${title}$`) }) }));
     for (const part of [callers, callees]) {
         const row = part.locator('[role="row"][aria-level="1"]');

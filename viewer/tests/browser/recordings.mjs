@@ -168,6 +168,8 @@ int main(void) {
 const MAKERS = {
     survivors: () => survivors("survivors", 0),
     lingering: () => survivors("lingering", 2),
+    // As C++, whose functions have parameters in their names.
+    recursion: () => record("recursion", compile("recursion", readFileSync(join(import.meta.dirname, "../../../tests/e2e/programs/recursion.c"), "utf8"), "recursion.c", "-g", "-x", "c++")),
     storm,
     wide,
     phases,

@@ -6,7 +6,7 @@ import type { TreeItem } from "../../src/model/tree";
 import { pathTo } from "../../src/model/tree";
 
 const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", over, compared: false, resolves: null, lists: [] });
-const frame = (name: string, line: number, module = "/bin/app"): Frame => ({ id: line, function: name, full: name, file: "a.c", line, module });
+const frame = (name: string, line: number, module = "/bin/app"): Frame => ({ id: line, function: name, full: name, qualified: name, file: "a.c", line, module });
 
 /** A branch with a value and its children; each block lives for two. */
 function branch(key: string, of: Frame | null, value: number, children: TreeItem[] = [], others = 0): TreeItem {

@@ -3,7 +3,7 @@ import type { Site } from "../../src/model/answer";
 import { fateOf, type Survivors } from "../../src/model/generations";
 import { groupKey, groupName } from "../../src/model/site_groups";
 
-const site = (fn: string, line: number, type: string): Site => ({ index: 0, frame: { id: 0, function: fn, full: `${fn}()`, file: "/a.c", line, module: "/bin/a" }, inlined: [], type, element: 0, elements: 0, others: 0 });
+const site = (fn: string, line: number, type: string): Site => ({ index: 0, frame: { id: 0, function: fn, full: `${fn}()`, qualified: fn, file: "/a.c", line, module: "/bin/a" }, inlined: [], type, element: 0, elements: 0, others: 0 });
 
 const row = (...bytes: number[]): Survivors => ({ key: "", name: "", site: site("f", 1, ""), bytes, blocks: [] });
 

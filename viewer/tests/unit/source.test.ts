@@ -9,7 +9,7 @@ import { join } from "node:path";
 const metric: Metric = { name: "bytes", title: "bytes", unit: "bytes", help: "Bytes.", origin: "Exact.", known: true, join: "sum", color: "", lists: [], over: null, compared: false, resolves: null };
 
 test("a page tells what lines cost, of themselves and with what they call", () => {
-    const frame = (id: number, file: string, line: number): Frame => ({ id, function: `f${id}`, full: `f${id}`, file, line, module: "app" });
+    const frame = (id: number, file: string, line: number): Frame => ({ id, function: `f${id}`, full: `f${id}`, qualified: `f${id}`, file, line, module: "app" });
     const frames = [frame(0, "/a.c", 1), frame(1, "/a.c", 5), frame(2, "/b.c", 9)];
     const site = (index: number, frame: Frame): Site => ({ index, frame, inlined: [], type: "", element: 0, elements: 0, others: 0 });
     // main at line 1 calls line 5, which calls itself and b.

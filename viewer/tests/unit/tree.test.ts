@@ -3,7 +3,7 @@ import type { Frame, Metric, Profile } from "../../src/model/answer";
 import { layout } from "../../src/model/flame_layout";
 import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
 
-const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
+const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, qualified: name, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
 const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", lists: [], over, compared: false, resolves: null });
 
 /** main 10 → a 6 → c 6; main → b 3 → a 2 → c 1; main → two other paths 1 */

@@ -1,7 +1,8 @@
 //! Places of frames in the tree of stacks, and the way outwards from one to the next that is shown.
 
 use super::Stacks;
-use memtoll_model::{FrameId, Recording, StackId};
+use super::calls::Call;
+use memtoll_model::{FrameId, StackId};
 
 /// A frame of a node's inline chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +25,8 @@ impl FramePlace {
     }
 
     /// The node of the caller.
-    pub fn caller(self, recording: &Recording) -> StackId {
-        recording.stacks.node(self.node).parent
+    pub fn caller(self, stacks: &Stacks) -> StackId {
+        stacks.caller(self.node)
     }
 }
 
@@ -34,24 +35,20 @@ impl Stacks<'_> {
     pub(crate) fn next_shown(&self, from: FramePlace) -> Option<(FrameId, FramePlace)> {
         let FramePlace { mut node, mut at } = from;
         while !node.is_root() {
-            let of = self.recording.stacks.node(node);
-            let chain = self.recording.frames.chain(&of);
+            let Call { caller, chain, .. } = self.calls.call(node);
             for (place, &frame) in chain.iter().enumerate().skip(at as usize) {
                 if self.is_shown(frame, place + 1 == chain.len()) {
                     return Some((frame, FramePlace { node, at: place as u32 }));
                 }
             }
-            (node, at) = (of.parent, 0);
+            (node, at) = (caller, 0);
         }
         None
     }
 
     /// The frames of a node that are so, from a place on.
     pub(crate) fn shown_of_node(&self, from: FramePlace) -> impl DoubleEndedIterator<Item = FrameId> + '_ {
-        let chain = match from.node.is_root() {
-            true => &[],
-            false => self.recording.frames.chain(&self.recording.stacks.node(from.node)),
-        };
+        let chain = self.calls.call(from.node).chain;
         let places = chain.iter().enumerate().skip(from.at as usize);
         places.filter(|(place, frame)| self.is_shown(**frame, place + 1 == chain.len())).map(|(_, frame)| *frame)
     }

@@ -35,7 +35,6 @@ impl PathDigests {
 
     /// The digest of a stack that has frames of the program's own; `EMPTY` for others.
     fn of_shown(&mut self, stacks: &Stacks, node: StackId) -> u64 {
-        let tree = &stacks.recording().stacks;
         let mut unknown = Vec::new();
         let (mut at, mut digest) = (node, EMPTY);
         while !at.is_root() {
@@ -46,7 +45,7 @@ impl PathDigests {
                     break;
                 }
             }
-            at = tree.node(at).parent;
+            at = stacks.caller(at);
         }
         while let Some(node) = unknown.pop() {
             digest = stacks.shown_of_node(FramePlace::innermost(node)).rev().fold(digest, called);

@@ -1,5 +1,11 @@
 use super::*;
 
+fn cut(set: fn(&mut Cuts, Regex)) -> View {
+    let mut view = View::default();
+    set(&mut view.cuts, Regex::new("buffer|small|worker|^libc").unwrap());
+    view
+}
+
 /// All that is shown of each stack, in any view, is the same whether outer callers are looked at or not.
 #[test]
 fn what_leads_is_known_without_the_callers() {
@@ -8,6 +14,9 @@ fn what_leads_is_known_without_the_callers() {
         View { unfold: true, ..View::default() },
         View { fold: Regex::new("main|row").ok(), ..View::default() },
         View { filter: Regex::new("main").ok(), ..View::default() },
+        cut(|cuts, regex| cuts.drop = Some(regex)),
+        cut(|cuts, regex| cuts.focus = Some(regex)),
+        cut(|cuts, regex| cuts.collapse = Some(regex)),
         // Nothing is the program's own.
         View { fold: Regex::new(".").ok(), ..View::default() },
     ];

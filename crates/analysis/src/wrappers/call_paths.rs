@@ -100,9 +100,7 @@ impl<'p, F: Fn(FrameId) -> bool> Anywhere<'p, F> {
     pub fn is_in(&mut self, rest: &Rest) -> bool {
         match rest.place {
             Place::Listed { at, end } => self.paths.listed[at..end].iter().any(|frame| (self.is_so)(*frame)),
-            Place::Tree(place) => {
-                self.is_in_chain(place) || self.is_in_stack(place.caller(self.paths.stacks.recording()))
-            }
+            Place::Tree(place) => self.is_in_chain(place) || self.is_in_stack(place.caller(self.paths.stacks)),
         }
     }
 
@@ -122,7 +120,7 @@ impl<'p, F: Fn(FrameId) -> bool> Anywhere<'p, F> {
                 }
                 None => unknown.push(at),
             }
-            at = self.paths.stacks.recording().stacks.node(at).parent;
+            at = self.paths.stacks.caller(at);
         }
         while let Some(node) = unknown.pop() {
             is_in |= self.is_in_chain(FramePlace::innermost(node));

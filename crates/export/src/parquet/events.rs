@@ -246,7 +246,7 @@ fn kind(kind: CostKind) -> (&'static str, Amount) {
 pub fn costs(source: &mut Source, mut take: impl FnMut(Paid) -> std::io::Result<()>) -> std::io::Result<()> {
     let recording = source.recording();
     let selection = source.sums.selection;
-    let has_filter = source.answer.basis.view.filter.is_some();
+    let has_filter = source.answer.basis.view.selects();
     let mut written = Ok(());
     for (index, of) in recording.images.iter().enumerate() {
         let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };

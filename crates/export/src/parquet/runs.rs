@@ -5,6 +5,7 @@ use super::kinds::{Kind, Unit};
 use super::source::Source;
 use memtoll_analysis::figures::Figure;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::stacks::{Cuts, View};
 use memtoll_query::{Figures, Totals};
 use memtoll_text::shell;
 use parquet::data_type::ByteArray;
@@ -25,6 +26,8 @@ pub struct Run {
     from_ns: Option<u64>,
     to_ns: Option<u64>,
     filter: Option<String>,
+    drop: Option<String>,
+    focus: Option<String>,
     figures: Figures,
     cpu_ns: Option<u64>,
     recorder_ns: Option<u64>,
@@ -45,6 +48,7 @@ impl Run {
         let recording = source.recording();
         let about = &recording.about;
         let span = source.answer.about.span;
+        let View { filter, cuts: Cuts { drop, focus, .. }, .. } = &source.answer.basis.view;
         let missing = source.answer.missing.join("\n");
         Run {
             started_us: (about.started / 1000) as i64,
@@ -60,7 +64,9 @@ impl Run {
             memtoll: about.memtoll.clone(),
             from_ns: span.map(|span| span.from_ns),
             to_ns: span.and_then(|span| span.to_ns),
-            filter: source.answer.basis.view.filter.as_ref().map(|filter| filter.as_str().to_owned()),
+            filter: filter.as_ref().map(ToString::to_string),
+            drop: drop.as_ref().map(ToString::to_string),
+            focus: focus.as_ref().map(ToString::to_string),
             figures: totals.figures.clone(),
             cpu_ns: totals.balance.cpu_ns,
             recorder_ns: totals.balance.recorder_ns,
@@ -104,6 +110,16 @@ pub fn columns(id: &ByteArray, wide: &[Metric]) -> Vec<Column<Run>> {
         Column::text("filter", "Only stacks that match this are in the other tables; null: all.", |run: &Run| {
             run.filter.as_deref().into()
         })
+        .optional(),
+        Column::text("drop", "Stacks with a function or loaded file that matches this are left out.", |run: &Run| {
+            run.drop.as_deref().into()
+        })
+        .optional(),
+        Column::text(
+            "focus",
+            "Only stacks with a function or loaded file that matches this, from there on.",
+            |run: &Run| run.focus.as_deref().into(),
+        )
         .optional(),
         Column::ns("cpu_ns", "CPU time of all processes.", |run: &Run| run.cpu_ns.into()),
         Column::ns("recorder_ns", "The part of it that the recorder took.", |run: &Run| run.recorder_ns.into()),

@@ -51,6 +51,8 @@ columns! {
         function,
         /// Name with parameters and all template arguments.
         full,
+        /// Name without parameters, with all template arguments: what [`memtoll_analysis::stacks::Cuts`] compare.
+        qualified,
         /// Path of the source file.
         file,
         /// Line in it, and no text; 0: not known.

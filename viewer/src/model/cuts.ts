@@ -1,0 +1,63 @@
+// What is cut out of call stacks before anything is added up (docs/viewer.md): a list in the address, of which the header undoes each.
+
+import type { Frame } from "./answer";
+import { fileName } from "./names";
+import type { State } from "./state";
+
+export type CutKind = "focus" | "drop" | "collapse" | "fold";
+
+export interface Cut {
+    kind: CutKind;
+    /** A function without its parameters, or a loaded file without its folder. */
+    name: string;
+}
+
+interface CutChoice {
+    kind: CutKind;
+    of: "function" | "module";
+    key: string;
+    text: string;
+}
+
+/** What can be done with the chosen frame. */
+export const CUTS: CutChoice[] = [
+    { kind: "focus", of: "function", key: "o", text: "show only calls through this function, from there on" },
+    { kind: "drop", of: "function", key: "D", text: "leave out all calls through this function" },
+    { kind: "collapse", of: "function", key: "k", text: "collapse its recursion: show it once in a call path" },
+    { kind: "collapse", of: "module", key: "K", text: "collapse its module: show the function that is called first" },
+    { kind: "fold", of: "function", key: "x", text: "fold the function away: its callers lead" },
+    { kind: "fold", of: "module", key: "X", text: "fold its module away: its callers lead" },
+];
+
+/** What the header says of a cut. */
+export const SAYS: Record<CutKind, { word: string; help: string }> = {
+    focus: { word: "only", help: "Only calls through it are shown, from there on" },
+    drop: { word: "without", help: "Calls through it are left out" },
+    collapse: { word: "collapsed", help: "It is shown once in a call path" },
+    fold: { word: "folded", help: "It is folded away: its callers lead" },
+};
+
+/** What a choice does to a frame. */
+export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, name: of === "function" ? frame.qualified : fileName(frame.module) });
+
+/** In the order in which they were asked for. */
+export function cutsOf({ cuts }: Pick<State, "cuts">): Cut[] {
+    const words = cuts.split("\n").map((line) => /^(focus|drop|collapse|fold) (.+)$/.exec(line));
+    return words.flatMap((found) => (found ? [{ kind: found[1] as CutKind, name: found[2]! }] : []));
+}
+
+const toText = (all: Cut[]): string => all.map(({ kind, name }) => `${kind} ${name}`).join("\n");
+
+export const without = (state: Pick<State, "cuts">, cut: Cut): Partial<State> => ({ cuts: toText(cutsOf(state).filter((one) => one.kind !== cut.kind || one.name !== cut.name)) });
+
+/** A state with one cut more. There is one focus. */
+export function withCut(state: Pick<State, "cuts">, cut: Cut): Partial<State> {
+    const others = cutsOf({ cuts: without(state, cut).cuts ?? "" }).filter((one) => one.kind !== "focus" || cut.kind !== "focus");
+    return { cuts: toText([...others, cut]) };
+}
+
+/** A state without the last cut. */
+export const withoutLast = (state: Pick<State, "cuts">): Partial<State> => ({ cuts: toText(cutsOf(state).slice(0, -1)) });
+
+/** Whether some call stacks do not count. */
+export const selects = ({ filter, cuts }: Pick<State, "filter" | "cuts">): boolean => filter !== "" || cutsOf({ cuts }).some(({ kind }) => kind === "focus" || kind === "drop");
