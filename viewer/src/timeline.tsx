@@ -6,8 +6,10 @@ import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity
 import { count, counted } from "./model/format";
 import type { State } from "./model/state";
 import { timeAt } from "./model/time_axis";
+import { wayOf } from "./model/stacked";
 import { toSpan } from "./model/ways";
 import { Events } from "./timeline_events";
+import { StackChoice, StackLegend, useStacks } from "./timeline_stack";
 import { GUTTER, MARGIN, PLOT, plotOf, REGION, type Plot } from "./timeline_plot";
 import { Define } from "./widgets";
 
@@ -16,7 +18,7 @@ const REMEMBERED = 12;
 
 /** What was live when, of the whole run, as long as nothing else is known. */
 function firstSight({ live, interval_ns }: { live: Activity["live"]; interval_ns: number }): Activity {
-    return { start: 0, interval: interval_ns, live, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
+    return { start: 0, interval: interval_ns, count: live.length, live, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
 }
 
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
@@ -74,6 +76,13 @@ export function TimelineBand() {
     const way = useRef(latestWay);
     way.current = latestWay;
 
+    const stacks = useStacks(() => {
+        if (plot.current) plot.current.stack = stacks.best(now.current);
+        stacks.refine(now.current, pixels);
+    });
+    const stacking = useRef(stacks);
+    stacking.current = stacks;
+
     const load = async (span: Span | null) => {
         const { process, thread } = current.current.state;
         const pack = await source.activity(span, { process, thread });
@@ -82,6 +91,7 @@ export function TimelineBand() {
 
     /** Asks for narrower intervals, if there are any. */
     const refine = () => {
+        stacking.current.refine(now.current, pixels);
         clearTimeout(later.current.ask);
         later.current.ask = window.setTimeout(() => {
             const best = bestOf(known, now.current, end);
@@ -104,6 +114,7 @@ export function TimelineBand() {
         now.current = span;
         if (plot.current) {
             plot.current.shown = bestOf(known, span, end);
+            plot.current.stack = stacking.current.best(span);
             plot.current.see(span);
         }
         refine();
@@ -167,7 +178,8 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span) });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
+        made.stack = stacking.current.best(now.current);
         plot.current = made;
         mark();
         return () => {
@@ -227,18 +239,20 @@ export function TimelineBand() {
     };
 
     const isPart = seen.to - seen.from < end - 1;
+    const isStacked = source.asks && state.stack !== "";
     const names = whole ? [...new Set([...whole.marks, ...whole.regions].map((one) => one.name))] : [];
     const there = whole ? whole.marks.length + whole.regions.length : 0;
     return (
         <section class="time" aria-label="time line">
             <div class="caption">
-                <span class="legend"><span class="key curve" /> live bytes{!seesLive && ", not known"} <Define name="live" /></span>
-                {whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
+                {source.asks && <StackChoice />}
+                {!isStacked && <span class="legend"><span class="key curve" /> {source.asks ? "" : "live bytes"}{!seesLive && ", not known"} <Define name="live" /></span>}
+                {!isStacked && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
                 {!timeline.known && <span>not known of all processes</span>}
-                {state.filter !== "" && <span title="The curves are of all call stacks, whatever the filter is.">all call stacks</span>}
+                {state.filter !== "" && !isStacked && <span title="The curves are of all call stacks, whatever the filter is.">all call stacks</span>}
                 {error && <span class="error" role="alert">{error}</span>}
                 {there > 0 && <Door to={recording.regions ? { view: "regions" } : { view: "snapshots", map: "generations" }} class="link" title={names.slice(0, 50).join("\n")}>{eventsOf(whole!.marks.length, whole!.regions.length)}{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</Door>}
                 {whole && whole.runs.length > 0 && <Budget activity={whole} budget={state.budget} set={(budget) => go({ budget }, true)} />}
@@ -253,6 +267,7 @@ export function TimelineBand() {
                     <button onClick={() => (isPart ? see({ from: 0, to: end }) : both())} title={isPart ? "Show the whole run" : "Zoom into the selection (z)"}>{isPart ? "whole run" : "selection"}</button>
                 )}
             </div>
+            {isStacked && <StackLegend stack={stacks.best(now.current)} loading={stacks.loading} error={stacks.error} />}
             {isPart && (
                 <div class="where" aria-hidden="true">
                     <span style={{ left: `${(seen.from / end) * 100}%`, width: `max(2px, ${((seen.to - seen.from) / end) * 100}%)` }} />

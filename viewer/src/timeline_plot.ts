@@ -1,8 +1,10 @@
 // The curves of the time line.
 
 import uPlot from "uplot";
+import { drawStack } from "./timeline_stack_plot";
 import { peakOf, within, zoomed, type Activity, type Region, type Span } from "./model/activity";
 import { axisOf, timeAt, type Axis } from "./model/time_axis";
+import { drawn, layerAt, mostOf, wordsAt, type Layer, type Stack } from "./model/stacked";
 import { bytes, counted, isolated, shortCount, time } from "./model/format";
 
 /** Heights, pixels. */
@@ -15,6 +17,11 @@ export const MARGIN = 28;
 
 /** Steps of the axis of bytes. */
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+const DECIMALS = Array.from({ length: 64 }, (_, index) => [1, 2, 5][index % 3]! * 10 ** (Math.floor(index / 3) - 3));
+
+/** How long a click waits for a second one, ms. */
+const DOUBLE_CLICK = 250;
 
 /** Which part of the height shows what: its lowest and its highest place, from below. */
 const PLACES = { faults: [0, 0.18], allocations: [0.23, 0.41], live: [0.47, 1] } as const;
@@ -37,7 +44,7 @@ function curvesOf({ start, interval, live, allocations, faults, resident }: Acti
 }
 
 /** Draws marks and regions, as far as there are rows for them, and what the curves are. */
-function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults, budget, whole }: Pick<Wishes, "rows" | "seesFaults" | "budget" | "whole">): void {
+function decorate(of: uPlot, activity: Activity, stack: Stack | null, axis: Axis, { rows, seesFaults, budget, whole }: Pick<Wishes, "rows" | "seesFaults" | "budget" | "whole">): void {
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const { ctx, bbox } = of;
@@ -87,7 +94,7 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults,
         ctx.stroke();
     };
     activity.marks.filter((one) => isSeen(one.at, one.at)).forEach(({ at }) => line(at));
-    const peak = peakOf(whole());
+    const peak = stack ? null : peakOf(whole());
     if (peak && isSeen(peak.at, peak.at)) {
         ctx.fillStyle = color("--text");
         ctx.beginPath();
@@ -118,6 +125,8 @@ export interface Plot {
     of: uPlot;
     /** What the curves are of. */
     shown: Activity;
+    /** The metric by function or type; null: live bytes are shown as a whole. */
+    stack: Stack | null;
     /** Shows a span. */
     see: (span: Span) => void;
 }
@@ -147,6 +156,8 @@ interface Wishes {
     /** Draws the selection. */
     mark: () => void;
     both: () => void;
+    /** Goes to a layer of the stack. */
+    pick: (layer: Layer, stack: Stack, event: MouseEvent) => void;
     read: (text: string) => void;
 }
 
@@ -159,11 +170,14 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     const positive = (_: uPlot, splits: number[]) => splits.map((value) => (value >= 0 ? value : null));
     let ticks: Axis = { ticks: [], labels: [], base: "" };
     let shown = first;
+    let stack: Stack | null = null;
     let isZoom = false;
     let isDown = false;
+    /** Where the button went down, and what goes to a layer. */
+    let [pressed, picks] = [0, 0];
     const stepped = uPlot.paths.stepped!({ align: 1 });
-    const series = (scale: Curve, stroke: string, fill: string): uPlot.Series => ({ scale, stroke: color(stroke), fill: color(fill), fillTo: 0, width: 1, points: { show: false }, paths: stepped });
-    const scale = (curve: Curve): uPlot.Scale => ({ range: (_, __, most) => rangeOf(curve, Math.max(most ?? 0, 0)) });
+    const series = (scale: Curve, stroke: string, fill: string): uPlot.Series => ({ scale, stroke: () => (scale === "live" && stack ? "transparent" : color(stroke)), fill: () => (scale === "live" && stack ? "transparent" : color(fill)), fillTo: 0, width: 1, points: { show: false }, paths: stepped });
+    const scale = (curve: Curve): uPlot.Scale => ({ range: (_, __, most) => rangeOf(curve, curve === "live" && stack ? mostOf(stack, wishes.seen()) : Math.max(most ?? 0, 0)) });
     /** Moves what is shown while the button is down. */
     const moves = (event: MouseEvent) => {
         const [begin, { from, to }] = [event.clientX, wishes.seen()];
@@ -221,14 +235,14 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                     },
                     values: () => ticks.labels,
                 },
-                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: GUTTER, space: 22, incrs: POWERS, splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : bytes(value))) },
+                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: GUTTER, space: 22, incrs: () => (stack && stack.metric.unit !== "bytes" ? DECIMALS : POWERS), splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : stack ? drawn(stack, value) : bytes(value))) },
             ],
             series: [
                 {},
                 series("live", "--curve", "--curve-fill"),
                 series("allocations", "--allocator", "--allocator"),
                 series("faults", "--faults", "--faults"),
-                { scale: "live", stroke: color("--resident"), width: 1.5, dash: [5, 3], points: { show: false }, paths: stepped },
+                { scale: "live", stroke: () => (stack ? "transparent" : color("--resident")), width: 1.5, dash: [5, 3], points: { show: false }, paths: stepped },
             ],
             hooks: {
                 setScale: [(_, scale) => void (scale === "x" && !isDown && wishes.mark())],
@@ -241,7 +255,8 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                         else wishes.select(at(left), at(left + width), of.over.clientWidth);
                     },
                 ],
-                draw: [() => decorate(of, shown, ticks, wishes)],
+                drawSeries: [(of, index) => void (index === 1 && stack && drawStack(of, stack, wishes.seen(), color))],
+                draw: [() => decorate(of, shown, stack, ticks, wishes)],
                 setCursor: [
                     () => {
                         const left = of.cursor.left ?? -1;
@@ -254,7 +269,8 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                         const inside = shown.allocations ? ` in ${timeAt(shown.interval, shown.interval / 10)}` : "";
                         const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${isolated(one.name)}, ${time(one.to - one.from)}`))];
                         const place = timeAt(Math.max(0, shown.start + index * shown.interval), (seen.to - seen.from) / 1000);
-                        wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${resident(index)}${rate(shown.allocations, "allocation")}${rate(shown.faults, "page fault")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
+                        const layer = stack && wordsAt(stack, ns, layerAt(stack, ns, of.posToVal(of.cursor.top ?? -1, "live")));
+                        wishes.read(`at ${place}: ${layer ?? `${bytes(shown.live[index]!)} live${resident(index)}`}${rate(shown.allocations, "allocation")}${rate(shown.faults, "page fault")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
                     },
                 ],
             },
@@ -273,6 +289,16 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
             of.setData(curvesOf(activity), false);
             plot.see(wishes.seen());
         },
+        get stack() {
+            return stack;
+        },
+        set stack(found: Stack | null) {
+            const divided = found && found.layers.length > 0 ? found : null;
+            if (divided === stack) return;
+            stack = divided;
+            of.setData(curvesOf(shown), false);
+            plot.see(wishes.seen());
+        },
         see: (span) => {
             of.setScale("x", { min: span.from / 1e9, max: span.to / 1e9 });
             wishes.moved(span);
@@ -288,6 +314,15 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     of.root.addEventListener("click", (event) => {
         const region = regionAt(event);
         if (region) wishes.enter(region, event);
+    });
+    of.over.addEventListener("mousedown", ({ clientX }) => void (pressed = clientX));
+    of.over.addEventListener("dblclick", () => clearTimeout(picks));
+    of.over.addEventListener("click", (event) => {
+        const layer = stack && layerAt(stack, of.posToVal(event.offsetX, "x") * 1e9, of.posToVal(event.offsetY, "live"));
+        // A drag ends with a click, too, and a double click begins with one.
+        if (!stack || !layer || Math.abs(event.clientX - pressed) > 2) return;
+        const picked = stack;
+        picks = window.setTimeout(() => wishes.pick(layer, picked, event), DOUBLE_CLICK);
     });
     of.root.addEventListener("mousemove", (event) => void (of.root.style.cursor = regionAt(event) ? "pointer" : ""));
     of.over.addEventListener(

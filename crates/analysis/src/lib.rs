@@ -44,6 +44,7 @@ pub mod site_processes;
 pub mod site_text;
 pub mod sites;
 pub mod stable_key;
+pub mod stacked_timeline;
 pub mod stacks;
 pub mod student_t;
 pub mod sums;

@@ -1,7 +1,8 @@
 //! Which events count, whom a cost is charged to, and what tells two sites apart.
 
-use memtoll_trace::costs::Cost;
-use memtoll_trace::ids::{Bytes, ThreadNo, Units};
+use memtoll_trace::costs::{Cost, Place};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
+use memtoll_trace::nodes::ROOT_PLACE;
 use std::collections::BTreeSet;
 
 /// What else tells two sites apart, beside the call stack.
@@ -118,6 +119,16 @@ pub trait Select {
     fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: Bytes) -> bool {
         Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread.into())
     }
+    /// The stack that a cost is charged to, if it counts: what is charged to none stands beside them.
+    fn charged(&self, cost: &Cost) -> Option<NodeId> {
+        let counts = self.get().admits(cost) && self.admits_thread(cost.thread);
+        let node = cost.node.filter(|_| counts)?;
+        match (self.get().charge, cost.place) {
+            (Charge::Allocation, _) => Some(node),
+            (Charge::Payment, Place::Call(paid)) => Some(paid),
+            (Charge::Payment, _) => Some(ROOT_PLACE),
+        }
+    }
     /// Whether that is so for all threads and sizes.
     fn admits_all_parts(&self) -> bool {
         Self::EVERYTHING
@@ -159,6 +170,11 @@ impl Part {
     /// What `selection` selects of some threads.
     pub fn of(selection: Selection, threads: Threads) -> Part {
         Part { selection, threads }
+    }
+
+    /// Events after this time do not count.
+    pub fn to(&self) -> Units {
+        self.selection.to
     }
 
     /// The same from the first event on.

@@ -10,13 +10,16 @@
 //! the events of that chapter. Of some threads or sizes, the peak is their share of it; so their sums add up from the parts of
 //! chapters, as those of sites do that are split by threads or sizes.
 
+mod by_group;
 mod replays;
 mod slices;
 #[cfg(test)]
 mod tests;
 
+pub use by_group::{Groups, group_of};
 use replays::Run;
-pub use slices::{Slices, cut};
+use slices::Cutter;
+pub use slices::{Slice, Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::Chapter;
@@ -208,7 +211,7 @@ fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Agg
 }
 
 /// Live bytes and blocks.
-type Live = (Bytes, u64);
+pub type Live = (Bytes, u64);
 
 /// By site; sites are numbered in the order in which they first appear.
 #[derive(Default)]

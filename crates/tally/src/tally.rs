@@ -7,18 +7,17 @@ mod patterns;
 mod pooled;
 
 use super::live_block::{AGELESS, LiveBlock, MAX_SIZE};
-use super::{Charge, Select, Selection, Split};
+use super::{Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
 use crate::sites_by_part::SitesByPart;
 use crate::zeroed_memory::List;
 use chapters::Writing;
-use memtoll_trace::costs::{Cost, Place};
+use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::LiveCurve;
 use own_mappings::OwnMappings;
@@ -492,22 +491,8 @@ impl<S: Select> Tally<S> {
 
     /// Adds a cost.
     pub fn cost(&mut self, cost: &Cost) {
-        let selection = self.selection();
-        let size = cost.size;
-        let node = match (selection.charge, cost.place) {
-            (Charge::Payment, Place::Call(node)) => Some(node),
-            (Charge::Payment, _) => Some(ROOT_PLACE),
-            (Charge::Allocation, _) => cost.node,
-        };
-        // What is charged to no site stands beside them.
-        if !selection.admits(cost)
-            || node.is_none()
-            || cost.node.is_none()
-            || !self.selection.admits_thread(cost.thread)
-        {
-            return;
-        }
-        let index = self.site_of(node, cost.thread, size.0);
+        let Some(node) = self.selection.charged(cost) else { return };
+        let index = self.site_of(Some(node), cost.thread, cost.size.0);
         cost.add_to(self.costs_of(index));
     }
 

@@ -48,6 +48,11 @@ pub enum Page {
         /// Where generations begin.
         borders: Borders,
     },
+    /// The query's metric over time, divided among the rows of its table.
+    Stacked {
+        /// The most intervals, which are equal.
+        intervals: usize,
+    },
     /// Types of the blocks, and how the members of one lie in memory.
     Layout {
         /// The type; `None`: of none.
@@ -116,6 +121,7 @@ pub(crate) mod tests {
             Page::Functions,
             Page::Memory { range: None },
             Page::Generations { borders: Borders::Marks },
+            Page::Stacked { intervals: 0 },
             Page::Layout { of: None },
         ];
         assert!(pages.iter().all(has));

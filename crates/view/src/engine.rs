@@ -50,6 +50,7 @@ impl<'a> Engine<'a> {
             (Page::Level(level), View::Tree(tree)) => open.level(selections.of(open, query)?, query, tree, level),
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),
+            (Page::Stacked { intervals }, View::Table { .. }) => open.stacked(query, *intervals),
             (Page::Source { file }, _) => open.source(selections.of(open, query)?, file),
             (Page::Functions, _) => Ok(open.functions(selections.of(open, query)?)),
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),

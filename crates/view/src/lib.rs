@@ -33,6 +33,7 @@ pub mod serve;
 pub mod settings;
 mod source_file;
 mod source_lines;
+mod stacked_timeline;
 mod thread_lanes;
 pub mod timeline;
 mod tree_level;

@@ -82,6 +82,7 @@ packs! {
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
+    StackedPack {} or {} ["groups"];
 }
 
 fn names(of: &'static [(&str, &[&str])]) -> impl Iterator<Item = String> {

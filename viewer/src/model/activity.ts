@@ -15,9 +15,14 @@ export interface Region extends Span {
     row: number;
 }
 
-export interface Activity {
+/** Intervals of equal length, one after the other; times are in ns. */
+export interface Cells {
     start: number;
     interval: number;
+    count: number;
+}
+
+export interface Activity extends Cells {
     /** The highest number of live bytes in each interval. */
     live: Column;
     /** How many there were in each interval; null: not known. */
@@ -68,6 +73,7 @@ export function activityOf(pack: Pack<ActivityPack>): Activity {
     return {
         start: start_ns,
         interval: interval_ns,
+        count: live.length,
         live,
         allocations,
         faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
@@ -88,20 +94,20 @@ export function peakOf({ start, interval, live }: Pick<Activity, "start" | "inte
     return live.length > 0 ? { at: start + (most + 0.5) * interval, bytes: live[most]! } : null;
 }
 
-function endOf(activity: Activity): number {
-    return activity.start + activity.interval * activity.live.length;
+function endOf({ start, interval, count }: Cells): number {
+    return start + interval * count;
 }
 
 /** What shows a span best: the narrowest intervals that cover all of it; the first one covers everything. */
-export function bestOf(known: Activity[], seen: Span, end: number): Activity {
+export function bestOf<Of extends Cells>(known: Of[], seen: Span, end: number): Of {
     let best = known[0]!;
     for (const one of known) if (one.interval < best.interval && one.start <= seen.from + 0.5 && endOf(one) >= Math.min(seen.to, end) - 0.5) best = one;
     return best;
 }
 
 /** Whether narrower intervals would show more of a span on the screen's pixels. */
-export function isCoarse(activity: Activity, seen: Span, pixels: number): boolean {
-    return activity.interval > 1.5 && activity.interval > ((seen.to - seen.from) / Math.max(1, pixels)) * 2.5;
+export function isCoarse({ interval }: Cells, seen: Span, pixels: number): boolean {
+    return interval > 1.5 && interval > ((seen.to - seen.from) / Math.max(1, pixels)) * 2.5;
 }
 
 /** The shortest span that is shown, ns. */

@@ -8,7 +8,7 @@ import type { Comparison } from "./comparison";
 import type { Damage } from "./damage";
 import type { Changed } from "./changed_tree";
 import type { Pack } from "./pack";
-import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack } from "./packs";
+import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack, StackedPack } from "./packs";
 import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
 import type { Base, Selection, Wanted } from "./state";
@@ -70,6 +70,8 @@ export interface Source {
     advice(signal: AbortSignal): Promise<Advised>;
     /** What happens when; `span`: null for the whole run. */
     activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>>;
+    /** A metric over time, divided among functions or types (`by`); `span`: null for the whole run. */
+    stacked(selection: Selection, by: string, metric: string, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>>;
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;

@@ -302,6 +302,18 @@ export interface SourcesPack {
     family: never;
 }
 
+export interface StackedGroup {
+    name: string;
+    full: string;
+    others: number | null;
+}
+
+export interface StackedPack {
+    head: { start_ns: number; interval_ns: number; is_live: boolean; groups: StackedGroup[]; why: string; damage: string[]; };
+    column: never;
+    family: "groups";
+}
+
 export interface ThreadOfRun {
     pid: number;
     tid: number;

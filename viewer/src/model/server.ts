@@ -8,7 +8,7 @@ import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack } from "./packs";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
@@ -25,6 +25,9 @@ const LANE_INTERVALS = 500;
 
 /** Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them. */
 const ACTIVITY_INTERVALS = 4096;
+
+/** Functions or types of the time line that are shown one by one. */
+const STACKED = 7;
 
 /** Cells of a map of pages at the most. */
 const PAGE_CELLS = 1 << 15;
@@ -132,6 +135,12 @@ export class Server implements Source {
     activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>> {
         const selection = { ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) };
         return this.shown(selection, { view: { activity: { intervals: ACTIVITY_INTERVALS } } });
+    }
+
+    stacked(selection: Selection, by: string, metric: string, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
+        const { pages: _, ...query } = queryOf({ ...selection, from: span && Math.round(span.from), to: span && Math.round(span.to) });
+        const view: View = { table: { group: by, limit: STACKED } };
+        return this.answer({ query: { ...query, metric, view }, page: { stacked: { intervals: ACTIVITY_INTERVALS } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

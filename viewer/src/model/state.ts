@@ -63,6 +63,8 @@ export interface State extends Selection {
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
     left: number | null;
     right: number | null;
+    /** Time line: what divides the metric, `function` or `type`; empty: live bytes as a whole. */
+    stack: string;
     /** Time line: regions that take longer are shown as too long, ns; 0: none are. */
     budget: number;
     /** Compare: whether a flame graph is shown. */
@@ -119,6 +121,7 @@ export const START: State = {
     focus: "",
     left: null,
     right: null,
+    stack: "",
     budget: 0,
     graph: false,
     small: false,
@@ -136,7 +139,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "byLine", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

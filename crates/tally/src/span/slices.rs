@@ -4,7 +4,7 @@
 //! as chapters do.
 
 use super::{Aggregator, Chapters, Live, Part, Selection, Sums, unpack};
-use memtoll_trace::chapter::CurvePart;
+use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId};
 use memtoll_trace::metrics::Metrics;
@@ -13,7 +13,7 @@ use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 
 /// The events of a chapter between two cuts.
-pub(super) struct Slice {
+pub struct Slice {
     /// Time of the first and of the last event, units.
     pub times: (u64, u64),
     /// What there is when it begins.
@@ -34,7 +34,7 @@ pub(super) struct Slice {
 /// The slices of a chapter.
 pub struct Slices {
     /// In the order of time.
-    pub(super) all: Vec<Slice>,
+    pub all: Vec<Slice>,
     /// What there is when the chapter has ended.
     pub(super) end: PeakWithMappings,
 }
@@ -51,10 +51,13 @@ impl Slices {
     }
 }
 
-/// Which slice an event belongs to. Events at a cut are a slice of their own: they end one span and begin another.
-fn place(cuts: &[u64], time: u64) -> usize {
-    let before = cuts.partition_point(|cut| *cut < time);
-    before * 2 + usize::from(cuts.get(before) == Some(&time))
+/// The first time that is in another slice than `time`. Events at a cut are a slice of their own: they end one span and begin
+/// another.
+fn end_of(cuts: &[u64], time: u64) -> u64 {
+    match cuts.get(cuts.partition_point(|cut| *cut < time)) {
+        Some(&cut) if cut == time => time.saturating_add(1),
+        next => next.copied().unwrap_or(u64::MAX),
+    }
 }
 
 /// Cuts all chapters at `cuts`, times in ascending order, and gives them to `keep` until it breaks.
@@ -77,49 +80,76 @@ pub fn cut(
 
 /// Cuts a chapter. `before` are the sums of those before it.
 fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
-    let mut replay = Aggregator::new(Selection::default());
-    replay.resume(&chapters.chapter(number)?, before.live().into_iter(), before.curve.clone(), None);
-    let live = before.live.clone();
-    let mut cutter = Cutter { replay, live, curve: &before.curve, open: None, slices: Vec::new() };
+    let everything = Part::all(Selection::default());
+    let (live, curve) = (before.live(), Some(before.curve.clone()));
+    let mut cutter = Cutter::resume(&everything, cuts, &chapters.chapter(number)?, live, curve);
     chapters.events(number, &mut |events| {
-        events.iter().for_each(|event| cutter.push(event, cuts));
+        events.iter().for_each(|event| cutter.push(event));
         ControlFlow::Continue(())
     })?;
-    cutter.end();
-    Ok(Slices { end: cutter.now(), all: cutter.slices })
+    Ok(cutter.finish())
 }
 
-struct Cutter<'a> {
+/// Cuts events, which come in the order of their times.
+pub struct Cutter<'a> {
     replay: Aggregator,
+    cuts: &'a [u64],
     /// Live bytes and blocks at the last cut, by site.
     live: Vec<Live>,
-    /// The live curve when the chapter began.
-    curve: &'a LiveCurve,
+    /// The live curve when the chapter began; `None`: slices have none.
+    curve: Option<LiveCurve>,
     open: Option<Open>,
     slices: Vec<Slice>,
 }
 
 /// A slice that has begun.
 struct Open {
-    place: usize,
+    /// The first time that is not in it, units.
+    until: u64,
     times: (u64, u64),
     begins: PeakWithMappings,
 }
 
-impl Cutter<'_> {
-    fn push(&mut self, event: &Event, cuts: &[u64]) {
+impl<'a> Cutter<'a> {
+    /// For an image of which no event has been seen.
+    pub fn new(asked: &Part, cuts: &'a [u64]) -> Cutter<'a> {
+        let replay = Aggregator::of_part(asked.since_the_start());
+        Cutter { replay, cuts, live: Vec::new(), curve: None, open: None, slices: Vec::new() }
+    }
+
+    /// Goes on where a chapter begins, with what is live then of each site.
+    pub fn resume(
+        asked: &Part,
+        cuts: &'a [u64],
+        chapter: &Chapter,
+        live: Vec<(Option<NodeId>, u64, Live)>,
+        curve: Option<LiveCurve>,
+    ) -> Cutter<'a> {
+        let mut cutter = Cutter { curve: curve.clone(), ..Cutter::new(asked, cuts) };
+        cutter.live = live.iter().map(|(_, _, live)| *live).collect();
+        cutter.replay.resume(chapter, live.into_iter(), curve.unwrap_or_default(), None);
+        cutter
+    }
+
+    #[inline]
+    pub fn push(&mut self, event: &Event) {
         let time = event.time.0;
-        // Most events belong where the one before does: that is seen without a search.
-        let goes_on = |open: &Open| open.times.1 == time || open.place == place(cuts, time);
         match &mut self.open {
-            Some(open) if goes_on(open) => open.times.1 = time,
+            Some(open) if time < open.until => open.times.1 = time,
             _ => {
                 self.end();
                 self.replay.tally.begin_slice(time);
-                self.open = Some(Open { place: place(cuts, time), times: (time, time), begins: self.now() });
+                let until = end_of(self.cuts, time);
+                self.open = Some(Open { until, times: (time, time), begins: self.now() });
             }
         }
         self.replay.push(event);
+    }
+
+    /// There are no more events.
+    pub fn finish(mut self) -> Slices {
+        self.end();
+        Slices { end: self.now(), all: self.slices }
     }
 
     fn now(&self) -> PeakWithMappings {
@@ -131,7 +161,7 @@ impl Cutter<'_> {
         let tally = &self.replay.tally;
         let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
         let with_mappings = tally.peak_with_mappings();
-        let curve = CurvePart::between(self.curve, &tally.curve());
+        let curve = self.curve.as_ref().map(|curve| CurvePart::between(curve, &tally.curve())).unwrap_or_default();
         let mut sites = Vec::new();
         for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
             if index == self.live.len() {

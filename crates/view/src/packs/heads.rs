@@ -91,6 +91,27 @@ sent! {
     /// How long the runs of a region took: the median, the 99th percentile, the longest, and all of them.
     RegionSpread { name: String, count: usize, median_ns: f64, p99_ns: f64, worst_ns: f64, total_ns: f64, }
 
+    /// A metric over time, divided among functions or types: a column for each, which add up.
+    StackedPack {
+        start_ns: f64,
+        interval_ns: f64,
+        /// Whether values are what is live when most is, not what happens in an interval.
+        is_live: bool,
+        groups: Vec<StackedGroup>,
+        /// Why there are none; empty: there are.
+        why: String,
+        damage: Vec<String>,
+    }
+
+    /// A function or a type.
+    StackedGroup {
+        name: String,
+        /// Of a function, its name with parameters and all template arguments.
+        full: String,
+        /// Of the others together, how many they are.
+        others: Option<usize>,
+    }
+
     /// Who holds the resident set of a process, and a map of its pages.
     ResidentPack {
         /// `None`: it was not looked at.

@@ -1,0 +1,314 @@
+//! A metric in equal intervals, divided among groups of call stacks: among functions or types.
+//!
+//! Amounts are those of each interval. Of what is live, it is what each group had when most was live in the interval, so the groups add
+//! up to the highest number of live bytes, which [`crate::timeline`] has. Each process counts by itself, as there.
+
+use crate::chapters::chapters_of;
+use crate::finer_chapters::OfImage;
+use crate::metric::{Metric, Seen, Together};
+use crate::parallel;
+use crate::tariff::Tariff;
+use crate::thread_filter::ThreadFilter;
+use crate::timeline::Grid;
+use memtoll_model::{Chapters, Recording, StackId};
+use memtoll_tally::span::{Groups, Live, Slice, group_of};
+use memtoll_tally::{Part, Select, Selection, Split};
+use memtoll_trace::costs::Cost;
+use memtoll_trace::ids::{NodeId, Units};
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::unreadable::Unreadable;
+use rustc_hash::FxHashMap;
+
+/// What an interval has of a metric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amount {
+    /// What happens in it.
+    During,
+    /// What is live when most is.
+    Live,
+}
+
+impl Amount {
+    /// That of a metric; `None`: it is not known over time, or has no parts that add up.
+    pub fn of(metric: Metric) -> Option<Amount> {
+        let about = metric.about();
+        match (metric, about.together) {
+            (Metric::Peak | Metric::Live | Metric::LiveBlocks, _) => Some(Amount::Live),
+            (_, Together::Sum) if !matches!(about.seen, Seen::Pages | Seen::Units | Seen::Search) => {
+                Some(Amount::During)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The groups of a recording's call stacks. The last one is of those that do not count.
+pub struct Grouped {
+    of_stack: Vec<u8>,
+    count: usize,
+}
+
+impl Grouped {
+    /// `count` groups (at most 254); a stack is in group `of`, or does not count.
+    pub fn new(recording: &Recording, count: usize, mut of: impl FnMut(StackId) -> Option<usize>) -> Grouped {
+        let of_stack = recording.stacks.ids().map(|stack| of(stack).unwrap_or(count) as u8).collect();
+        Grouped { of_stack, count }
+    }
+
+    fn of(&self, stack: StackId) -> usize {
+        self.of_stack.get(stack.index()).map_or(self.count, |group| usize::from(*group))
+    }
+}
+
+/// What is asked.
+pub struct Asked<'a> {
+    pub metric: Metric,
+    pub amount: Amount,
+    /// Its times are those of the grid.
+    pub selection: Selection,
+    pub thread_filter: &'a ThreadFilter,
+    pub grid: Grid,
+    pub groups: &'a Grouped,
+}
+
+/// The metric's values.
+pub struct Stacked {
+    /// Of each group, those in all intervals.
+    pub groups: Vec<Vec<u64>>,
+    /// Statements about what is missing.
+    pub damage: Vec<String>,
+}
+
+/// Divides a metric among groups.
+pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
+    let (grid, count) = (asked.grid, asked.groups.count);
+    let tariff = Tariff::of(recording);
+    let mut found = Stacked { groups: vec![vec![0; grid.count]; count], damage: Vec::new() };
+    let cuts: Vec<u64> = (0..=grid.count as u64).map(|cell| (grid.first + cell) << grid.width_log2).collect();
+    let selection = Selection { from: Units::ZERO, to: Units(grid.last()), split: Split::None, ..asked.selection };
+    for (index, image) in recording.images.iter().enumerate() {
+        let Some(threads) = asked.thread_filter.of(index) else { continue };
+        if asked.metric.about().seen == Seen::Frees && !image.own_allocators.show_frees() {
+            continue;
+        }
+        let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
+        let part = Part::of(selection, threads.clone());
+        let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts: &cuts };
+        image.each_cell(grid, &mut found.damage, |cell, has| {
+            for (group, values) in found.groups.iter_mut().enumerate() {
+                let value = match (asked.amount, has) {
+                    (Amount::During, Has::Happened(counts)) => asked.metric.value(&tariff.price(&counts[group])),
+                    (Amount::During, Has::Stayed(_)) => 0,
+                    (Amount::Live, has) => {
+                        let (bytes, blocks) = has.at_highest(group);
+                        if asked.metric == Metric::LiveBlocks { blocks } else { bytes.0 }
+                    }
+                };
+                values[cell] = values[cell].wrapping_add(value);
+            }
+        });
+    }
+    found
+}
+
+/// What the groups of an image have in a cell.
+#[derive(Clone, Copy)]
+enum Has<'a> {
+    /// What was live before, and nothing happens.
+    Stayed(&'a [Live]),
+    /// Peaks are a group's part of the highest number of live bytes.
+    Happened(&'a [Metrics]),
+}
+
+impl Has<'_> {
+    fn at_highest(self, group: usize) -> Live {
+        match self {
+            Has::Stayed(live) => live[group],
+            Has::Happened(counts) => (counts[group].peak_bytes, counts[group].peak_blocks),
+        }
+    }
+}
+
+/// An image whose call stacks are in groups.
+struct OfGroups<'a, F> {
+    recording: &'a Recording,
+    index: usize,
+    part: Part,
+    groups: Groups<F>,
+    cuts: &'a [u64],
+}
+
+impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
+    /// Calls `take` with what the groups have in each cell, one after the other. What is missing is added to `damage`.
+    fn each_cell(&self, grid: Grid, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
+        let Self { recording, index, part, groups, cuts } = self;
+        let chapters = chapters_of(recording, *index);
+        // What is damaged is not missed: the events say all.
+        let from_chapters = chapters.and_then(|chapters| self.from_chapters(&chapters).ok().flatten());
+        let (live, slices) = from_chapters.unwrap_or_else(|| {
+            let cut = groups.cut_events(part, cuts, |take| recording.for_each_events(*index, take));
+            damage.extend(cut.as_ref().err().map(|why| why.to_string()));
+            (vec![Live::default(); groups.count], cut.unwrap_or_default())
+        });
+        let mut costs: Costs = FxHashMap::default();
+        let read = recording.for_each_cost_between(*index, Units(grid.start()), part.to(), |cost: &Cost| {
+            let cell = grid.index(cost.time.0 >> grid.width_log2);
+            if let (Some(cell), Some(node)) = (cell, part.charged(cost)) {
+                let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
+                cost.add_to(&mut counts[(groups.of)(Some(node))]);
+            }
+        });
+        damage.extend(read.err().map(|why| why.to_string()));
+        in_cells(live, &slices, grid, costs, take);
+    }
+
+    /// What is live of each group before the chapters that meet the grid, and the slices of these; `None`: chapters do not tell.
+    fn from_chapters(&self, chapters: &Chapters) -> Result<Option<(Vec<Live>, Vec<Slice>)>, Unreadable> {
+        let (from, to) = (self.cuts.first().copied().unwrap_or(0), self.part.to().0);
+        let times = chapters.times();
+        let begin = times.partition_point(|(_, last)| *last < from);
+        let end = begin + times[begin..].partition_point(|(first, _)| *first <= to);
+        let of_image = OfImage::plain(chapters);
+        let of_image = &of_image;
+        let read = |sum: &mut Vec<_>, number: usize| {
+            sum.push((number, self.groups.changes(of_image, number, &self.part)?));
+            Ok(())
+        };
+        let mut changes = parallel::fold(end, read, |sum: &mut Vec<_>, other: Vec<_>| sum.extend(other))?;
+        changes.sort_unstable_by_key(|(number, _)| *number);
+        let mut before = vec![vec![Live::default(); self.groups.count]];
+        for (_, changes) in changes {
+            let Some(changes) = changes else { return Ok(None) };
+            let now = before.last().into_iter().flatten().zip(changes).map(|(live, by)| plus(*live, by)).collect();
+            before.push(now);
+        }
+        let cut = |sum: &mut Vec<_>, at: usize| {
+            let number = begin + at;
+            sum.push((number, self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?));
+            Ok(())
+        };
+        let mut slices = parallel::fold(end - begin, cut, |sum: &mut Vec<_>, other: Vec<_>| sum.extend(other))?;
+        slices.sort_unstable_by_key(|(number, _)| *number);
+        Ok(Some((before.swap_remove(begin), slices.into_iter().flat_map(|(_, slices)| slices).collect())))
+    }
+}
+
+fn plus((bytes, blocks): Live, (more_bytes, more_blocks): Live) -> Live {
+    (bytes.wrapping_add(more_bytes), blocks.wrapping_add(more_blocks))
+}
+
+/// What the groups paid in each cell.
+type Costs = FxHashMap<usize, Vec<Metrics>>;
+
+/// Puts slices into cells. `live` is what each group has before the first one.
+fn in_cells(mut live: Vec<Live>, slices: &[Slice], grid: Grid, mut costs: Costs, mut take: impl FnMut(usize, Has)) {
+    let begin = slices.partition_point(|slice| slice.times.0 < grid.start());
+    slices[..begin].iter().for_each(|slice| changes(&mut live, slice));
+    let mut slices = slices[begin..].iter().peekable();
+    for cell in 0..grid.count {
+        let is_here = |slice: &&Slice| grid.index(slice.times.0 >> grid.width_log2) == Some(cell);
+        let paid = costs.remove(&cell);
+        if paid.is_none() && !slices.peek().is_some_and(is_here) {
+            take(cell, Has::Stayed(&live));
+            continue;
+        }
+        let mut counts = paid.unwrap_or_else(|| vec![Metrics::default(); live.len()]);
+        counts.iter_mut().zip(&live).for_each(|(counts, (_, blocks))| counts.live_before = *blocks);
+        let (mut highest, mut peak) = (None, live.clone());
+        while let Some(slice) = slices.next_if(is_here) {
+            if highest.is_none_or(|highest| slice.highest > highest) {
+                highest = Some(slice.highest);
+                peak.clone_from(&live);
+                let shares = slice.sites.iter().map(|(node, metrics)| (group_of(*node), metrics));
+                shares.for_each(|(group, metrics)| peak[group] = (metrics.peak_bytes, metrics.peak_blocks));
+            }
+            slice.sites.iter().for_each(|(node, metrics)| counts[group_of(*node)].add(metrics));
+            changes(&mut live, slice);
+        }
+        for ((counts, peak), live) in counts.iter_mut().zip(peak).zip(&live) {
+            (counts.peak_bytes, counts.peak_blocks) = peak;
+            (counts.live_bytes, counts.live_blocks) = *live;
+        }
+        take(cell, Has::Happened(&counts));
+    }
+}
+
+fn changes(live: &mut [Live], slice: &Slice) {
+    for (node, metrics) in &slice.sites {
+        let live = &mut live[group_of(*node)];
+        *live = plus(*live, (metrics.live_bytes, metrics.live_blocks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sums::{Sums, sums_of};
+    use crate::timeline::timeline;
+    use std::path::Path;
+
+    const GROUPS: usize = 3;
+
+    fn golden(name: &str) -> Recording {
+        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll"))).unwrap()
+    }
+
+    fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
+        let groups = Grouped::new(recording, GROUPS, |stack| Some(stack.index() % GROUPS));
+        let grid = Grid::of(span.0, span.1, 100);
+        let (amount, selection) = (Amount::of(metric).unwrap(), Selection::default());
+        let found = stacked(recording, &Asked { metric, amount, selection, thread_filter, grid, groups: &groups });
+        assert_eq!(found.damage, Vec::<String>::new());
+        assert!(found.groups.iter().all(|values| values.len() == grid.count));
+        found.groups
+    }
+
+    fn added(groups: &[Vec<u64>]) -> Vec<u64> {
+        (0..groups[0].len()).map(|cell| groups.iter().map(|values| values[cell]).sum()).collect()
+    }
+
+    #[test]
+    fn groups_add_up_to_the_time_line() {
+        let all = ThreadFilter::default();
+        for name in ["tiny", "costs", "forks", "killed"] {
+            let recording = golden(name);
+            let end = recording.ended();
+            for span in [(0, end), (end / 3, end / 2), (end / 2, end)] {
+                let line = timeline(&recording, span.0, span.1, 100, &all);
+                let column = |of: fn(&crate::timeline::Interval) -> u64| line.intervals.iter().map(of).collect::<Vec<u64>>();
+                let groups = found(&recording, Metric::Peak, &all, span);
+                assert_eq!(added(&groups), column(|interval| interval.highest), "{name}, live bytes of {span:?}");
+                let groups = found(&recording, Metric::Allocations, &all, span);
+                assert_eq!(added(&groups), column(|interval| interval.allocations), "{name}, allocations of {span:?}");
+                assert_eq!(added(&found(&recording, Metric::Bytes, &all, span)), column(|interval| interval.bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_add_up_to_the_sums_of_each_group() {
+        for name in ["costs", "forks"] {
+            let recording = golden(name);
+            let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
+            for filter in &filters {
+                let sums: Sums = sums_of(&recording, Selection::default(), filter.clone());
+                for metric in [Metric::Allocations, Metric::Bytes, Metric::Frees, Metric::Freed, Metric::Temporary, Metric::Faults] {
+                    let groups = found(&recording, metric, filter, (0, recording.ended()));
+                    let mut expected = vec![0; GROUPS];
+                    for site in &sums.sites {
+                        expected[site.node.index() % GROUPS] += metric.value(&site.metrics());
+                    }
+                    let totals: Vec<u64> = groups.iter().map(|values| values.iter().sum()).collect();
+                    assert_eq!(totals, expected, "{name}: {metric:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_parts_over_time_is_not_divided() {
+        let divided = |metric: Metric| Amount::of(metric).is_some();
+        assert!([Metric::Cost, Metric::Faults, Metric::Live, Metric::LiveBlocks, Metric::Waiting].into_iter().all(divided));
+        assert!(![Metric::Lifetime, Metric::Largest, Metric::Resident, Metric::Pinned, Metric::Lost].into_iter().any(divided));
+    }
+}

@@ -1,0 +1,102 @@
+//! Events of which only a few groups of call stacks are told apart: each group is a site, so that a slice takes little to cut,
+//! however many call stacks there are.
+
+use super::{Chapters, Cutter, Live, Part, Slice, unpack};
+use memtoll_trace::chapter::Chapter;
+use memtoll_trace::event::Event;
+use memtoll_trace::ids::{NodeId, Units};
+use memtoll_trace::unreadable::Unreadable;
+use std::ops::ControlFlow;
+
+/// The groups of an image's call stacks.
+pub struct Groups<F> {
+    /// How many.
+    pub count: usize,
+    /// Which one a stack belongs to.
+    pub of: F,
+}
+
+impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
+    /// By how much a chapter changes what is live of each; `None`: only its events tell.
+    pub fn changes(
+        &self,
+        chapters: &impl Chapters,
+        number: usize,
+        asked: &Part,
+    ) -> Result<Option<Vec<Live>>, Unreadable> {
+        let (_, rows) = unpack(chapters, asked, number)?;
+        Ok(rows.map(|rows| {
+            let mut changes = vec![Live::default(); self.count];
+            for (node, _, metrics) in rows {
+                let live = &mut changes[(self.of)(node)];
+                *live = (live.0.wrapping_add(metrics.live_bytes), live.1.wrapping_add(metrics.live_blocks));
+            }
+            changes
+        }))
+    }
+
+    /// Cuts a chapter, as far as it is asked for. `live` is what is live of each when the chapter begins.
+    pub fn cut_chapter(
+        &self,
+        chapters: &impl Chapters,
+        number: usize,
+        asked: &Part,
+        live: &[Live],
+        cuts: &[u64],
+    ) -> Result<Vec<Slice>, Unreadable> {
+        let mut chapter = chapters.chapter(number)?;
+        self.regroup(&mut chapter);
+        let live = live.iter().enumerate().map(|(group, live)| (node_of(group), 0, *live)).collect();
+        let cutter = Cutter::resume(asked, cuts, &chapter, live, None);
+        self.cut(cutter, asked, |take| chapters.events(number, take))
+    }
+
+    /// Cuts all events of an image, which `read` gives, as far as they are asked for.
+    pub fn cut_events(
+        &self,
+        asked: &Part,
+        cuts: &[u64],
+        read: impl FnOnce(&mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable>,
+    ) -> Result<Vec<Slice>, Unreadable> {
+        self.cut(Cutter::new(asked, cuts), asked, read)
+    }
+
+    fn cut(
+        &self,
+        mut cutter: Cutter,
+        asked: &Part,
+        read: impl FnOnce(&mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable>,
+    ) -> Result<Vec<Slice>, Unreadable> {
+        let to: Units = asked.to();
+        read(&mut |events| {
+            for event in events {
+                if event.time > to {
+                    return ControlFlow::Break(());
+                }
+                cutter.push(&Event { node: self.node(event.node), ..*event });
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(cutter.finish().all)
+    }
+
+    fn regroup(&self, Chapter { reallocating, replacements, carried, .. }: &mut Chapter) {
+        let given_back = reallocating.iter_mut().filter_map(|of| of.given_back.as_mut()).map(|of| &mut of.node);
+        let nodes = replacements.iter_mut().map(|of| &mut of.node).chain(carried.iter_mut().map(|of| &mut of.node));
+        given_back.chain(nodes).for_each(|node| *node = self.node(*node));
+    }
+
+    fn node(&self, node: Option<NodeId>) -> Option<NodeId> {
+        node_of((self.of)(node))
+    }
+}
+
+/// What stands for a group where nodes do.
+fn node_of(group: usize) -> Option<NodeId> {
+    NodeId::new(group as u32 + 1)
+}
+
+/// The group that such a node stands for.
+pub fn group_of(node: Option<NodeId>) -> usize {
+    NodeId::index_of(node).saturating_sub(1)
+}

@@ -1,0 +1,111 @@
+// A metric over time, divided among functions or types.
+
+import type { Cells, Span } from "./activity";
+import type { Metric } from "./answer";
+import { counted, number } from "./format";
+import type { Column, Pack } from "./pack";
+import type { StackedPack } from "./packs";
+import { literally } from "./resident_set";
+import type { State } from "./state";
+
+/** Colors of functions or types; the others have one of their own. */
+export const COLORS = 7;
+
+export interface Layer {
+    name: string;
+    /** With parameters and all template arguments; of types, the name. */
+    full: string;
+    /** Number of its color; 0: of the others. */
+    color: number;
+    /** What it has in each interval. */
+    values: Column;
+    /** The same, with all below it. */
+    top: Float64Array;
+}
+
+export interface Stack extends Cells {
+    metric: Metric;
+    by: string;
+    /** Whether values are what is live when most is, not what happens in an interval. */
+    isLive: boolean;
+    /** The largest first: it is drawn at the bottom. */
+    layers: Layer[];
+    /** Why there are none; empty: there are. */
+    why: string;
+}
+
+/** A color for each name: those that have one keep it. */
+export function colored(names: string[], known: ReadonlyMap<string, number>): Map<string, number> {
+    const colors = new Map(names.flatMap((name) => (known.has(name) ? [[name, known.get(name)!] as const] : [])));
+    const taken = new Set(colors.values());
+    const free = Array.from({ length: COLORS }, (_, index) => index + 1).filter((color) => !taken.has(color));
+    for (const name of names) if (!colors.has(name)) colors.set(name, free.shift() ?? COLORS);
+    return colors;
+}
+
+/** `known`: colors that names have already; those of this stack are added. */
+export function stackOf(pack: Pack<StackedPack>, metric: Metric, by: string, known: Map<string, number>): Stack {
+    const { start_ns, interval_ns, groups, is_live, why } = pack.head;
+    const keyOf = ({ full, name }: { full: string; name: string }) => full || name;
+    const colors = colored(groups.filter(({ others }) => others === null).map(keyOf), known);
+    known.clear();
+    colors.forEach((color, name) => known.set(name, color));
+    let below: Float64Array | null = null;
+    const layers = groups.map((group, index): Layer => {
+        const values = pack.member("groups", index);
+        const before: Float64Array | null = below;
+        const top: Float64Array = Float64Array.from(values, (value, at) => value + (before?.[at] ?? 0));
+        below = top;
+        const isOne = group.others === null;
+        const others = group.others ? counted(group.others, `other ${by}`) : "others";
+        return { name: isOne ? group.name : others, full: isOne ? keyOf(group) : "", color: isOne ? colors.get(keyOf(group))! : 0, values, top };
+    });
+    return { start: start_ns, interval: interval_ns, count: layers[0]?.values.length ?? 0, metric, by, isLive: is_live, layers, why };
+}
+
+/** What a value is drawn as: a rate per second, of what happens. */
+export const scaleOf = ({ isLive, interval }: Stack) => (isLive ? 1 : 1e9 / interval);
+
+/** `1.2 MiB`, or `1.2 MiB/s`. */
+export const drawn = ({ isLive, metric }: Stack, value: number) => `${number(value, metric.unit)}${isLive ? "" : " / s"}`;
+
+const placeAt = ({ start, interval }: Cells, ns: number) => Math.floor((ns - start) / interval);
+
+/** The intervals that a span meets: the first one, and the first one behind it. */
+export function meets(stack: Stack, { from, to }: Span): [begin: number, end: number] {
+    const within = (place: number) => Math.min(stack.count, Math.max(0, place));
+    return [within(placeAt(stack, from)), within(placeAt(stack, to) + 1)];
+}
+
+/** The highest top in a span, as it is drawn. */
+export function mostOf(stack: Stack, span: Span): number {
+    const top = stack.layers.at(-1)?.top;
+    const [begin, end] = meets(stack, span);
+    let most = 0;
+    for (let at = begin; at < end; at++) most = Math.max(most, top?.[at] ?? 0);
+    return most * scaleOf(stack);
+}
+
+/** The layer that is drawn at an instant and a height. */
+export function layerAt(stack: Stack, ns: number, height: number): Layer | undefined {
+    const at = placeAt(stack, ns);
+    const value = height / scaleOf(stack);
+    return value < 0 ? undefined : stack.layers.find(({ top }) => value < top[at]!);
+}
+
+/** `3 MiB of app::load (live 12 MiB)`: what a layer and all together have at an instant; undefined: the stack says nothing of it. */
+export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined): string | undefined {
+    const at = placeAt(stack, ns);
+    const all = stack.layers.at(-1)?.top[at];
+    if (all === undefined) return undefined;
+    const { unit, title } = stack.metric;
+    const what = stack.isLive ? "live" : title;
+    const own = layer ? `${number(layer.values[at]!, unit)} ${layer.name}, ` : "";
+    return `${own}${number(all, unit)} ${what}${layer ? " in all" : ""}`;
+}
+
+/** Where a layer leads: to the stacks of a function, or to the lines of a type. */
+export function wayOf({ by }: Stack, layer: Layer): Partial<State> | null {
+    if (layer.full === "") return null;
+    return by === "type" ? { view: "lines", group: "type", search: "", focus: layer.full } : { filter: literally(layer.name) };
+}
