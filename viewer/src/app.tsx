@@ -3,7 +3,7 @@ import { Shown, type Context } from "./context";
 import { Door } from "./door";
 import { Header } from "./header";
 import { Help } from "./help";
-import { FrameMenus } from "./frame_menu";
+import { WithFrame } from "./frame_in_hand";
 import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
 import type { Live, Source } from "./model/data_source";
@@ -225,6 +225,7 @@ export function App({ source }: { source: Source }) {
                 "]": () => move(1),
                 Escape: () => go(leaving(current.current) ?? {}),
                 b: compareWith,
+                i: () => go({ panel: !current.current.panel }),
             };
             const act = keys[event.key];
             if (!act) return;
@@ -275,7 +276,7 @@ export function App({ source }: { source: Source }) {
                 </div>
             </nav>
             <main aria-label={TITLES[state.view]} aria-busy={loaded.loading}>
-                {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <FrameMenus><View /></FrameMenus>}
+                {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <WithFrame><View /></WithFrame>}
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}

@@ -11,6 +11,7 @@ const KEYS: [string, string][] = [
     ["↑ ↓ ← →", "move in a tree; open and close a branch"],
     ["Enter", "go where a number, a bar or a row leads; zoom into a frame; lines of a cell of the heat map"],
     ["h", "heaviest path"],
+    ["i", "details of the chosen function, beside the view"],
     ["s", "callers and callees of the chosen function"],
     ...CUTS.map(({ key, text }): [string, string] => [key, `in all views, of the chosen function: ${text}`]),
     ["[  ]", "previous and next selection of time"],

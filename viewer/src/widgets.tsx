@@ -10,7 +10,7 @@ import { definitionOf } from "./model/definitions";
 import { count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
-import { editorLink } from "./model/source_file";
+import { editorLink, type SourceFile } from "./model/source_file";
 import { selects } from "./model/cuts";
 import type { State } from "./model/state";
 import { toLive, toSource } from "./model/ways";
@@ -137,6 +137,11 @@ export function PlaceLink({ file, line }: { file: string; line: number | null })
             <bdi>{fileName(file)}</bdi>{line ? `:${line}` : ""}
         </Door>
     );
+}
+
+/** Beside a source file that is not the one that ran. */
+export function Newer({ of }: { of: Pick<SourceFile, "isNewer"> }) {
+    return of.isNewer ? <p class="warning">This file was changed after the recording began: numbers may stand beside other lines than those that ran.</p> : null;
 }
 
 /** A link that opens a line in an editor, if there is one. */

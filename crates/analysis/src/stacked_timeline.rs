@@ -250,7 +250,8 @@ mod tests {
     const GROUPS: usize = 3;
 
     fn golden(name: &str) -> Recording {
-        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll"))).unwrap()
+        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll")))
+            .unwrap()
     }
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
@@ -275,7 +276,8 @@ mod tests {
             let end = recording.ended();
             for span in [(0, end), (end / 3, end / 2), (end / 2, end)] {
                 let line = timeline(&recording, span.0, span.1, 100, &all);
-                let column = |of: fn(&crate::timeline::Interval) -> u64| line.intervals.iter().map(of).collect::<Vec<u64>>();
+                let column =
+                    |of: fn(&crate::timeline::Interval) -> u64| line.intervals.iter().map(of).collect::<Vec<u64>>();
                 let groups = found(&recording, Metric::Peak, &all, span);
                 assert_eq!(added(&groups), column(|interval| interval.highest), "{name}, live bytes of {span:?}");
                 let groups = found(&recording, Metric::Allocations, &all, span);
@@ -292,7 +294,14 @@ mod tests {
             let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
             for filter in &filters {
                 let sums: Sums = sums_of(&recording, Selection::default(), filter.clone());
-                for metric in [Metric::Allocations, Metric::Bytes, Metric::Frees, Metric::Freed, Metric::Temporary, Metric::Faults] {
+                for metric in [
+                    Metric::Allocations,
+                    Metric::Bytes,
+                    Metric::Frees,
+                    Metric::Freed,
+                    Metric::Temporary,
+                    Metric::Faults,
+                ] {
                     let groups = found(&recording, metric, filter, (0, recording.ended()));
                     let mut expected = vec![0; GROUPS];
                     for site in &sums.sites {
@@ -308,7 +317,13 @@ mod tests {
     #[test]
     fn what_has_no_parts_over_time_is_not_divided() {
         let divided = |metric: Metric| Amount::of(metric).is_some();
-        assert!([Metric::Cost, Metric::Faults, Metric::Live, Metric::LiveBlocks, Metric::Waiting].into_iter().all(divided));
-        assert!(![Metric::Lifetime, Metric::Largest, Metric::Resident, Metric::Pinned, Metric::Lost].into_iter().any(divided));
+        assert!(
+            [Metric::Cost, Metric::Faults, Metric::Live, Metric::LiveBlocks, Metric::Waiting].into_iter().all(divided)
+        );
+        assert!(
+            ![Metric::Lifetime, Metric::Largest, Metric::Resident, Metric::Pinned, Metric::Lost]
+                .into_iter()
+                .any(divided)
+        );
     }
 }

@@ -47,14 +47,18 @@ impl Recordings<'_> {
         let Some(amount) = amount.filter(|_| pack.why.is_empty()) else { return Ok(Pack::new(&pack)) };
         let named: Vec<&Row> = table.sites.iter().map(|row| &row.row).collect();
         let rest = named.len();
-        let numbers: FxHashMap<_, _> =
-            named.iter().enumerate().flat_map(|(number, row)| row.nodes.iter().map(move |node| (*node, number))).collect();
+        let numbers: FxHashMap<_, _> = named
+            .iter()
+            .enumerate()
+            .flat_map(|(number, row)| row.nodes.iter().map(move |node| (*node, number)))
+            .collect();
         let mut stacks = self.stacks(&basis.view);
         let groups = Grouped::new(self.recording(), rest + 1, |stack| {
             numbers.get(&stack).copied().or_else(|| stacks.of(stack).matches.then_some(rest))
         });
         let thread_filter = &basis.thread_filter;
-        let found = stacked(self.recording(), &Asked { metric, amount, selection, thread_filter, grid, groups: &groups });
+        let found =
+            stacked(self.recording(), &Asked { metric, amount, selection, thread_filter, grid, groups: &groups });
         pack.groups = named.iter().map(|row| self.group(row, group)).collect();
         if table.left_out.is_some() || found.groups[rest].iter().any(|value| *value > 0) {
             let others = table.rest.len();

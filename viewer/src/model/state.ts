@@ -58,6 +58,8 @@ export interface State extends Selection {
     zeros: boolean;
     /** Lines: whether the details have most of the room. */
     wide: boolean;
+    /** Whether the panel beside the view is shown, of the function that is chosen in it. */
+    panel: boolean;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -118,6 +120,7 @@ export const START: State = {
     by: "",
     zeros: false,
     wide: false,
+    panel: false,
     focus: "",
     left: null,
     right: null,
@@ -137,7 +140,7 @@ export const START: State = {
     define: "",
 };
 
-const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "byLine", "graph", "small", "blocks"] as const;
+const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "graph", "small", "blocks"] as const;
 
 const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
-import { FrameButton, useFrameKeys, useFrameMenu } from "../frame_menu";
+import { FrameButtons, useInHand } from "../frame_in_hand";
 import { colorOf, useCanvas, useSize } from "../hooks";
 import { layout, type Box } from "../model/flame_layout";
 import { number, percent } from "../model/format";
@@ -125,10 +125,10 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
         if (of && (top < of.scrollTop || top + LINE > of.scrollTop + of.clientHeight)) of.scrollTop = Math.max(0, top - of.clientHeight / 2);
     }, [hit]);
 
-    const byKey = useFrameKeys();
-    const menu = useFrameMenu();
+    const inHand = (chosen?.item ?? shown.at(-1))?.frame;
+    const hand = useInHand(inHand);
     const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || byKey(event, chosen?.item.frame)) return;
+        if (event.ctrlKey || event.metaKey || hand.pressed(event)) return;
         const from = chosen ?? boxes[0] ?? null;
         if (!from) return;
         const row = boxes.filter((box) => box.depth === from.depth);
@@ -161,7 +161,7 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
                 {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
                 {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
                 {state.zoom !== "" && <Door to={{ zoom: "" }} class="button">all</Door>}
-                <FrameButton frame={chosen?.item.frame} />
+                <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
                 <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
             </div>
@@ -184,7 +184,7 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
                         const box = boxAt(event);
                         if (box) into(box);
                     }}
-                    onContextMenu={(event) => menu(event, (event.button === 2 ? boxAt(event) : chosen)?.item.frame)}
+                    onContextMenu={(event) => hand.menu(event, event.button === 2 ? boxAt(event)?.item.frame : inHand)}
                     onKeyDown={pressed}
                 />
             </div>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
-import { useFrameKeys, useFrameMenu } from "../frame_menu";
+import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
 import { chanceOf, columnOf, shownIn, totalOf, valueOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
@@ -48,8 +48,7 @@ export function Functions() {
         const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);
         return new Map(columns.map((one) => [one, largest(one)]));
     }, [rows, columns]);
-    const byKey = useFrameKeys();
-    const menu = useFrameMenu();
+    const hand = useInHand(rows[chosen]?.frame);
     return (
         <div class="fill">
             <div class="tools">
@@ -57,6 +56,7 @@ export function Functions() {
                 <LiveChoice />
                 {rows[chosen] && <LinesChoice />}
                 <Search />
+                <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
                 {found && <span class="soft">{counted(found.rows.length, "row")}. A row shows who calls the function, and what it calls.</span>}
             </div>
@@ -91,8 +91,8 @@ export function Functions() {
                     rows={rows}
                     keyOf={(row) => row.at}
                     chosen={chosen}
-                    pressed={(event) => void byKey(event, rows[chosen]?.frame)}
-                    menu={(row, event) => menu(event, row.frame)}
+                    pressed={(event) => void hand.pressed(event)}
+                    menu={(row, event) => hand.menu(event, row.frame)}
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">

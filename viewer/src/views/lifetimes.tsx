@@ -155,7 +155,7 @@ const HEADS: [string, string][] = [
 ];
 
 /** Bars of the number of blocks in each bin; the axis is logarithmic. */
-function Chart({ title, bins: exact, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
+export function Chart({ title, bins: exact, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
     const bins = useMemo(() => histogram(exact), [exact]);
     const all = bins.reduce((sum, bin) => sum + bin.count, 0);
     const most = bins.reduce((most, bin) => Math.max(most, bin.count), 0);

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
-import { useFrameKeys, useFrameMenu } from "../frame_menu";
+import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
 import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, counted } from "../model/format";
@@ -104,10 +104,9 @@ export function Lines() {
         return () => setCopy(null);
     }, [rows, columns, group]);
 
-    const byKey = useFrameKeys();
-    const menu = useFrameMenu();
+    const hand = useInHand(rows[chosen]?.frame);
     const pressed = (event: KeyboardEvent) => {
-        if (byKey(event, rows[chosen]?.frame)) return;
+        if (hand.pressed(event)) return;
         const move: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9, h: -1e9 };
         const by = move[event.key];
         if (by === undefined || rows.length === 0 || event.ctrlKey || event.metaKey) return;
@@ -124,6 +123,7 @@ export function Lines() {
                 <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
+                <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
                 <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
@@ -148,7 +148,7 @@ export function Lines() {
                     keyOf={(row) => row.at}
                     chosen={chosen}
                     pressed={pressed}
-                    menu={(row, event) => menu(event, row.frame)}
+                    menu={(row, event) => hand.menu(event, row.frame)}
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">

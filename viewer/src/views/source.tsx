@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Code, useWords } from "../code";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { ROW, useLoaded, useRows } from "../hooks";
@@ -8,7 +9,7 @@ import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, MetricChoice, Pending, Search } from "../widgets";
+import { Cell, Define, EditorLink, Empty, MetricChoice, Newer, Pending, Search } from "../widgets";
 
 /** Source files, and what their lines cost. */
 export function SourceView() {
@@ -89,6 +90,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     const costliest = () => lines.reduce((best, line) => ((own(line) ?? 0) > (own(best) ?? 0) ? line : best), lines[0] ?? 0);
     const matches = useMemo(() => matcher(state.search), [state.search]);
     const textOf = (line: number) => (found?.lines ? found.lines[line - 1] : found?.functions.get(line)) ?? "";
+    const words = useWords(file, found?.lines ?? null);
     const sum = useMemo(() => lines.reduce((sum, line) => sum + (own(line) ?? 0), 0), [lines, found, metric]);
     const variance = useMemo(() => lines.reduce((sum, line) => sum + ((found && costOf(found.own, varianceOf(metric), line)) ?? 0), 0), [lines, found, metric]);
 
@@ -145,7 +147,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                 <span class="soft">{inRow(sum, variance, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>
                 <EditorLink file={file} line={state.line || costliest()} />
             </div>
-            {found.isNewer && <p class="warning">This file was changed after the recording began: numbers may stand beside other lines than those that ran.</p>}
+            <Newer of={found} />
             {!found.lines && <p class="empty">{found.why}</p>}
             {lines.length === 0 ? (
                 <Empty>No line of this file costs anything in this selection.</Empty>
@@ -184,7 +186,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                                     {cell(metric, "own", true)}
                                     {cell(metric, "through", true)}
                                     {columns.map((one) => cell(one, "own", false))}
-                                    <div role="cell" class={isFound ? "text-of found" : "text-of"}><bdi>{textOf(line)}</bdi></div>
+                                    <div role="cell" class={isFound ? "text-of found" : "text-of"}>{found.lines ? <Code words={words(line)} /> : <bdi>{textOf(line)}</bdi>}</div>
                                 </div>
                             );
                         })}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { columnOf, shownIn, varianceOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
-import { FrameButton, useFrameKeys, useFrameMenu } from "../frame_menu";
+import { FrameButtons, useInHand } from "../frame_in_hand";
 import { fileName, labelOf } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
@@ -181,10 +181,9 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         if (path.length > 0) say(`The heaviest path has ${counted(path.length, "frame")}.`);
     };
 
-    const byKey = useFrameKeys();
-    const menu = useFrameMenu();
+    const hand = useInHand(frame);
     const pressed = (event: KeyboardEvent) => {
-        if (event.ctrlKey || event.metaKey || byKey(event, frame)) return;
+        if (event.ctrlKey || event.metaKey || hand.pressed(event)) return;
         const line = lines[at];
         const to = (index: number) => choose(lines[Math.min(lines.length - 1, Math.max(0, index))]?.item.key ?? "", true);
         const keys: Record<string, () => void> = {
@@ -213,7 +212,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             <div class="tools">
                 {tools?.(search)}
                 <button onClick={() => void openHeaviest()} title="Open the heaviest path (h)">heaviest path</button>
-                <FrameButton frame={frame} />
+                <FrameButtons frame={frame} />
             </div>
             {lines.length === 0 ? (
                 <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
@@ -234,7 +233,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
                     chosen={at}
                     choose={({ item }) => (hasMore(item) ? toggle(item) : choose(item.key))}
                     pressed={pressed}
-                    menu={(line, event) => menu(event, line.item.frame)}
+                    menu={(line, event) => hand.menu(event, line.item.frame)}
                     branch={({ item, depth }) => ({ level: depth + 1, isOpen: hasMore(item) ? open.has(item.key) : undefined })}
                     cells={({ item, depth }) => (
                         <>

@@ -1,13 +1,14 @@
-// What can be done with a frame: a menu at the pointer, with the keys that do the same in the view.
+// The frame that is chosen in a view: what can be done with it, by keys and from a menu, and what the panel beside the view is of.
 
 import { createContext } from "preact";
-import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { useShown } from "./context";
 import type { Frame } from "./model/answer";
 import { CUTS, cutOf, withCut } from "./model/cuts";
 import { copy } from "./model/table_text";
 import { through, toFunction, toSource, type Way } from "./model/ways";
+import { FramePanel } from "./views/frame_panel";
 
 interface Action {
     text: string;
@@ -21,8 +22,13 @@ interface At {
     y: number;
 }
 
-/** Opens the menu of a frame. */
-const Opener = createContext<(at: At) => void>(() => undefined);
+interface Hands {
+    /** Opens the menu of a frame. */
+    open: (at: At) => void;
+    take: (frame: Frame | null) => void;
+}
+
+const Hands = createContext<Hands>({ open: () => undefined, take: () => undefined });
 
 /** What leads on from a frame. */
 function useActions(): (frame: Frame) => Action[] {
@@ -33,11 +39,22 @@ function useActions(): (frame: Frame) => Action[] {
     ];
 }
 
-/** Does what a key is for with the chosen frame. Whether there is such a key. */
-export function useFrameKeys(): (event: KeyboardEvent, frame: Frame | null | undefined) => boolean {
+interface InHand {
+    /** Does what a key is for with the frame. Whether there is such a key. */
+    pressed: (event: KeyboardEvent) => boolean;
+    /** Opens the menu of a frame where an event is. */
+    menu: (event: MouseEvent, frame: Frame | null | undefined) => void;
+}
+
+/** The frame that is chosen in the view, if there is one. */
+export function useInHand(frame: Frame | null | undefined): InHand {
     const { go } = useShown();
+    const { take } = useContext(Hands);
     const actions = useActions();
-    return (event, frame) => {
+    const menu = useMenu();
+    useEffect(() => take(frame ?? null), [frame?.id]);
+    useEffect(() => () => take(null), []);
+    const pressed = (event: KeyboardEvent) => {
         const action = frame && !event.ctrlKey && !event.metaKey && !event.altKey && actions(frame).find(({ key }) => key === event.key);
         if (!action) return false;
         event.preventDefault();
@@ -45,11 +62,11 @@ export function useFrameKeys(): (event: KeyboardEvent, frame: Frame | null | und
         go(action.way);
         return true;
     };
+    return { pressed, menu };
 }
 
-/** Opens the menu where an event is. */
-export function useFrameMenu(): (event: MouseEvent, frame: Frame | null | undefined) => void {
-    const open = useContext(Opener);
+function useMenu(): InHand["menu"] {
+    const { open } = useContext(Hands);
     return (event, frame) => {
         if (!frame) return;
         event.preventDefault();
@@ -60,24 +77,34 @@ export function useFrameMenu(): (event: MouseEvent, frame: Frame | null | undefi
     };
 }
 
-/** A button that opens the menu of the chosen frame. */
-export function FrameButton({ frame }: { frame: Frame | null | undefined }) {
-    const open = useFrameMenu();
+/** Buttons for the chosen frame: its menu, and the panel. */
+export function FrameButtons({ frame }: { frame: Frame | null | undefined }) {
+    const { state, go } = useShown();
+    const open = useMenu();
     return (
-        <button disabled={!frame} aria-haspopup="menu" title="What can be done with the chosen function (right click)" onClick={(event) => open(event, frame)}>
-            function ▾
-        </button>
+        <>
+            <button disabled={!frame} aria-haspopup="menu" title="What can be done with the chosen function (right click)" onClick={(event) => open(event, frame)}>
+                function ▾
+            </button>
+            <button aria-pressed={state.panel} title="What the chosen function costs, when, by whom, and its source (i)" onClick={() => go({ panel: !state.panel })}>
+                details
+            </button>
+        </>
     );
 }
 
-/** Everything that has frames. */
-export function FrameMenus({ children }: { children: ComponentChildren }) {
+/** A view, and what is known of the frame that is chosen in it. */
+export function WithFrame({ children }: { children: ComponentChildren }) {
+    const { state } = useShown();
     const [at, open] = useState<At | null>(null);
+    const [frame, take] = useState<Frame | null>(null);
+    const hands = useRef<Hands>({ open, take });
     return (
-        <Opener.Provider value={open}>
+        <Hands.Provider value={hands.current}>
             {children}
+            {state.panel && <FramePanel frame={frame} />}
             {at && <Menu key={`${at.frame.id} ${at.x} ${at.y}`} at={at} close={() => open(null)} />}
-        </Opener.Provider>
+        </Hands.Provider>
     );
 }
 

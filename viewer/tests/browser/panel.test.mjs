@@ -1,0 +1,67 @@
+// The panel beside a view: what the chosen function costs, when, by whom, in which sizes, and its source.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recordings } from "./recordings.mjs";
+import { becomes, breaches, open, show, start, viewed, words } from "./viewer.mjs";
+
+const panelOf = (page) => page.getByRole("complementary", { name: "the chosen function" });
+const exact = async (cell) => (await cell.getAttribute("title")).split(/ |,/)[0];
+/** Of the function itself, and with what it calls. */
+const numbersOf = async (page, metric) => {
+    const row = panelOf(page).locator("tr", { has: page.locator("th", { hasText: new RegExp(`^${metric}`) }) });
+    await row.waitFor();
+    return Promise.all([0, 1].map((at) => exact(row.locator("td").nth(at))));
+};
+
+test("the panel has what the chosen function costs, who calls it, its sizes and its source in colors", async (t) => {
+    const server = await start("--sources", recordings.recursion);
+    const { page, problems, close } = await open(`${server.url}#view=tree&metric=allocations`);
+    t.after(async () => (server.stop(), close()));
+    await page.getByRole("treegrid").locator(".function", { hasText: /^walk$/ }).nth(2).click();
+    await page.keyboard.press("i");
+    const panel = panelOf(page);
+    await panel.getByRole("heading", { name: /^walk/ }).waitFor();
+    assert.equal(words(page).panel, "true");
+    // 5 calls of itself, 4 of visit and 10 of leaf: a function that calls itself counts once.
+    await becomes(async () => String(await numbersOf(page, "allocations")), "5,19");
+    assert.deepEqual(await numbersOf(page, "bytes"), ["240", "608"]);
+    await becomes(async () => (await panel.locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join(), "19 100 % main");
+    await panel.locator(".sparkline canvas").waitFor();
+    assert.match(await panel.locator("figcaption", { hasText: "over time" }).innerText(), /^allocations over time, with what it calls: .+ at most$/);
+    await panel.locator("figcaption", { hasText: /size of its own blocks.*: 5, median/ }).waitFor();
+    const line = panel.locator(".around .chosen");
+    assert.match((await line.innerText()).replaceAll(/\s+/g, " "), /13 5 free\(kept = malloc\(48\)\);/);
+    assert.equal(await line.locator(".code-number").innerText(), "48");
+    assert.ok((await panel.locator(".around .code-keyword").allInnerTexts()).includes("if"));
+    assert.deepEqual(await breaches(page), []);
+    // All of Source is in colors, too; the text stays what it is.
+    await panel.getByRole("link", { name: "recursion.c:13" }).click();
+    await becomes(() => words(page).view, "source");
+    await page.locator(".file .code-comment", { hasText: "Functions that call themselves" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+});
+
+test("the panel follows what is chosen, in each view that has functions", async (t) => {
+    const { page, problems } = await viewed(t, "recursion", "view=functions&metric=allocations&panel=true");
+    await panelOf(page).getByRole("heading", { name: "No function is chosen" }).waitFor();
+    await page.locator("main").getByRole("link", { name: /^leaf/ }).first().click();
+    await becomes(async () => String(await numbersOf(page, "allocations")), "17,17");
+    await becomes(async () => (await panelOf(page).locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join(), "10 58.8 % walk,7 41.2 % main");
+    await show(page, "view=flame&metric=allocations&panel=true");
+    const canvas = page.locator(".flame canvas");
+    await canvas.focus();
+    for (const name of ["main", "walk", "visit"]) {
+        await page.keyboard.press("ArrowDown");
+        await panelOf(page).getByRole("heading", { name: new RegExp(`^${name}`) }).waitFor().catch(() => assert.fail(name));
+    }
+    await becomes(async () => String(await numbersOf(page, "allocations")), "4,18");
+    // A caller leads on.
+    await panelOf(page).getByRole("link", { name: "walk" }).click();
+    await becomes(() => words(page).view, "tree");
+    assert.match(words(page).through, /^walk/);
+    await panelOf(page).getByRole("button", { name: "close the panel" }).click();
+    await becomes(() => panelOf(page).count(), 0);
+    assert.deepEqual(problems, []);
+});
