@@ -8,9 +8,14 @@ import { drawn, layerAt, mostOf, wordsAt, type Layer, type Stack } from "./model
 import { bytes, counted, isolated, shortCount, time } from "./model/format";
 
 /** Heights, pixels. */
-export const PLOT = 150;
-export const REGION = 12;
+const PLOT = 150;
+const STACKED_PLOT = 220;
+const REGION = 12;
 const AXIS = 22;
+
+/** With this many rows of regions. */
+export const heightOf = (rows: number, isStacked: boolean) => (isStacked ? STACKED_PLOT : PLOT) + rows * REGION;
+
 /** Width of the axis of bytes, and what is left free at the right. */
 export const GUTTER = 76;
 export const MARGIN = 28;
@@ -139,6 +144,7 @@ function withMost(most: number, step: number): number[] {
 
 interface Wishes {
     width: number;
+    height: number;
     /** What is known of the whole run so far. */
     whole: () => Activity;
     /** Goes to a region. */
@@ -191,7 +197,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     const of = new uPlot(
         {
             width: wishes.width,
-            height: PLOT + wishes.rows * REGION,
+            height: wishes.height,
             legend: { show: false },
             padding: [6 + wishes.rows * REGION, MARGIN, 0, 0],
             scales: {

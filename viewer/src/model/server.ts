@@ -10,6 +10,7 @@ import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
+import { COARSER } from "./stacked";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
@@ -137,10 +138,11 @@ export class Server implements Source {
         return this.shown(selection, { view: { activity: { intervals: ACTIVITY_INTERVALS } } });
     }
 
-    stacked(selection: Selection, by: string, metric: string, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
+    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
         const { pages: _, ...query } = queryOf({ ...selection, from: span && Math.round(span.from), to: span && Math.round(span.to) });
         const view: View = { table: { group: by, limit: STACKED } };
-        return this.answer({ query: { ...query, metric, view }, page: { stacked: { intervals: ACTIVITY_INTERVALS } } }, signal);
+        const intervals = ACTIVITY_INTERVALS / (metric.join === "sum" ? COARSER : 1);
+        return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

@@ -11,6 +11,9 @@ import type { State } from "./state";
 /** Colors of functions or types; the others have one of their own. */
 export const COLORS = 7;
 
+/** How much wider intervals are than those of the time line, of what happens: amounts in narrow ones are needles, whose parts cannot be seen. */
+export const COARSER = 8;
+
 export interface Layer {
     name: string;
     /** With parameters and all template arguments; of types, the name. */
