@@ -4,7 +4,7 @@ import { Door, useWay } from "./door";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
 import { count, counted } from "./model/format";
-import type { State } from "./model/state";
+import { baseOf, type State } from "./model/state";
 import { timeAt } from "./model/time_axis";
 import { wayOf } from "./model/stacked";
 import { toSpan } from "./model/ways";
@@ -18,7 +18,7 @@ const REMEMBERED = 12;
 
 /** What was live when, of the whole run, as long as nothing else is known. */
 function firstSight({ live, interval_ns }: { live: Activity["live"]; interval_ns: number }): Activity {
-    return { start: 0, interval: interval_ns, count: live.length, live, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
+    return { start: 0, interval: interval_ns, count: live.length, live, seesLive: true, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
 }
 
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
@@ -191,6 +191,10 @@ export function TimelineBand() {
 
     useEffect(mark, [state.from, state.to, width, theme, rows, state.budget, isStacked]);
 
+    // The span that the selection is compared with.
+    const base = recording.compares || state.view !== "compare" ? null : baseOf(state.base);
+    useEffect(() => void (plot.current && (plot.current.base = base && { from: base.from ?? 0, to: base.to ?? end })), [state.base, state.view, width, theme, rows, state.budget, isStacked, known]);
+
     // Back and links show other spans.
     useEffect(() => {
         const { left, right } = state;
@@ -247,7 +251,7 @@ export function TimelineBand() {
         <section class="time" aria-label="time line">
             <div class="caption">
                 {source.asks && <StackChoice />}
-                {!isStacked && <span class="legend"><span class="key curve" /> {source.asks ? "" : "live bytes"}{!seesLive && ", not known"} <Define name="live" /></span>}
+                {!isStacked && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
                 {!isStacked && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>

@@ -27,6 +27,8 @@ const LANE_INTERVALS = 500;
 /** Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them. */
 const ACTIVITY_INTERVALS = 4096;
 
+const ACTIVITY: View = { activity: { intervals: ACTIVITY_INTERVALS } };
+
 /** Functions or types of the time line that are shown one by one. */
 const STACKED = 7;
 
@@ -133,9 +135,13 @@ export class Server implements Source {
         return (await this.answer<AdvicePack>({ page: "advice" }, signal)).head.advice;
     }
 
-    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>> {
+    activityBefore(base: Base | null, who: { process: string; thread: string }, signal: AbortSignal): Promise<Pack<ActivityPack>> {
+        return this.answer({ query: { ...queryOf({ ...START, ...who }), view: ACTIVITY }, page: { changes: { before: base && whenOf(base) } } }, signal);
+    }
+
+    activity(span: Span | null, who: { process: string; thread: string }, signal?: AbortSignal): Promise<Pack<ActivityPack>> {
         const selection = { ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) };
-        return this.shown(selection, { view: { activity: { intervals: ACTIVITY_INTERVALS } } });
+        return this.shown(selection, { view: ACTIVITY }, signal);
     }
 
     stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
