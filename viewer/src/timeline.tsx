@@ -4,13 +4,13 @@ import { Door, useWay } from "./door";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
 import { count, counted } from "./model/format";
-import type { State } from "./model/state";
+import { baseOf, type State } from "./model/state";
 import { timeAt } from "./model/time_axis";
 import { wayOf } from "./model/stacked";
 import { toSpan } from "./model/ways";
 import { Events } from "./timeline_events";
 import { StackChoice, StackLegend, useStacks } from "./timeline_stack";
-import { GUTTER, MARGIN, PLOT, plotOf, REGION, type Plot } from "./timeline_plot";
+import { GUTTER, heightOf, MARGIN, plotOf, type Plot } from "./timeline_plot";
 import { Define } from "./widgets";
 
 /** Spans that are remembered, beside the whole run. */
@@ -18,7 +18,7 @@ const REMEMBERED = 12;
 
 /** What was live when, of the whole run, as long as nothing else is known. */
 function firstSight({ live, interval_ns }: { live: Activity["live"]; interval_ns: number }): Activity {
-    return { start: 0, interval: interval_ns, count: live.length, live, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
+    return { start: 0, interval: interval_ns, count: live.length, live, seesLive: true, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 };
 }
 
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
@@ -52,6 +52,7 @@ export function TimelineBand() {
     const who = JSON.stringify([state.process, state.thread]);
     /** The whole run, and what was looked at last. */
     const known = useMemo<Activity[]>(() => [firstSight(timeline)], [timeline, who]);
+    const isStacked = source.asks && state.stack !== "";
     const [whole, setWhole] = useState<Activity | null>(null);
     const [error, setError] = useState("");
     const [seen, setSeen] = useState<Span>(() => shownOf(state, end));
@@ -178,7 +179,7 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, height: heightOf(rows, isStacked), whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
         made.stack = stacking.current.best(now.current);
         plot.current = made;
         mark();
@@ -186,9 +187,13 @@ export function TimelineBand() {
             plot.current = null;
             made.of.destroy();
         };
-    }, [known, width, theme, rows, seesFaults, state.budget]);
+    }, [known, width, theme, rows, seesFaults, state.budget, isStacked]);
 
-    useEffect(mark, [state.from, state.to, width, theme, rows, state.budget]);
+    useEffect(mark, [state.from, state.to, width, theme, rows, state.budget, isStacked]);
+
+    // The span that the selection is compared with.
+    const base = recording.compares || state.view !== "compare" ? null : baseOf(state.base);
+    useEffect(() => void (plot.current && (plot.current.base = base && { from: base.from ?? 0, to: base.to ?? end })), [state.base, state.view, width, theme, rows, state.budget, isStacked, known]);
 
     // Back and links show other spans.
     useEffect(() => {
@@ -239,14 +244,14 @@ export function TimelineBand() {
     };
 
     const isPart = seen.to - seen.from < end - 1;
-    const isStacked = source.asks && state.stack !== "";
+    const stack = stacks.best(now.current);
     const names = whole ? [...new Set([...whole.marks, ...whole.regions].map((one) => one.name))] : [];
     const there = whole ? whole.marks.length + whole.regions.length : 0;
     return (
         <section class="time" aria-label="time line">
             <div class="caption">
                 {source.asks && <StackChoice />}
-                {!isStacked && <span class="legend"><span class="key curve" /> {source.asks ? "" : "live bytes"}{!seesLive && ", not known"} <Define name="live" /></span>}
+                {!isStacked && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
                 {!isStacked && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
@@ -267,17 +272,17 @@ export function TimelineBand() {
                     <button onClick={() => (isPart ? see({ from: 0, to: end }) : both())} title={isPart ? "Show the whole run" : "Zoom into the selection (z)"}>{isPart ? "whole run" : "selection"}</button>
                 )}
             </div>
-            {isStacked && <StackLegend stack={stacks.best(now.current)} loading={stacks.loading} error={stacks.error} />}
+            {isStacked && <StackLegend stack={stack} loading={stacks.loading} error={stacks.error} />}
             {isPart && (
                 <div class="where" aria-hidden="true">
                     <span style={{ left: `${(seen.from / end) * 100}%`, width: `max(2px, ${((seen.to - seen.from) / end) * 100}%)` }} />
                 </div>
             )}
-            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={timeline.sum_of_peaks} moves={strip} />
+            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={timeline.sum_of_peaks} isOfLive={!stack || stack.isLive} moves={strip} />
             <div
                 class={error ? "plot stale" : "plot"}
                 ref={box}
-                style={{ height: `${PLOT + rows * REGION}px` }}
+                style={{ height: `${heightOf(rows, isStacked)}px` }}
                 tabIndex={0}
                 role="slider"
                 aria-label="selected span of time: arrow keys move it, with Shift its end; plus and minus zoom, less-than and greater-than move what is shown"

@@ -16,12 +16,14 @@ interface Props {
     pixels: number;
     /** Whether the curve adds up what processes had at different instants. */
     isSum: boolean;
+    /** Whether the curve is of what is live, and so has its peak. */
+    isOfLive: boolean;
     /** Takes what is called when another part of the time is shown. */
     moves: RefObject<((span: Span) => void) | null>;
 }
 
 /** The peak and the marks, above the curves: a mark selects what comes until the next one. */
-export function Events({ activity, seen, pixels, isSum, moves }: Props) {
+export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props) {
     const { recording } = useShown();
     const end = recording.timeline.end_ns;
     const [span, setSpan] = useState(seen);
@@ -37,7 +39,7 @@ export function Events({ activity, seen, pixels, isSum, moves }: Props) {
         while (next < activity.marks.length && activity.marks[next]!.at <= at) next++;
         return { at, text: name, title: `${isolated(name)}, at ${timeAt(at, step)}: select what comes until the next mark`, to: toSpan(at, activity.marks[next]?.at ?? end), isFirst: false };
     });
-    if (peak && peak.bytes > 0) {
+    if (isOfLive && peak && peak.bytes > 0) {
         const text = `peak ${isSum ? "at most " : ""}${bytes(peak.bytes)}`;
         signs.push({ at: peak.at, text, title: `${text}, at ${timeOf(peak.at, activity.interval)}: what was live then`, to: toMetric("peak"), isFirst: true });
     }

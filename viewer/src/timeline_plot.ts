@@ -8,9 +8,14 @@ import { drawn, layerAt, mostOf, wordsAt, type Layer, type Stack } from "./model
 import { bytes, counted, isolated, shortCount, time } from "./model/format";
 
 /** Heights, pixels. */
-export const PLOT = 150;
-export const REGION = 12;
+const PLOT = 150;
+const STACKED_PLOT = 220;
+const REGION = 12;
 const AXIS = 22;
+
+/** With this many rows of regions. */
+export const heightOf = (rows: number, isStacked: boolean) => (isStacked ? STACKED_PLOT : PLOT) + rows * REGION;
+
 /** Width of the axis of bytes, and what is left free at the right. */
 export const GUTTER = 76;
 export const MARGIN = 28;
@@ -121,12 +126,33 @@ function decorate(of: uPlot, activity: Activity, stack: Stack | null, axis: Axis
     ctx.restore();
 }
 
+/** A span in a dashed frame, with its name. */
+function drawBase(of: uPlot, { from, to }: Span, color: string): void {
+    const { ctx, bbox } = of;
+    const x = (ns: number) => Math.round(Math.min(bbox.left + bbox.width, Math.max(bbox.left, of.valToPos(ns / 1e9, "x", true))));
+    const [left, right] = [x(from), x(to)];
+    if (right - left < 1) return;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = color;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.strokeRect(left + 0.5, bbox.top + 0.5, right - left - 1, bbox.height - 1);
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    const margin = 4 * devicePixelRatio;
+    if (ctx.measureText("before").width + 2 * margin < right - left) ctx.fillText("before", left + margin, bbox.top + margin);
+    ctx.restore();
+}
+
 export interface Plot {
     of: uPlot;
     /** What the curves are of. */
     shown: Activity;
     /** The metric by function or type; null: live bytes are shown as a whole. */
     stack: Stack | null;
+    /** The span before, which the selection is compared with. */
+    base: Span | null;
     /** Shows a span. */
     see: (span: Span) => void;
 }
@@ -139,6 +165,7 @@ function withMost(most: number, step: number): number[] {
 
 interface Wishes {
     width: number;
+    height: number;
     /** What is known of the whole run so far. */
     whole: () => Activity;
     /** Goes to a region. */
@@ -171,6 +198,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     let ticks: Axis = { ticks: [], labels: [], base: "" };
     let shown = first;
     let stack: Stack | null = null;
+    let base: Span | null = null;
     let isZoom = false;
     let isDown = false;
     /** Where the button went down, and what goes to a layer. */
@@ -191,7 +219,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     const of = new uPlot(
         {
             width: wishes.width,
-            height: PLOT + wishes.rows * REGION,
+            height: wishes.height,
             legend: { show: false },
             padding: [6 + wishes.rows * REGION, MARGIN, 0, 0],
             scales: {
@@ -245,6 +273,8 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                 { scale: "live", stroke: () => (stack ? "transparent" : color("--resident")), width: 1.5, dash: [5, 3], points: { show: false }, paths: stepped },
             ],
             hooks: {
+                // Before the first drawing, there is no place yet for what a link selects.
+                ready: [() => void wishes.mark()],
                 setScale: [(_, scale) => void (scale === "x" && !isDown && wishes.mark())],
                 setSelect: [
                     () => {
@@ -256,7 +286,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                     },
                 ],
                 drawSeries: [(of, index) => void (index === 1 && stack && drawStack(of, stack, wishes.seen(), color))],
-                draw: [() => decorate(of, shown, stack, ticks, wishes)],
+                draw: [() => decorate(of, shown, stack, ticks, wishes), (of: uPlot): void => void (base && drawBase(of, base, color("--accent")))],
                 setCursor: [
                     () => {
                         const left = of.cursor.left ?? -1;
@@ -288,6 +318,13 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
             shown = activity;
             of.setData(curvesOf(activity), false);
             plot.see(wishes.seen());
+        },
+        get base() {
+            return base;
+        },
+        set base(span: Span | null) {
+            base = span;
+            of.redraw(false);
         },
         get stack() {
             return stack;

@@ -4,7 +4,7 @@ import { Door } from "./door";
 import { useLoaded } from "./hooks";
 import { bestOf, isCoarse, within, type Span } from "./model/activity";
 import { selectionOf } from "./model/state";
-import { stackOf, wayOf, type Stack } from "./model/stacked";
+import { COARSER, stackOf, wayOf, type Stack } from "./model/stacked";
 import { colorName } from "./timeline_stack_plot";
 import { MetricChoice } from "./widgets";
 
@@ -27,7 +27,7 @@ export function useStacks(changed: () => void): Stacks {
     const by = source.asks ? state.stack : "";
     const selection = { ...selectionOf(state), from: null, to: null };
     const colors = useRef(new Map<string, number>());
-    const ask = async (span: Span | null, signal: AbortSignal) => stackOf(await source.stacked(selection, by, metric.name, span, signal), metric, by, colors.current);
+    const ask = async (span: Span | null, signal: AbortSignal) => stackOf(await source.stacked(selection, by, metric, span, signal), metric, by, colors.current);
     const whole = useLoaded(by ? JSON.stringify([by, metric.name, selection, end]) : null, (signal) => ask(null, signal));
     const known = useMemo(() => (whole.value ? [whole.value] : []), [whole.value]);
     const [, redraw] = useReducer((n: number) => n + 1, 0);
@@ -38,7 +38,7 @@ export function useStacks(changed: () => void): Stacks {
         later.current.abort?.abort();
         later.current.timer = window.setTimeout(() => {
             const now = best(seen);
-            if (!now || now.why !== "" || !isCoarse(now, seen, pixels)) return;
+            if (!now || now.why !== "" || !isCoarse(now, seen, now.isLive ? pixels : pixels / COARSER)) return;
             const abort = (later.current.abort = new AbortController());
             const beside = (seen.to - seen.from) / 2;
             ask(within({ from: seen.from - beside, to: seen.to + beside }, end), abort.signal).then((found) => {

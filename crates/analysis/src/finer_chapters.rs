@@ -55,6 +55,11 @@ impl Sliced {
         }
     }
 
+    /// Whether spans of a recording begin and end at these times; behind its end, nothing is cut.
+    pub(crate) fn is_cut_at(&self, times: &[u64], ended: u64) -> bool {
+        times.iter().all(|time| *time == 0 || *time > ended || self.cuts.binary_search(time).is_ok())
+    }
+
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()

@@ -4,15 +4,14 @@
 //! up to the highest number of live bytes, which [`crate::timeline`] has. Each process counts by itself, as there.
 
 use crate::chapters::chapters_of;
-use crate::finer_chapters::OfImage;
+use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::{Metric, Seen, Together};
 use crate::parallel;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
-use crate::timeline::Grid;
 use memtoll_model::{Chapters, Recording, StackId};
 use memtoll_tally::span::{Groups, Live, Slice, group_of};
-use memtoll_tally::{Part, Select, Selection, Split};
+use memtoll_tally::{Charge, Part, Select, Selection, Split};
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
@@ -64,14 +63,18 @@ impl Grouped {
 pub struct Asked<'a> {
     pub metric: Metric,
     pub amount: Amount,
-    /// Its times are those of the grid.
+    /// Its times do not matter: all intervals count.
     pub selection: Selection,
     pub thread_filter: &'a ThreadFilter,
-    pub grid: Grid,
+    /// The times between intervals, in ascending order, with the begin of the first one and the end of the last one, units.
+    pub cuts: &'a [u64],
     pub groups: &'a Grouped,
+    /// Slices of the recording, if there are some: if it is cut at all of these times, no events are read.
+    pub sliced: Option<&'a Sliced>,
 }
 
 /// The metric's values.
+#[derive(Default)]
 pub struct Stacked {
     /// Of each group, those in all intervals.
     pub groups: Vec<Vec<u64>>,
@@ -81,11 +84,14 @@ pub struct Stacked {
 
 /// Divides a metric among groups.
 pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
-    let (grid, count) = (asked.grid, asked.groups.count);
+    let Asked { cuts, groups: Grouped { count, .. }, .. } = *asked;
+    let Some(cells) = cuts.len().checked_sub(1).filter(|cells| *cells > 0) else { return Stacked::default() };
     let tariff = Tariff::of(recording);
-    let mut found = Stacked { groups: vec![vec![0; grid.count]; count], damage: Vec::new() };
-    let cuts: Vec<u64> = (0..=grid.count as u64).map(|cell| (grid.first + cell) << grid.width_log2).collect();
-    let selection = Selection { from: Units::ZERO, to: Units(grid.last()), split: Split::None, ..asked.selection };
+    let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
+    let last = cuts[cells].saturating_sub(1);
+    let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
+    let is_told = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
+    let sliced = asked.sliced.filter(|sliced| is_told && sliced.is_cut_at(cuts, recording.ended()));
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = asked.thread_filter.of(index) else { continue };
         if asked.metric.about().seen == Seen::Frees && !image.own_allocators.show_frees() {
@@ -93,8 +99,8 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
         }
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
         let part = Part::of(selection, threads.clone());
-        let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts: &cuts };
-        image.each_cell(grid, &mut found.damage, |cell, has| {
+        let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts, sliced };
+        image.each_cell(&mut found.damage, |cell, has| {
             for (group, values) in found.groups.iter_mut().enumerate() {
                 let value = match (asked.amount, has) {
                     (Amount::During, Has::Happened(counts)) => asked.metric.value(&tariff.price(&counts[group])),
@@ -136,12 +142,13 @@ struct OfGroups<'a, F> {
     part: Part,
     groups: Groups<F>,
     cuts: &'a [u64],
+    sliced: Option<&'a Sliced>,
 }
 
 impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
     /// Calls `take` with what the groups have in each cell, one after the other. What is missing is added to `damage`.
-    fn each_cell(&self, grid: Grid, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
-        let Self { recording, index, part, groups, cuts } = self;
+    fn each_cell(&self, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
+        let Self { recording, index, part, groups, cuts, .. } = self;
         let chapters = chapters_of(recording, *index);
         // What is damaged is not missed: the events say all.
         let from_chapters = chapters.and_then(|chapters| self.from_chapters(&chapters).ok().flatten());
@@ -151,25 +158,24 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
             (vec![Live::default(); groups.count], cut.unwrap_or_default())
         });
         let mut costs: Costs = FxHashMap::default();
-        let read = recording.for_each_cost_between(*index, Units(grid.start()), part.to(), |cost: &Cost| {
-            let cell = grid.index(cost.time.0 >> grid.width_log2);
+        let read = recording.for_each_cost_between(*index, Units(cuts[0]), part.to(), |cost: &Cost| {
+            let cell = cell_of(cuts, cost.time.0);
             if let (Some(cell), Some(node)) = (cell, part.charged(cost)) {
                 let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
                 cost.add_to(&mut counts[(groups.of)(Some(node))]);
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
-        in_cells(live, &slices, grid, costs, take);
+        in_cells(live, &slices, cuts, costs, take);
     }
 
     /// What is live of each group before the chapters that meet the grid, and the slices of these; `None`: chapters do not tell.
     fn from_chapters(&self, chapters: &Chapters) -> Result<Option<(Vec<Live>, Vec<Slice>)>, Unreadable> {
-        let (from, to) = (self.cuts.first().copied().unwrap_or(0), self.part.to().0);
+        let (from, to) = (self.cuts[0], self.part.to().0);
         let times = chapters.times();
         let begin = times.partition_point(|(_, last)| *last < from);
         let end = begin + times[begin..].partition_point(|(first, _)| *first <= to);
-        let of_image = OfImage::plain(chapters);
-        let of_image = &of_image;
+        let of_image = &OfImage::plain(chapters);
         let read = |sum: &mut Vec<_>, number: usize| {
             sum.push((number, self.groups.changes(of_image, number, &self.part)?));
             Ok(())
@@ -184,13 +190,26 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         }
         let cut = |sum: &mut Vec<_>, at: usize| {
             let number = begin + at;
-            sum.push((number, self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?));
+            let known = self.sliced.filter(|_| self.part.admits_all_parts()).and_then(|of| of.of(self.index, number));
+            sum.push((
+                number,
+                match known {
+                    Some(slices) => self.groups.join(&slices, &before[number]),
+                    None => self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?,
+                },
+            ));
             Ok(())
         };
         let mut slices = parallel::fold(end - begin, cut, |sum: &mut Vec<_>, other: Vec<_>| sum.extend(other))?;
         slices.sort_unstable_by_key(|(number, _)| *number);
         Ok(Some((before.swap_remove(begin), slices.into_iter().flat_map(|(_, slices)| slices).collect())))
     }
+}
+
+/// The cell that a time is in.
+fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
+    let cell = cuts.partition_point(|cut| *cut <= time).checked_sub(1)?;
+    (cell + 1 < cuts.len()).then_some(cell)
 }
 
 fn plus((bytes, blocks): Live, (more_bytes, more_blocks): Live) -> Live {
@@ -201,12 +220,12 @@ fn plus((bytes, blocks): Live, (more_bytes, more_blocks): Live) -> Live {
 type Costs = FxHashMap<usize, Vec<Metrics>>;
 
 /// Puts slices into cells. `live` is what each group has before the first one.
-fn in_cells(mut live: Vec<Live>, slices: &[Slice], grid: Grid, mut costs: Costs, mut take: impl FnMut(usize, Has)) {
-    let begin = slices.partition_point(|slice| slice.times.0 < grid.start());
+fn in_cells(mut live: Vec<Live>, slices: &[Slice], cuts: &[u64], mut costs: Costs, mut take: impl FnMut(usize, Has)) {
+    let begin = slices.partition_point(|slice| slice.times.0 < cuts[0]);
     slices[..begin].iter().for_each(|slice| changes(&mut live, slice));
     let mut slices = slices[begin..].iter().peekable();
-    for cell in 0..grid.count {
-        let is_here = |slice: &&Slice| grid.index(slice.times.0 >> grid.width_log2) == Some(cell);
+    for (cell, ends) in cuts[1..].iter().enumerate() {
+        let is_here = |slice: &&Slice| slice.times.0 < *ends;
         let paid = costs.remove(&cell);
         if paid.is_none() && !slices.peek().is_some_and(is_here) {
             take(cell, Has::Stayed(&live));
@@ -244,7 +263,7 @@ fn changes(live: &mut [Live], slice: &Slice) {
 mod tests {
     use super::*;
     use crate::sums::{Sums, sums_of};
-    use crate::timeline::timeline;
+    use crate::timeline::{Grid, timeline};
     use std::path::Path;
 
     const GROUPS: usize = 3;
@@ -256,11 +275,12 @@ mod tests {
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
         let groups = Grouped::new(recording, GROUPS, |stack| Some(stack.index() % GROUPS));
-        let grid = Grid::of(span.0, span.1, 100);
+        let cuts = Grid::of(span.0, span.1, 100).cuts();
         let (amount, selection) = (Amount::of(metric).unwrap(), Selection::default());
-        let found = stacked(recording, &Asked { metric, amount, selection, thread_filter, grid, groups: &groups });
+        let asked = Asked { metric, amount, selection, thread_filter, cuts: &cuts, groups: &groups, sliced: None };
+        let found = stacked(recording, &asked);
         assert_eq!(found.damage, Vec::<String>::new());
-        assert!(found.groups.iter().all(|values| values.len() == grid.count));
+        assert!(found.groups.iter().all(|values| values.len() == cuts.len() - 1));
         found.groups
     }
 

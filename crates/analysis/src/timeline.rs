@@ -81,6 +81,12 @@ impl Grid {
         ((self.first + self.count as u64 - 1) << self.width_log2) | ((1 << self.width_log2) - 1)
     }
 
+    /// The times between cells, with the begin of the first one and the end of the last one, units.
+    pub fn cuts(&self) -> Vec<u64> {
+        let begins = (self.first..).take(self.count).map(|cell| cell << self.width_log2);
+        begins.chain([self.last().saturating_add(1)]).collect()
+    }
+
     /// Where a cell stands in the grid, if it does.
     pub fn index(&self, cell: u64) -> Option<usize> {
         let index = cell.checked_sub(self.first)?;

@@ -71,7 +71,8 @@ impl<'r> Session<'r> {
         self.recording
     }
 
-    pub(crate) fn sliced(&self) -> Option<&'r Sliced> {
+    /// Slices of its time, if there are some.
+    pub fn sliced(&self) -> Option<&'r Sliced> {
         self.sliced
     }
 

@@ -39,6 +39,7 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&ActivityPack {
             start_ns: activity.start_ns,
             interval_ns: activity.interval_ns,
+            sees_live: activity.live_bytes.is_some(),
             damage: answer.missing.clone(),
             marks: marked.mark_names,
             regions: marked.region_names,

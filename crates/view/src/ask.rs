@@ -29,7 +29,7 @@ pub enum Page {
     Advice,
     /// A level of the query's tree, and what is below it as far as it is large enough to be seen.
     Level(Level),
-    /// What changed: as a table or as a tree of both sides, by the query's view.
+    /// What changed, by the query's view: a table, or a tree of both sides; or what happened when before.
     Changes(Changes),
     /// A source file, and what its lines cost.
     Source {

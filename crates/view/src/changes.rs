@@ -44,6 +44,15 @@ impl<'a> Recordings<'a> {
         })
     }
 
+    /// What happens when before: in the recording before, or in the time before of this one.
+    pub(crate) fn activity_before(&self, query: &Query, changes: &Changes) -> Result<Pack, NoAnswer> {
+        match (self.before(), &changes.before) {
+            (Some(before), _) => before.activity(query),
+            (None, Some(when)) => self.activity(&Query { when: when.clone(), ..query.clone() }),
+            (None, None) => Err(NoAnswer::OneSide),
+        }
+    }
+
     /// What changed, call site by call site, what changed most first, and of more than `limit` the others together.
     pub(crate) fn changes(&self, query: &Query, limit: Option<usize>, changes: &Changes) -> Result<Pack, NoAnswer> {
         let answers = self.compared(query, changes, usize::MAX)?;

@@ -49,6 +49,7 @@ impl<'a> Engine<'a> {
             (Page::Shown, View::Resident { .. }) => open.resident_set(query),
             (Page::Level(level), View::Tree(tree)) => open.level(selections.of(open, query)?, query, tree, level),
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
+            (Page::Changes(changes), View::Activity { .. }) => open.activity_before(query, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),
             (Page::Stacked { intervals }, View::Table { .. }) => open.stacked(query, *intervals),
             (Page::Source { file }, _) => open.source(selections.of(open, query)?, file),

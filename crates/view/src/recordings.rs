@@ -26,9 +26,13 @@ pub(crate) const PARTS: u32 = 512;
 
 /// The instants between which a mouse selects, as a recording's slices want them.
 pub fn cuts(recording: &Recording) -> Vec<u64> {
-    let clock = &recording.about.clock;
-    let end = Tariff::of(recording).ns(recording.ended().max(1) as f64);
-    (1..PARTS).map(|part| clock.units((f64::from(part) * (end / f64::from(PARTS))).round() / 1e9)).collect()
+    let (clock, part) = (&recording.about.clock, part_ns(recording));
+    (1..PARTS).map(|number| clock.units((f64::from(number) * part).round() / 1e9)).collect()
+}
+
+/// Length of a part, ns.
+pub(crate) fn part_ns(recording: &Recording) -> f64 {
+    Tariff::of(recording).ns(recording.ended().max(1) as f64) / f64::from(PARTS)
 }
 
 /// The open recordings, and how they are shown.

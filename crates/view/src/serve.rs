@@ -148,6 +148,8 @@ struct Engines<'a> {
     selection: Mutex<Engine<'a>>,
     /// Of what happens when.
     time: Mutex<Engine<'a>>,
+    /// The same, divided among functions or types.
+    stacked: Mutex<Engine<'a>>,
     /// Of whole recordings.
     slow: Mutex<Engine<'a>>,
     running: Running,
@@ -155,8 +157,8 @@ struct Engines<'a> {
 
 impl<'a> Engines<'a> {
     fn of(open: Recordings<'a>) -> Engines<'a> {
-        let [time, slow] = [(); 2].map(|()| Mutex::new(Engine::new(open.again())));
-        Engines { selection: Mutex::new(Engine::new(open)), time, slow, running: Running::default() }
+        let [time, stacked, slow] = [(); 3].map(|()| Mutex::new(Engine::new(open.again())));
+        Engines { selection: Mutex::new(Engine::new(open)), time, stacked, slow, running: Running::default() }
     }
 }
 
@@ -233,6 +235,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     let engine = match (&ask.page, &ask.query.view) {
         (Page::Advice | Page::Changes(_) | Page::Memory { .. } | Page::Layout { .. }, _) => &engines.slow,
         (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
+        (Page::Stacked { .. }, _) => &engines.stacked,
         _ => &engines.selection,
     };
     // The page may ask how far it is, and end it.

@@ -3,7 +3,7 @@
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{StackedGroup, StackedPack};
-use crate::recordings::Recordings;
+use crate::recordings::{Recordings, cuts, part_ns};
 use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
@@ -15,6 +15,18 @@ use rustc_hash::FxHashMap;
 
 /// Groups at the most, without the others.
 const MOST_GROUPS: usize = 250;
+/// Chapters whose events are read without a wait.
+const MOST_CHAPTERS: usize = 16;
+/// Parts of the time that a screen shows at the least.
+const FEWEST_PARTS: usize = 128;
+
+/// Intervals of equal length.
+struct Cells {
+    start_ns: f64,
+    interval_ns: f64,
+    /// The times between them, with the begin of the first one and the end of the last one, units.
+    cuts: Vec<u64>,
+}
 
 impl Recordings<'_> {
     /// The rows of a query's table over time, and behind them the others together. `most`: intervals at the most.
@@ -30,15 +42,15 @@ impl Recordings<'_> {
         let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
         let basis = answer.basis;
         let selection = basis.selection;
-        let grid = Grid::of(selection.from.0, selection.to.0.min(self.recording().ended()), most);
+        let cells = self.cells((selection.from.0, selection.to.0.min(self.recording().ended())), most);
         let why = match amount {
             None => format!("The {} has no parts that add up over time.", metric.about().title),
             Some(_) if metric.is_known(basis.tariff.sees()) => String::new(),
             Some(_) => unknown(metric.about()),
         };
         let mut pack = StackedPack {
-            start_ns: self.tariff.ns(grid.start() as f64),
-            interval_ns: self.tariff.ns((1_u64 << grid.width_log2) as f64),
+            start_ns: cells.start_ns,
+            interval_ns: cells.interval_ns,
             is_live: amount == Some(Amount::Live),
             groups: Vec::new(),
             why,
@@ -54,11 +66,13 @@ impl Recordings<'_> {
             .collect();
         let mut stacks = self.stacks(&basis.view);
         let groups = Grouped::new(self.recording(), rest + 1, |stack| {
-            numbers.get(&stack).copied().or_else(|| stacks.of(stack).matches.then_some(rest))
+            let mut others = || !basis.view.selects() || stacks.of(stack).matches;
+            numbers.get(&stack).copied().or_else(|| others().then_some(rest))
         });
+        let (cuts, sliced) = (&cells.cuts[..], self.session().sliced());
         let thread_filter = &basis.thread_filter;
-        let found =
-            stacked(self.recording(), &Asked { metric, amount, selection, thread_filter, grid, groups: &groups });
+        let asked = Asked { metric, amount, selection, thread_filter, cuts, groups: &groups, sliced };
+        let found = stacked(self.recording(), &asked);
         pack.groups = named.iter().map(|row| self.group(row, group)).collect();
         if table.left_out.is_some() || found.groups[rest].iter().any(|value| *value > 0) {
             let others = table.rest.len();
@@ -71,6 +85,29 @@ impl Recordings<'_> {
             written.member("groups", &number.to_string(), &values);
         }
         Ok(written)
+    }
+
+    /// The narrowest intervals between two times, units; of so many events that these take long to read, as narrow as slices are.
+    fn cells(&self, (from, to): (u64, u64), most: usize) -> Cells {
+        let recording = self.recording();
+        let is_many = |index| {
+            let chapters = recording.chapters(index);
+            chapters.is_some_and(|chapters| {
+                chapters.times().iter().filter(|(first, last)| *first <= to && *last >= from).count() > MOST_CHAPTERS
+            })
+        };
+        if self.session().sliced().is_some() && (0..recording.images.len()).any(is_many) {
+            let cuts: Vec<u64> = [0].into_iter().chain(cuts(recording)).chain([recording.ended() + 1]).collect();
+            let begin = cuts.partition_point(|cut| *cut <= from).saturating_sub(1);
+            let end = cuts.partition_point(|cut| *cut <= to).min(cuts.len() - 1);
+            if end.saturating_sub(begin) >= FEWEST_PARTS {
+                let interval_ns = part_ns(recording);
+                return Cells { start_ns: begin as f64 * interval_ns, interval_ns, cuts: cuts[begin..=end].to_vec() };
+            }
+        }
+        let grid = Grid::of(from, to, most);
+        let ns = |units: u64| self.tariff.ns(units as f64);
+        Cells { start_ns: ns(grid.start()), interval_ns: ns(1 << grid.width_log2), cuts: grid.cuts() }
     }
 
     fn group(&self, row: &Row, group: GroupBy) -> StackedGroup {

@@ -25,6 +25,8 @@ export interface Cells {
 export interface Activity extends Cells {
     /** The highest number of live bytes in each interval. */
     live: Column;
+    /** Whether it is known. */
+    seesLive: boolean;
     /** How many there were in each interval; null: not known. */
     allocations: Column | null;
     faults: Column | null;
@@ -67,7 +69,7 @@ export function overBudget({ runs, regionCount }: Pick<Activity, "runs" | "regio
 
 export function activityOf(pack: Pack<ActivityPack>): Activity {
     const [live, allocations, at, begin, end] = pack.all("activity.live", "activity.allocations", "marks.at", "regions.begin", "regions.end");
-    const { start_ns, interval_ns, marks, regions: names, region_count, left_out, spreads } = pack.head;
+    const { start_ns, interval_ns, sees_live, marks, regions: names, region_count, left_out, spreads } = pack.head;
     const runs = names.map((name, index) => ({ name, from: begin[index]!, to: end[index]! }));
     const regions = inRows(runs);
     return {
@@ -75,6 +77,7 @@ export function activityOf(pack: Pack<ActivityPack>): Activity {
         interval: interval_ns,
         count: live.length,
         live,
+        seesLive: sees_live,
         allocations,
         faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
         resident: pack.has("activity.resident") ? pack.column("activity.resident") : null,

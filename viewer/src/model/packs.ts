@@ -34,7 +34,7 @@ export interface AboutPack {
 }
 
 export interface ActivityPack {
-    head: { start_ns: number; interval_ns: number; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; spreads: RegionSpread[]; };
+    head: { start_ns: number; interval_ns: number; sees_live: boolean; damage: string[]; marks: string[]; regions: string[]; left_out: number; region_count: number; spreads: RegionSpread[]; };
     column: "activity.live" | "activity.allocations" | "marks.at" | "regions.begin" | "regions.end" | "activity.faults" | "activity.resident";
     family: never;
 }

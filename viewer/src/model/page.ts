@@ -139,6 +139,10 @@ export class Page implements Source {
         return this.memory();
     }
 
+    activityBefore(): Promise<never> {
+        return this.noEvents();
+    }
+
     stacked(): Promise<never> {
         return this.noEvents();
     }

@@ -10,6 +10,7 @@ import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
+import { COARSER } from "./stacked";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
@@ -25,6 +26,8 @@ const LANE_INTERVALS = 500;
 
 /** Intervals of the time line at the most. They are half as many at the least, and a screen shows half of them. */
 const ACTIVITY_INTERVALS = 4096;
+
+const ACTIVITY: View = { activity: { intervals: ACTIVITY_INTERVALS } };
 
 /** Functions or types of the time line that are shown one by one. */
 const STACKED = 7;
@@ -132,15 +135,20 @@ export class Server implements Source {
         return (await this.answer<AdvicePack>({ page: "advice" }, signal)).head.advice;
     }
 
-    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack<ActivityPack>> {
-        const selection = { ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) };
-        return this.shown(selection, { view: { activity: { intervals: ACTIVITY_INTERVALS } } });
+    activityBefore(base: Base | null, who: { process: string; thread: string }, signal: AbortSignal): Promise<Pack<ActivityPack>> {
+        return this.answer({ query: { ...queryOf({ ...START, ...who }), view: ACTIVITY }, page: { changes: { before: base && whenOf(base) } } }, signal);
     }
 
-    stacked(selection: Selection, by: string, metric: string, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
+    activity(span: Span | null, who: { process: string; thread: string }, signal?: AbortSignal): Promise<Pack<ActivityPack>> {
+        const selection = { ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) };
+        return this.shown(selection, { view: ACTIVITY }, signal);
+    }
+
+    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
         const { pages: _, ...query } = queryOf({ ...selection, from: span && Math.round(span.from), to: span && Math.round(span.to) });
         const view: View = { table: { group: by, limit: STACKED } };
-        return this.answer({ query: { ...query, metric, view }, page: { stacked: { intervals: ACTIVITY_INTERVALS } } }, signal);
+        const intervals = ACTIVITY_INTERVALS / (metric.join === "sum" ? COARSER : 1);
+        return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

@@ -2,7 +2,7 @@
 
 import type { Cells, Span } from "./activity";
 import type { Metric } from "./answer";
-import { counted, number } from "./format";
+import { counted, isolated, number } from "./format";
 import type { Column, Pack } from "./pack";
 import type { StackedPack } from "./packs";
 import { literally } from "./resident_set";
@@ -10,6 +10,9 @@ import type { State } from "./state";
 
 /** Colors of functions or types; the others have one of their own. */
 export const COLORS = 7;
+
+/** How much wider intervals are than those of the time line, of what happens: amounts in narrow ones are needles, whose parts cannot be seen. */
+export const COARSER = 8;
 
 export interface Layer {
     name: string;
@@ -93,15 +96,14 @@ export function layerAt(stack: Stack, ns: number, height: number): Layer | undef
     return value < 0 ? undefined : stack.layers.find(({ top }) => value < top[at]!);
 }
 
-/** `3 MiB of app::load (live 12 MiB)`: what a layer and all together have at an instant; undefined: the stack says nothing of it. */
+/** `3 MiB load, 12 MiB live in all`: what a layer and all together have at an instant; undefined: the stack says nothing of it. */
 export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined): string | undefined {
     const at = placeAt(stack, ns);
     const all = stack.layers.at(-1)?.top[at];
     if (all === undefined) return undefined;
     const { unit, title } = stack.metric;
-    const what = stack.isLive ? "live" : title;
-    const own = layer ? `${number(layer.values[at]!, unit)} ${layer.name}, ` : "";
-    return `${own}${number(all, unit)} ${what}${layer ? " in all" : ""}`;
+    const own = layer ? `${number(layer.values[at]!, unit)} ${isolated(layer.name)}, ` : "";
+    return `${stack.isLive ? "" : `${title}: `}${own}${number(all, unit)}${stack.isLive ? " live" : ""} in all`;
 }
 
 /** Where a layer leads: to the stacks of a function, or to the lines of a type. */

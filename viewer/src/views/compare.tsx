@@ -13,6 +13,7 @@ import { Door } from "../door";
 import { toFunction } from "../model/ways";
 import { Table } from "../table";
 import { Difference } from "./changed_tree";
+import { ComparedCurves } from "./compared_curves";
 
 /** `0 s to 1.20 s`. */
 function spanOf(span: Base, end: number): string {
@@ -100,7 +101,8 @@ export function Compare() {
             {hasMargins && " ± is half of the 95 % interval."}
         </span>
     );
-    if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
+    const curves = source.asks && <ComparedCurves base={recording.compares ? null : base} selection={selection} />;
+    if (isGraph) return <div class="fill">{curves}<Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
     const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 108}px, 1fr)`;
     // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
@@ -124,6 +126,7 @@ export function Compare() {
     );
     return (
         <div class="fill">
+            {curves}
             <div class="tools">
                 {choices}
                 <Search />

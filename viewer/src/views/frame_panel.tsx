@@ -125,7 +125,7 @@ function OverTime({ frame, main }: { frame: Frame; main: Metric }) {
     const selection = selectionOf({ ...state, ...withCut(state, { kind: "focus", name: frame.qualified }) });
     const { from, to } = state;
     const span = from === null && to === null ? null : { from: from ?? 0, to: to ?? recording.timeline.end_ns };
-    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main.name, span, signal), main, "function", new Map()));
+    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main, span, signal), main, "function", new Map()));
     const stack = loaded.value;
     if (!source.asks) return null;
     return (

@@ -19,6 +19,16 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     await page.waitForFunction(() => document.querySelector("main select").value === "bytes");
     const titles = await row.first().locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
     assert.deepEqual(titles, [late.bytes.before, late.bytes.after]);
+    if (where === "server") {
+        // Both curves, on one scale.
+        const curves = page.getByRole("figure", { name: "live bytes before and after" });
+        await curves.locator("path.before").waitFor();
+        const mib = (file) => `at most ${(report(file).totals.peak_live_bytes / 2 ** 20).toFixed(2).slice(0, 4)}`;
+        const words = await curves.innerText();
+        assert.ok(words.includes(`before, ${mib(before)}`) && words.includes(`after, ${mib(after)}`), words);
+        const tops = await curves.locator("path.before, path.after").evaluateAll((all) => all.map((one) => one.getBBox().height));
+        assert.ok(tops[0] > tops[1] * 1.5, `${tops}`);
+    }
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
         assert.deepEqual(await breaches(page), [], colorScheme);

@@ -87,6 +87,18 @@ int main(void) { for (int i = 0; i < 5000; i++) free(malloc(i)); return malloc(1
     return record("hostile-file", compile("hostile-file", source, `<${ATTACK.slice(4)}/script>${ATTACK.replace("/", "")}.c`, "-g"));
 }
 
+/** A process of one thread that frees nothing: 1,000 blocks of 1,000 bytes, a pause, and 500 blocks of 4,000 bytes. */
+function staircase() {
+    const source = `#include <stdlib.h>
+#include <unistd.h>
+static void *kept[1500];
+static void __attribute__((noinline)) small(void) { for (int i = 0; i < 1000; i++) kept[i] = malloc(1000); }
+static void __attribute__((noinline)) large(void) { for (int i = 0; i < 500; i++) kept[1000 + i] = malloc(4000); }
+int main(void) { usleep(50000); small(); usleep(200000); large(); usleep(50000); return 0; }
+`;
+    return record("staircase", compile("staircase", source, "staircase.c", "-g"));
+}
+
 /** When `phases` sleeps between its parts, by the allocations until then: some more are the C library's. */
 export const afterEarly = () => instantOf(recordings.phases, "allocations", 2_000, 2_100);
 export const afterThread = () => instantOf(recordings.phases, "allocations", 22_000, 22_100);
@@ -173,6 +185,7 @@ const MAKERS = {
     storm,
     wide,
     phases,
+    staircase,
     "phases-after": () => phases("phases-after", 9000),
     hostile,
     "hostile-file": hostileFile,

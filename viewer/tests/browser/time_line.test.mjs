@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { MEMTOLL, afterThread, recordings, report, run } from "./recordings.mjs";
-import { becomes, breaches, open, show, start } from "./viewer.mjs";
+import { becomes, breaches, open, packOf, show, start } from "./viewer.mjs";
 
 test("a drag over the time line selects, and Back is undo", async () => {
     const server = await start(recordings.phases);
@@ -49,20 +49,8 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     const plot = page.locator(".u-over");
     const area = await plot.boundingBox();
     // The curve tells of each instant how many allocations there are: all of them are as many as the report says.
-    const all = await page.evaluate(async () => {
-        const buffer = await (await fetch("/answer", { method: "POST", body: '{"query":{"view":{"activity":{"intervals":4096}}}}' })).arrayBuffer();
-        const length = new DataView(buffer).getUint32(0, true);
-        const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-        let at = 4 + length;
-        const sums = {};
-        for (const [name, type, count] of head.columns) {
-            const Type = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[type];
-            const bytes = Type.BYTES_PER_ELEMENT * count;
-            sums[name] = [...new Type(buffer.slice(at, at + bytes))];
-            at += bytes;
-        }
-        return { allocations: sums["activity.allocations"].reduce((a, b) => a + b, 0), live: Math.max(...sums["activity.live"]), begin: sums["regions.begin"], end: sums["regions.end"], names: head.regions, marks: head.marks };
-    });
+    const { head, columns } = await packOf(page, { query: { view: { activity: { intervals: 4096 } } } });
+    const all = { allocations: columns["activity.allocations"].reduce((a, b) => a + b, 0), live: Math.max(...columns["activity.live"]), begin: columns["regions.begin"], end: columns["regions.end"], names: head.regions, marks: head.marks };
     const totals = report(recordings.marked).totals;
     assert.equal(all.allocations, totals.allocations);
     assert.equal(all.live, totals.peak_live_bytes ?? totals.peak_bytes);

@@ -104,6 +104,23 @@ export async function numbersOf(page, name) {
     }, name);
 }
 
+/** The pack that answers a question: its object, and its columns by name. */
+export const packOf = (page, question) =>
+    page.evaluate(async (body) => {
+        const buffer = await (await fetch("/answer", { method: "POST", body })).arrayBuffer();
+        const length = new DataView(buffer).getUint32(0, true);
+        const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+        let at = 4 + length;
+        const columns = {};
+        for (const [name, type, count] of head.columns) {
+            const Type = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[type];
+            const bytes = Type.BYTES_PER_ELEMENT * count;
+            columns[name] = [...new Type(buffer.slice(at, at + bytes))];
+            at += bytes;
+        }
+        return { head, columns };
+    }, JSON.stringify(question));
+
 /** What the address says. */
 export const words = (page) => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
 

@@ -46,7 +46,8 @@ test("each question is one that the server understands", async () => {
         server.residentSet(some, "peak", signal),
         server.residentSet(some, { near: 5_000_000 }, signal),
         server.profile({ ...some, at: 5.5 }, signal),
-        server.stacked(some, "type", "live", { from: 5, to: 7.75 }),
+        server.activityBefore(base, { process: "4711", thread: "io" }, signal),
+        server.stacked(some, "type", metric("live"), { from: 5, to: 7.75 }),
     ];
     await Promise.allSettled(questions);
     const text = `${JSON.stringify(asked, null, 2)}\n`;

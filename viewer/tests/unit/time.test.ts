@@ -34,7 +34,7 @@ test("a time has the digits that tell it from its neighbor", () => {
     expect([timeAt(900e9, -9e9), timeAt(5e6, 0)]).toEqual(["900.0 s", "5.000 ms"]);
 });
 
-const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, count, live: new Float64Array(count), allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 });
+const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, count, live: new Float64Array(count), seesLive: true, allocations: null, faults: null, resident: null, marks: [], regions: [], runs: [], spreads: [], regionCount: 0, leftOut: 0 });
 
 test("the narrowest intervals that cover what is seen are shown", () => {
     const [whole, part, narrow] = [activity(0, 1000, 100), activity(20_000, 100, 200), activity(25_000, 10, 200)];

@@ -1,10 +1,11 @@
 //! Events of which only a few groups of call stacks are told apart: each group is a site, so that a slice takes little to cut,
 //! however many call stacks there are.
 
-use super::{Chapters, Cutter, Live, Part, Slice, unpack};
-use memtoll_trace::chapter::Chapter;
+use super::{Chapters, Cutter, Live, Part, Slice, Slices, unpack};
+use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, Units};
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 
@@ -49,6 +50,28 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
         let live = live.iter().enumerate().map(|(group, live)| (node_of(group), 0, *live)).collect();
         let cutter = Cutter::resume(asked, cuts, &chapter, live, None);
         self.cut(cutter, asked, |take| chapters.events(number, take))
+    }
+
+    /// What [`Groups::cut_chapter`] finds, from slices of the sites of a chapter of which all threads and sizes count.
+    pub fn join(&self, Slices { all, .. }: &Slices, live: &[Live]) -> Vec<Slice> {
+        let mut live = live.to_vec();
+        let join = |slice: &Slice| {
+            let (mut sums, mut peaks) = (vec![None; self.count], live.clone());
+            for ((node, metrics), before) in slice.sites.iter().zip(&slice.before) {
+                let group = (self.of)(*node);
+                let (share, now) = (&mut peaks[group], &mut live[group]);
+                share.0 = share.0.wrapping_add(metrics.peak_bytes).wrapping_sub(before.0);
+                share.1 = share.1.wrapping_add(metrics.peak_blocks).wrapping_sub(before.1);
+                *now = (now.0.wrapping_add(metrics.live_bytes), now.1.wrapping_add(metrics.live_blocks));
+                sums[group].get_or_insert_with(Metrics::default).add(metrics);
+            }
+            let sites = sums.into_iter().enumerate().filter_map(|(group, sum)| {
+                let (peak_bytes, peak_blocks) = peaks[group];
+                Some((node_of(group), Metrics { peak_bytes, peak_blocks, ..sum? }))
+            });
+            Slice { sites: sites.collect(), before: Vec::new(), curve: CurvePart::default(), ..*slice }
+        };
+        all.iter().map(join).collect()
     }
 
     /// Cuts all events of an image, which `read` gives, as far as they are asked for.

@@ -29,6 +29,8 @@ pub struct Slice {
     /// What happened at each site. Peaks are the site's share of `highest`; live bytes and blocks are what is added to
     /// them, and wrap around. Sites to which nothing happened are not here.
     pub sites: Vec<(Option<NodeId>, Metrics)>,
+    /// What is live of each of these when it begins.
+    pub before: Vec<Live>,
 }
 
 /// The slices of a chapter.
@@ -44,7 +46,7 @@ impl Slices {
     pub fn bytes(&self) -> usize {
         let of = |slice: &Slice| {
             size_of::<Slice>()
-                + slice.sites.len() * size_of::<(Option<NodeId>, Metrics)>()
+                + slice.sites.len() * size_of::<((Option<NodeId>, Metrics), Live)>()
                 + slice.curve.highest.len() * 8
         };
         self.all.iter().map(of).sum()
@@ -162,7 +164,7 @@ impl<'a> Cutter<'a> {
         let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
         let with_mappings = tally.peak_with_mappings();
         let curve = self.curve.as_ref().map(|curve| CurvePart::between(curve, &tally.curve())).unwrap_or_default();
-        let mut sites = Vec::new();
+        let (mut sites, mut before) = (Vec::new(), Vec::new());
         for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
             if index == self.live.len() {
                 self.live.push(Live::default());
@@ -174,8 +176,9 @@ impl<'a> Cutter<'a> {
             let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
                 sites.push((node, metrics));
+                before.push(was);
             }
         }
-        self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites });
+        self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites, before });
     }
 }

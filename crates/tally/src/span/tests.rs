@@ -410,4 +410,70 @@ proptest! {
             }
         }
     }
+
+    /// Groups of call stacks have the same between cuts, whether events, chapters or slices of all call stacks tell.
+    #[test]
+    fn chapters_say_what_all_events_say_of_groups(
+        steps in steps(), ends in proptest::collection::vec(0usize..1000, 0..12),
+        mut cuts in proptest::collection::vec(0u64..330, 1..9), to in prop_oneof![Just(u64::MAX), 0u64..330],
+        part in prop_oneof![Just(Charge::Allocation), Just(Charge::Payment)]
+            .prop_flat_map(|charge| parts_of(Selection { charge, ..Selection::default() })),
+    ) {
+        let mut program = Program::default();
+        steps.into_iter().for_each(|step| program.step(step));
+        program.acquire(MALLOC, 1, 9, 1);
+        let (mut recorded, _) = record(&program.events, &ends);
+        cuts.sort_unstable();
+        cuts.dedup();
+        recorded.cut(&cuts);
+        let part = Part::of(Selection { to: Units(to), ..*part.get() }, part.threads.clone());
+        let groups = Groups { count: 3, of: |node: Option<NodeId>| NodeId::index_of(node) % 3 };
+        let plain = groups.cut_events(&part, &cuts, |take| {
+            let _ = take(&program.events);
+            Ok(())
+        });
+        let mut live = vec![Live::default(); groups.count];
+        let (mut found, mut joined) = (Vec::new(), Vec::new());
+        for number in 0..recorded.times.len() {
+            found.extend(groups.cut_chapter(&recorded, number, &part, &live, &cuts).unwrap());
+            joined.extend(groups.join(&recorded.slices[number], &live));
+            let Some(changes) = groups.changes(&recorded, number, &part).unwrap() else { return Ok(()) };
+            let add = |(live, by): (&mut Live, Live)| *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
+            live.iter_mut().zip(changes).for_each(add);
+        }
+        let plain = by_cut(&plain.unwrap(), &cuts);
+        prop_assert_eq!(by_cut(&found, &cuts), plain.clone());
+        if to == u64::MAX && part.admits_all_parts() && part.get().charge == Charge::Allocation {
+            prop_assert_eq!(by_cut(&joined, &cuts), plain);
+        }
+    }
+}
+
+/// Of each group between two cuts: what happened, the bytes and blocks at its end, and those when most was live.
+type Between = BTreeMap<usize, (u64, Vec<(Metrics, Live, Live)>)>;
+
+fn by_cut(slices: &[Slice], cuts: &[u64]) -> Between {
+    let mut live = vec![Live::default(); 3];
+    let mut found = Between::new();
+    for slice in slices {
+        let cut = cuts.partition_point(|cut| *cut <= slice.times.0);
+        let begins = || (0, live.iter().map(|live| (Metrics::default(), *live, *live)).collect());
+        let (highest, groups) = found.entry(cut).or_insert_with(begins);
+        let is_higher = slice.highest > *highest;
+        *highest = slice.highest.max(*highest);
+        if is_higher {
+            groups.iter_mut().zip(&live).for_each(|(group, live)| group.2 = *live);
+        }
+        for (node, metrics) in &slice.sites {
+            let (sums, now, at_highest) = &mut groups[group_of(*node)];
+            if is_higher {
+                *at_highest = (metrics.peak_bytes, metrics.peak_blocks);
+            }
+            let live = &mut live[group_of(*node)];
+            *live = (live.0.wrapping_add(metrics.live_bytes), live.1.wrapping_add(metrics.live_blocks));
+            *now = *live;
+            sums.add(&Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..*metrics });
+        }
+    }
+    found
 }

@@ -78,6 +78,8 @@ sent! {
     ActivityPack {
         start_ns: u64,
         interval_ns: f64,
+        /// Whether what is live is known.
+        sees_live: bool,
         damage: Vec<String>,
         marks: Vec<String>,
         regions: Vec<String>,
