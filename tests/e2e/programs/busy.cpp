@@ -1,4 +1,4 @@
-// 1.7 million calls by three threads: blocks with short and with long lives, reallocations, own mappings; the
+// A million calls by three threads: blocks with short and with long lives, reallocations, own mappings; the
 // number of live blocks rises, falls and rises again.
 #include <cstdlib>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr unsigned kRounds = 250000;
+constexpr unsigned kRounds = 100000;
 constexpr size_t kPage = 4096;
 
 [[gnu::noinline]] void* take_small(unsigned x) { return malloc(16 + x % 200); }
