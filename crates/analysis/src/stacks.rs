@@ -7,6 +7,7 @@
 mod by_function;
 mod calls;
 mod frame_place;
+mod known;
 mod path_digests;
 mod paths;
 
@@ -16,6 +17,7 @@ use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};
 use by_function::ByFunction;
 use calls::{Call, Calls};
+use known::Known;
 use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
@@ -461,47 +463,6 @@ impl<'a> Stacks<'a> {
     /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
     pub fn element(&self, stack: &Leading) -> Option<Element> {
         self.about[stack.named_by?.index()].element
-    }
-}
-
-/// What leads, of the nodes that were asked for. Few different things do: a node has a number only, as sites are looked at several
-/// times in the order of their nodes, and there can be millions.
-#[derive(Default)]
-struct Known {
-    /// By node: one more than the place in `all`; 0: not known.
-    numbers: Vec<u32>,
-    all: Vec<Leading>,
-    by_leading: FxHashMap<Leading, u32>,
-}
-
-impl Known {
-    fn of(&self, node: StackId) -> Option<Leading> {
-        let number = self.numbers.get(node.index())?.checked_sub(1)?;
-        Some(self.all[number as usize])
-    }
-
-    /// Forgets nodes that are led by something that `is_old`.
-    fn forget(&mut self, is_old: impl Fn(&Leading) -> bool) {
-        let old: Vec<bool> = self.all.iter().map(is_old).collect();
-        for number in &mut self.numbers {
-            if number.checked_sub(1).is_some_and(|at| old[at as usize]) {
-                *number = 0;
-            }
-        }
-    }
-
-    fn is(&mut self, node: StackId, leading: Leading, nodes: usize) {
-        if self.numbers.is_empty() {
-            self.numbers = vec![0; nodes];
-        }
-        let number = *self.by_leading.entry(leading).or_insert_with(|| {
-            self.all.push(leading);
-            self.all.len() as u32
-        });
-        // A damaged file may have events of nodes that it does not have.
-        if let Some(place) = self.numbers.get_mut(node.index()) {
-            *place = number;
-        }
     }
 }
 
