@@ -14,6 +14,13 @@ const MOST: usize = 24;
 /// A reply, or why there is none.
 pub type Outcome<'r> = Result<Reply<'r>, Impossible>;
 
+/// The recording that is shown, and the one before it, if there is one.
+#[derive(Clone, Copy)]
+pub struct Opened<'r> {
+    pub before: Option<&'r Recording>,
+    pub recording: &'r Recording,
+}
+
 /// What is known.
 #[derive(Default)]
 pub struct Answers<'r> {
@@ -84,11 +91,12 @@ impl QuestionQueue {
     }
 
     /// Replies to questions as long as the receiver is there.
-    pub fn work<'r>(&self, recording: &'r Recording, to: &Sender<(Question, Outcome<'r>)>) {
-        let session = Session::new(recording);
+    pub fn work<'r>(&self, Opened { before, recording }: Opened<'r>, to: &Sender<(Question, Outcome<'r>)>) {
+        let sessions = Session::of_all(before.into_iter().chain([recording]));
+        let [before @ .., session] = &sessions[..] else { return };
         let mut question = self.take(None);
         loop {
-            let outcome = reply(&session, &question);
+            let outcome = reply(before.first(), session, &question);
             if to.send((question.clone(), outcome)).is_err() {
                 return;
             }

@@ -1,6 +1,6 @@
 //! The whole screen: what it shows, and what keys do to it.
 
-use crate::answers::{Answers, Outcome};
+use crate::answers::{Answers, Opened, Outcome};
 use crate::colors::{BOLD, CURSOR, SOFT};
 use crate::draw::Pane;
 use crate::fitted_text::{fit, width, wrapped};
@@ -11,7 +11,7 @@ use crate::scrolled_rows::Scroll;
 use crate::state::{GROUPS, State, View};
 use crate::timeline::{self, Band, Picking};
 use crate::views::{
-    FlameView, LinesView, OverviewView, RecordingView, Shown, SnapshotsView, ThreadsView, TreeView, say,
+    CompareView, FlameView, LinesView, OverviewView, RecordingView, Shown, SnapshotsView, ThreadsView, TreeView, say,
 };
 use crossterm::event::{KeyCode, KeyEvent};
 use memtoll_analysis::metric::TABLE;
@@ -45,6 +45,7 @@ enum Mode {
 /// The screen.
 pub struct App<'r> {
     recording: &'r Recording,
+    has_before: bool,
     file: String,
     state: State,
     answers: Answers<'r>,
@@ -58,6 +59,7 @@ pub struct App<'r> {
     flame: FlameView,
     snapshots: SnapshotsView,
     threads: ThreadsView,
+    compare: CompareView,
     about: RecordingView,
     /// Said once.
     message: Option<&'static str>,
@@ -67,9 +69,10 @@ pub struct App<'r> {
 
 impl<'r> App<'r> {
     /// Of a recording, from the file of that name.
-    pub fn new(recording: &'r Recording, file: &str) -> App<'r> {
+    pub fn new(Opened { before, recording }: Opened<'r>, file: &str) -> App<'r> {
         App {
             recording,
+            has_before: before.is_some(),
             file: visible(file),
             state: State::default(),
             answers: Answers::default(),
@@ -82,6 +85,7 @@ impl<'r> App<'r> {
             flame: FlameView::default(),
             snapshots: SnapshotsView::default(),
             threads: ThreadsView::default(),
+            compare: CompareView::default(),
             about: RecordingView::default(),
             message: None,
             quits: false,
@@ -103,7 +107,13 @@ impl<'r> App<'r> {
             let text = format!("memtoll needs {} columns and {} lines; q quits", LEAST.0, LEAST.1);
             return say(&mut Pane::new(buffer, area), &text);
         }
-        let shown = Shown { recording: self.recording, file: &self.file, state: &self.state, answers: &self.answers };
+        let shown = Shown {
+            recording: self.recording,
+            file: &self.file,
+            state: &self.state,
+            has_before: self.has_before,
+            answers: &self.answers,
+        };
         let mut all = Pane::new(buffer, area);
         let lines = all.height();
         header(&shown, &mut all.part(0, 1));
@@ -122,6 +132,7 @@ impl<'r> App<'r> {
                 View::Flame => self.flame.draw(&shown, body),
                 View::Snapshots => self.snapshots.draw(&shown, body),
                 View::Threads => self.threads.draw(&shown, body),
+                View::Compare => self.compare.draw(&shown, body),
                 View::Recording => self.about.draw(&shown, body),
             },
         }
@@ -151,6 +162,7 @@ impl<'r> App<'r> {
         let metric = self.state.metric.about().title;
         let group = match self.state.view {
             View::Lines | View::Snapshots => format!("  g {}", GROUPS[self.state.group].1),
+            View::Compare => format!("  g {}  b before", GROUPS[self.state.compared_group()].1),
             View::Tree => "  h heaviest  r reverse  g by".to_owned(),
             View::Flame => "  h heaviest  r reverse".to_owned(),
             _ => String::new(),
@@ -209,6 +221,7 @@ impl<'r> App<'r> {
             View::Flame => self.flame.act(action),
             View::Snapshots => self.snapshots.act(action),
             View::Threads => self.threads.act(action),
+            View::Compare => self.compare.act(action),
             View::Recording => self.about.act(action),
         };
         if is_done {
@@ -219,6 +232,9 @@ impl<'r> App<'r> {
             Action::Reverse => self.state.reversed = !self.state.reversed,
             Action::Group if matches!(self.state.view, View::Lines | View::Snapshots) => {
                 self.state.group = (self.state.group + 1) % GROUPS.len();
+            }
+            Action::Group if self.state.view == View::Compare => {
+                self.state.group = 1 - self.state.compared_group();
             }
             Action::Group if self.state.view == View::Tree => {
                 self.state.tree_by = match self.state.tree_by {
@@ -235,6 +251,7 @@ impl<'r> App<'r> {
             Action::SelectTime => {
                 self.mode = Mode::Pick(Picking { at: self.band.columns / 2, anchor: None });
             }
+            Action::Before => self.message = Some(self.set_before()),
             Action::Zoom => {
                 self.state.zoom = if self.state.zoom == self.state.span { None } else { self.state.span };
             }
@@ -257,6 +274,18 @@ impl<'r> App<'r> {
         self.state.tree_by = None;
         self.state.view = View::Tree;
         self.tree.act(Action::NextMatch);
+    }
+
+    /// The selection becomes what is before. Returns what to say.
+    fn set_before(&mut self) -> &'static str {
+        if self.has_before {
+            return "Compare (0) shows two recordings already.";
+        }
+        if self.state.span.is_none() {
+            return "Select a span of time first (t).";
+        }
+        self.state.before = self.state.span;
+        "This span is the one before. Select another one, and press 0."
     }
 
     /// Selects a span of time.
@@ -331,7 +360,10 @@ fn header(shown: &Shown, pane: &mut Pane) {
 fn tabs(state: &State, pane: &mut Pane) {
     let padded: usize = View::ALL.iter().map(|(_, key, name)| width(&format!(" {key} {name}  "))).sum();
     let pad = if padded <= pane.width() { " " } else { "" };
-    let tab = |(view, key, name): &(View, char, &str)| {
+    let unpadded: usize = View::ALL.iter().map(|(_, _, name)| width(name) + 3).sum();
+    let short = |name: &'static str| name.strip_prefix("Call ").or(name.strip_suffix(" graph")).unwrap_or(name);
+    let tab = |(view, key, name): &(View, char, &'static str)| {
+        let name = if unpadded <= pane.width() { name } else { short(name) };
         let style = if *view == state.view { CURSOR } else { SOFT };
         [Piece::styled(format!("{pad}{key} {name}{pad}"), style), Piece::raw(" ")]
     };

@@ -52,6 +52,8 @@ pub enum Action {
     SelectTime,
     /// The time line shows the selection, or all.
     Zoom,
+    /// The selection becomes the one before, for the comparison.
+    Before,
     /// The selection before this one.
     PreviousSpan,
     /// The selection after this one.
@@ -83,7 +85,7 @@ const fn binding(keys: &'static [KeyCode], shown: &'static str, what: &'static s
 use KeyCode::Char;
 
 /// All but the views, whose keys are in [`View::ALL`].
-pub const BINDINGS: [Binding; 25] = [
+pub const BINDINGS: [Binding; 26] = [
     binding(&[KeyCode::Up, Char('k')], "↑  k", "previous row; the caller in the flame graph", Action::Up),
     binding(&[KeyCode::Down, Char('j')], "↓  j", "next row; the largest callee in the flame graph", Action::Down),
     binding(&[KeyCode::Left], "←", "close a branch; the frame on the left", Action::Left),
@@ -108,6 +110,7 @@ pub const BINDINGS: [Binding; 25] = [
     binding(&[Char('N')], "N", "previous match", Action::PreviousMatch),
     binding(&[Char('t')], "t", "select a span of time", Action::SelectTime),
     binding(&[Char('z')], "z", "zoom the time line into the selection, or out of it", Action::Zoom),
+    binding(&[Char('b')], "b", "the selection becomes the one before, for Compare", Action::Before),
     binding(&[Char('[')], "[", "previous selection of time", Action::PreviousSpan),
     binding(&[Char(']')], "]", "next selection of time", Action::NextSpan),
     binding(&[Char('p')], "p", "choose a process or a thread", Action::Choose),

@@ -7,6 +7,7 @@
 mod answers;
 mod app;
 mod colors;
+mod comparison;
 mod cpu_time_parts;
 mod draw;
 mod fitted_text;
@@ -21,4 +22,5 @@ mod tests;
 mod timeline;
 mod views;
 
+pub use answers::Opened;
 pub use screen::{End, Error, show};

@@ -1,12 +1,12 @@
 //! The terminal: taken, given back on every way out, and listened to.
 
-use crate::answers::QuestionQueue;
+use crate::answers::{Opened, QuestionQueue};
 use crate::app::App;
 use crossterm::cursor;
 use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::execute;
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
-use memtoll_model::Recording;
+
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -57,7 +57,7 @@ pub enum End {
 }
 
 /// Shows a recording until somebody ends it. `file` is its name. What is being answered then is not waited for.
-pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
+pub fn show(opened: Opened<'static>, file: &str) -> Result<End, Error> {
     if !io::stdout().is_terminal() {
         return Err(Error::NoTerminal);
     }
@@ -73,12 +73,12 @@ pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
     let (sender, replies) = mpsc::channel();
     for _ in 0..THREADS {
         let (questions, sender) = (questions.clone(), sender.clone());
-        std::thread::Builder::new().name("answers".to_owned()).spawn(move || questions.work(recording, &sender))?;
+        std::thread::Builder::new().name("answers".to_owned()).spawn(move || questions.work(opened, &sender))?;
     }
     drop(sender);
     let _taken = Taken::new()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-    let mut app = App::new(recording, file);
+    let mut app = App::new(opened, file);
     let mut is_waiting = false;
     let mut is_changed = true;
     loop {

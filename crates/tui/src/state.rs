@@ -1,5 +1,6 @@
 //! What is looked at: view, selection, metric, search. All views answer for the same.
 
+use crate::comparison::Sides;
 use crate::keys::Step;
 use crate::question::Question;
 use memtoll_analysis::metric::{Metric, Place};
@@ -25,11 +26,13 @@ pub enum View {
     Threads,
     /// What was recorded.
     Recording,
+    /// What changed between two recordings or spans.
+    Compare,
 }
 
 impl View {
     /// All of them, with the keys that show them, which are those of the viewer for browsers, and their names.
-    pub const ALL: [(View, char, &str); 7] = [
+    pub const ALL: [(View, char, &str); 8] = [
         (View::Overview, '1', "Overview"),
         (View::Lines, '2', "Lines"),
         (View::Tree, '3', "Call tree"),
@@ -37,6 +40,7 @@ impl View {
         (View::Snapshots, '5', "Snapshots"),
         (View::Threads, '7', "Threads"),
         (View::Recording, '8', "Recording"),
+        (View::Compare, '0', "Compare"),
     ];
 }
 
@@ -71,6 +75,8 @@ pub struct State {
     pub metric: Metric,
     /// The part of the time; `None`: all of it.
     pub span: Option<Span>,
+    /// The part of the time that the selection is compared with.
+    pub before: Option<Span>,
     /// The part of the time that the time line shows; `None`: all of it.
     pub zoom: Option<Span>,
     /// Whose calls count.
@@ -91,6 +97,7 @@ impl Default for State {
             view: View::Overview,
             metric: Metric::Cost,
             span: None,
+            before: None,
             zoom: None,
             who: Who::default(),
             reversed: false,
@@ -153,6 +160,27 @@ impl State {
         let view = query::View::Table { group: GROUPS[self.group].0, limit: None };
         let when = at.map_or(When::All, |at| When::Span { from_ns: None, to_ns: Some(at) });
         Question::from(Query { when, metric: Some(Metric::Live), ..self.query(view) })
+    }
+
+    /// Index in [`GROUPS`] of what rows of a comparison are: lines or functions.
+    pub fn compared_group(&self) -> usize {
+        usize::from(GROUPS[self.group].0 == GroupBy::Function)
+    }
+
+    /// What changed. `has_before`: from one recording to another; otherwise from one span to the selection, if both are known.
+    pub fn comparison(&self, has_before: bool) -> Option<Question> {
+        let whole = || Query::of(query::View::Totals);
+        let [before, after] = match self.before {
+            _ if has_before => [whole(), whole()],
+            None => return None,
+            before => [before, self.span].map(|span| Query {
+                when: when(span),
+                metric: None,
+                ..self.query(query::View::Totals)
+            }),
+        };
+        let group = GROUPS[self.compared_group()].0;
+        Some(Question::Comparison(Box::new(Sides { before, after, group })))
     }
 
     /// The call tree.

@@ -1,6 +1,7 @@
 //! What the screen shows of recordings that were written once (`format/golden`). `UPDATE_SCREENS=1 cargo test -p
 //! memtoll-tui` writes `screens/`.
 
+use crate::answers::Opened;
 use crate::app::App;
 use crate::question::reply;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -22,13 +23,19 @@ fn open(name: &str) -> Recording {
 struct Seen<'r> {
     app: App<'r>,
     terminal: Terminal<TestBackend>,
+    before: Option<&'r Recording>,
     recording: &'r Recording,
 }
 
 impl<'r> Seen<'r> {
-    fn new(recording: &'r Recording, (columns, lines): (u16, u16)) -> Seen<'r> {
+    fn new(recording: &'r Recording, size: (u16, u16)) -> Seen<'r> {
+        Seen::compared(None, recording, size)
+    }
+
+    fn compared(before: Option<&'r Recording>, recording: &'r Recording, (columns, lines): (u16, u16)) -> Seen<'r> {
         let terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
-        let mut seen = Seen { app: App::new(recording, "a\u{1b}[2J漢.memtoll"), terminal, recording };
+        let mut seen =
+            Seen { app: App::new(Opened { before, recording }, "a\u{1b}[2J漢.memtoll"), terminal, before, recording };
         seen.settle();
         seen
     }
@@ -48,7 +55,9 @@ impl<'r> Seen<'r> {
                 return;
             }
             for question in wanted {
-                let outcome = reply(&Session::new(self.recording), &question);
+                let sessions = Session::of_all(self.before.into_iter().chain([self.recording]));
+                let [before @ .., session] = &sessions[..] else { unreachable!() };
+                let outcome = reply(before.first(), session, &question);
                 self.app.learn(question, outcome);
             }
         }
@@ -156,6 +165,17 @@ fn a_selection_changes_the_numbers_and_back_is_undo() {
     assert!(back.keys("[").text().contains("There is no selection before this one."));
 }
 
+#[test]
+fn two_recordings_and_two_spans_are_compared() {
+    let (before, after) = (open("tiny.memtoll"), open("costs.memtoll"));
+    is_screen("compare", &Seen::compared(Some(&before), &after, (100, 24)).keys("0mmmmmmm").text());
+    let one = Seen::new(&after, (80, 24)).keys("0");
+    assert!(one.text().contains("Select a span of time (t), press b"), "{}", one.text());
+    assert!(one.keys("b").text().contains("Select a span of time first"));
+    let spans = "t>>>>>>>>>>>>>>>\n>>>>>>>>>>\nb\u{1b}0";
+    is_screen("compare-spans", &Seen::new(&after, (80, 24)).keys(spans).keys("mmmmmmm").text());
+}
+
 /// Blocks of a run that memtoll did not see to its end may have been freed later.
 #[test]
 fn only_what_a_whole_run_kept_was_never_freed() {
@@ -183,7 +203,7 @@ fn the_terminal_gets_no_control_characters() {
 /// Whatever keys are pressed at whatever size: something is drawn, and nothing is asked for ever.
 #[test]
 fn no_keys_and_no_size_are_too_much() {
-    const KEYS: &str = "12344578h<>v^\n\n[]tzpmMrgnN/?x\u{1b}\u{1b}";
+    const KEYS: &str = "012344578bh<>v^\n\n[]tzpmMrgnN/?x\u{1b}\u{1b}";
     for name in ["tiny.memtoll", "costs.memtoll", "forks.memtoll", "killed.memtoll"] {
         let recording = open(name);
         let mut seen = Seen::new(&recording, (80, 24));

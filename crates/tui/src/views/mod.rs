@@ -1,6 +1,8 @@
 //! The views.
 
 mod advice;
+mod before_after;
+mod compare;
 mod flame;
 mod lines;
 mod overview;
@@ -10,6 +12,7 @@ mod thread_sums;
 mod threads;
 mod tree;
 
+pub use compare::CompareView;
 pub use flame::FlameView;
 pub use lines::LinesView;
 pub use overview::OverviewView;
@@ -20,6 +23,7 @@ pub use tree::TreeView;
 
 use crate::answers::Answers;
 use crate::colors::SOFT;
+use crate::comparison::Compared;
 use crate::draw::Pane;
 use crate::fitted_text::wrapped;
 use crate::question::{Question, Reply};
@@ -38,6 +42,8 @@ pub struct Shown<'a, 'r> {
     pub file: &'a str,
     /// What is looked at.
     pub state: &'a State,
+    /// Whether there is a recording before this one.
+    pub has_before: bool,
     /// What is known.
     pub answers: &'a Answers<'r>,
 }
@@ -52,6 +58,8 @@ pub enum Known<'a, 'r> {
     Activity(&'a Activity),
     /// Another answer.
     Answer(&'a Answer<'r>, Option<&'a Balance>),
+    /// What changed.
+    Compared(&'a Compared),
     /// What to change.
     Advice(&'a Advice),
 }
@@ -62,6 +70,7 @@ impl<'a, 'r> Shown<'a, 'r> {
         match self.answers.get(question) {
             None => Known::NotYet,
             Some(Err(why)) => Known::Nothing(visible(&why.to_string())),
+            Some(Ok(Reply::Compared(compared))) => Known::Compared(compared),
             Some(Ok(Reply::Advice(advice))) => Known::Advice(advice),
             Some(Ok(Reply::Answer(answer, balance))) => match &answer.shown {
                 Found::Activity(activity) => Known::Activity(activity),

@@ -1,6 +1,7 @@
 //! What was live at both ends of the selection, and how much more that became.
 
-use super::lines::{NUMBER, name};
+use super::before_after::{BeforeAfter, NUMBERS, headings};
+use super::lines::name;
 use super::{Shown, say};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
@@ -8,7 +9,6 @@ use crate::fitted_text::fit;
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
-use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use memtoll_model::Kept;
 use memtoll_query::rows::Row;
@@ -17,54 +17,16 @@ use memtoll_text::format;
 use ratatui::style::Style;
 use rustc_hash::FxHashMap;
 
-/// Columns of a number with the space before it, and of all of them.
-const COLUMN: usize = NUMBER + 1;
-const NUMBERS: usize = 3 * COLUMN + 2;
-
 #[derive(Default)]
 pub struct SnapshotsView {
     cursor: Cursor,
-}
-
-/// Live bytes at both instants.
-#[derive(Clone, Copy, Default)]
-struct Live {
-    before: Estimate,
-    after: Estimate,
-}
-
-impl Live {
-    fn change(&self) -> Estimate {
-        self.after.minus(self.before)
-    }
-
-    fn plus(self, other: Live) -> Live {
-        Live { before: self.before.plus(other.before), after: self.after.plus(other.after) }
-    }
-
-    fn put(&self, pane: &mut Pane, y: usize, style: Style) {
-        let change = self.change();
-        let unit = Metric::Live.about().unit;
-        let change = match change == Estimate::default() {
-            true => "0".to_owned(),
-            false => format::change(unit, change.value, change.margin()),
-        };
-        let all = [shown(self.before), shown(self.after), change];
-        for (at, text) in all.iter().enumerate() {
-            pane.put_right(at * COLUMN, y, COLUMN, text, style);
-        }
-    }
-}
-
-fn shown(live: Estimate) -> String {
-    if live == Estimate::default() { "0".to_owned() } else { Metric::Live.show(live) }
 }
 
 /// A row of either instant, or of both.
 struct Compared<'a> {
     row: &'a Row<'a>,
     of: &'a Answer<'a>,
-    live: Live,
+    live: BeforeAfter,
 }
 
 impl SnapshotsView {
@@ -102,15 +64,15 @@ impl SnapshotsView {
             let line = 1 + y - top;
             let name = name(row.row, row.of, shown);
             let style = if shown.finds(&name) { FOUND } else { Style::new() };
-            row.live.put(&mut pane, line, Style::new());
+            row.live.put(&mut pane, line, Metric::Live, Style::new());
             pane.put(NUMBERS, line, columns, &fit(&name, columns.saturating_sub(NUMBERS)), style);
             if y == self.cursor.at {
                 pane.restyle(0, line, columns, CURSOR);
             }
         }
-        let all = rows.iter().map(|row| row.live).fold(Live::default(), Live::plus);
+        let all = rows.iter().map(|row| row.live).fold(BeforeAfter::default(), BeforeAfter::plus);
         let last = pane.height().saturating_sub(1);
-        all.put(&mut pane, last, BOLD);
+        all.put(&mut pane, last, Metric::Live, BOLD);
         let found = if shown.state.search.is_empty() { "" } else { " found" };
         let count = format!("sum of {}{found}", format::counted(rows.len() as u64, "row"));
         pane.put(NUMBERS, last, columns, &fit(&count, columns.saturating_sub(NUMBERS)), SOFT);
@@ -132,10 +94,7 @@ fn heading(shown: &Shown, (from, to): (u64, Option<u64>), pane: &mut Pane) {
         },
         at,
     );
-    for (column, text) in [at(from), end, "change".to_owned()].iter().enumerate() {
-        pane.put_right(column * COLUMN, 0, COLUMN, text, BOLD);
-    }
-    pane.put(NUMBERS, 0, pane.width(), &format!("live bytes by {}", GROUPS[shown.state.group].1), BOLD);
+    headings(pane, [&at(from), &end], &format!("live bytes by {}", GROUPS[shown.state.group].1));
 }
 
 /// All rows that are live at an end, those that grew most first.
@@ -145,15 +104,17 @@ fn compared<'a>(before: Option<&'a Answer<'a>>, after: &'a Answer<'a>) -> Vec<Co
         let Found::Table(table) = &answer.shown else { continue };
         for row in &table.sites {
             let live = row.figures.estimate(Metric::Live).unwrap_or_default();
-            let compared = all.entry(&row.key).or_insert_with(|| Compared { row, of: answer, live: Live::default() });
-            *(if is_after { &mut compared.live.after } else { &mut compared.live.before }) = live;
+            let compared =
+                all.entry(&row.key).or_insert_with(|| Compared { row, of: answer, live: BeforeAfter::default() });
+            compared.live = match is_after {
+                true => BeforeAfter::of(compared.live.before, live),
+                false => BeforeAfter::of(live, compared.live.after),
+            };
         }
     }
-    let nothing = Estimate::default();
-    let mut rows: Vec<Compared> =
-        all.into_values().filter(|row| row.live.before != nothing || row.live.after != nothing).collect();
+    let mut rows: Vec<Compared> = all.into_values().filter(|row| !row.live.is_nothing()).collect();
     rows.sort_by(|a, b| {
-        let change = b.live.change().value.total_cmp(&a.live.change().value);
+        let change = b.live.change.value.total_cmp(&a.live.change.value);
         change.then(b.live.after.value.total_cmp(&a.live.after.value)).then_with(|| a.row.key.cmp(&b.row.key))
     });
     rows
@@ -184,7 +145,7 @@ mod tests {
                 let total = |answer: &Answer| answer.totals.as_ref().unwrap().figures.estimate(Metric::Live).unwrap();
                 let (before, after) = (at(Some(end * part / 10)), at(None));
                 let rows = compared(Some(&before), &after);
-                let all = rows.iter().map(|row| row.live).fold(Live::default(), Live::plus);
+                let all = rows.iter().map(|row| row.live).fold(BeforeAfter::default(), BeforeAfter::plus);
                 assert_eq!(all.before, total(&before), "{name}, {}, part {part}", GROUPS[group].1);
                 assert_eq!(all.after, total(&after), "{name}, {}", GROUPS[group].1);
                 most = total(&before).value.max(most);
