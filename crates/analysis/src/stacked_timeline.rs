@@ -191,10 +191,13 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         let cut = |sum: &mut Vec<_>, at: usize| {
             let number = begin + at;
             let known = self.sliced.filter(|_| self.part.admits_all_parts()).and_then(|of| of.of(self.index, number));
-            sum.push((number, match known {
-                Some(slices) => self.groups.join(&slices, &before[number]),
-                None => self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?,
-            }));
+            sum.push((
+                number,
+                match known {
+                    Some(slices) => self.groups.join(&slices, &before[number]),
+                    None => self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?,
+                },
+            ));
             Ok(())
         };
         let mut slices = parallel::fold(end - begin, cut, |sum: &mut Vec<_>, other: Vec<_>| sum.extend(other))?;
@@ -266,7 +269,8 @@ mod tests {
     const GROUPS: usize = 3;
 
     fn golden(name: &str) -> Recording {
-        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll"))).unwrap()
+        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll")))
+            .unwrap()
     }
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
@@ -292,7 +296,8 @@ mod tests {
             let end = recording.ended();
             for span in [(0, end), (end / 3, end / 2), (end / 2, end)] {
                 let line = timeline(&recording, span.0, span.1, 100, &all);
-                let column = |of: fn(&crate::timeline::Interval) -> u64| line.intervals.iter().map(of).collect::<Vec<u64>>();
+                let column =
+                    |of: fn(&crate::timeline::Interval) -> u64| line.intervals.iter().map(of).collect::<Vec<u64>>();
                 let groups = found(&recording, Metric::Peak, &all, span);
                 assert_eq!(added(&groups), column(|interval| interval.highest), "{name}, live bytes of {span:?}");
                 let groups = found(&recording, Metric::Allocations, &all, span);
@@ -309,7 +314,14 @@ mod tests {
             let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
             for filter in &filters {
                 let sums: Sums = sums_of(&recording, Selection::default(), filter.clone());
-                for metric in [Metric::Allocations, Metric::Bytes, Metric::Frees, Metric::Freed, Metric::Temporary, Metric::Faults] {
+                for metric in [
+                    Metric::Allocations,
+                    Metric::Bytes,
+                    Metric::Frees,
+                    Metric::Freed,
+                    Metric::Temporary,
+                    Metric::Faults,
+                ] {
                     let groups = found(&recording, metric, filter, (0, recording.ended()));
                     let mut expected = vec![0; GROUPS];
                     for site in &sums.sites {
@@ -325,7 +337,13 @@ mod tests {
     #[test]
     fn what_has_no_parts_over_time_is_not_divided() {
         let divided = |metric: Metric| Amount::of(metric).is_some();
-        assert!([Metric::Cost, Metric::Faults, Metric::Live, Metric::LiveBlocks, Metric::Waiting].into_iter().all(divided));
-        assert!(![Metric::Lifetime, Metric::Largest, Metric::Resident, Metric::Pinned, Metric::Lost].into_iter().any(divided));
+        assert!(
+            [Metric::Cost, Metric::Faults, Metric::Live, Metric::LiveBlocks, Metric::Waiting].into_iter().all(divided)
+        );
+        assert!(
+            ![Metric::Lifetime, Metric::Largest, Metric::Resident, Metric::Pinned, Metric::Lost]
+                .into_iter()
+                .any(divided)
+        );
     }
 }

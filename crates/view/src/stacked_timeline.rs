@@ -59,8 +59,11 @@ impl Recordings<'_> {
         let Some(amount) = amount.filter(|_| pack.why.is_empty()) else { return Ok(Pack::new(&pack)) };
         let named: Vec<&Row> = table.sites.iter().map(|row| &row.row).collect();
         let rest = named.len();
-        let numbers: FxHashMap<_, _> =
-            named.iter().enumerate().flat_map(|(number, row)| row.nodes.iter().map(move |node| (*node, number))).collect();
+        let numbers: FxHashMap<_, _> = named
+            .iter()
+            .enumerate()
+            .flat_map(|(number, row)| row.nodes.iter().map(move |node| (*node, number)))
+            .collect();
         let mut stacks = self.stacks(&basis.view);
         let groups = Grouped::new(self.recording(), rest + 1, |stack| {
             let mut others = || query.filter.is_none() || stacks.of(stack).matches;
@@ -89,7 +92,9 @@ impl Recordings<'_> {
         let recording = self.recording();
         let is_many = |index| {
             let chapters = recording.chapters(index);
-            chapters.is_some_and(|chapters| chapters.times().iter().filter(|(first, last)| *first <= to && *last >= from).count() > MOST_CHAPTERS)
+            chapters.is_some_and(|chapters| {
+                chapters.times().iter().filter(|(first, last)| *first <= to && *last >= from).count() > MOST_CHAPTERS
+            })
         };
         if self.session().sliced().is_some() && (0..recording.images.len()).any(is_many) {
             let cuts: Vec<u64> = [0].into_iter().chain(cuts(recording)).chain([recording.ended() + 1]).collect();
