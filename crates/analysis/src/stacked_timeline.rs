@@ -151,7 +151,7 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         let Self { recording, index, part, groups, cuts, .. } = self;
         let chapters = chapters_of(recording, *index);
         // What is damaged is not missed: the events say all.
-        let from_chapters = chapters.and_then(|chapters| self.from_chapters(&chapters).ok().flatten());
+        let from_chapters = chapters.and_then(|chapters| self.cut_chapters(&chapters).ok().flatten());
         let (live, slices) = from_chapters.unwrap_or_else(|| {
             let cut = groups.cut_events(part, cuts, |take| recording.for_each_events(*index, take));
             damage.extend(cut.as_ref().err().map(|why| why.to_string()));
@@ -169,8 +169,8 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         in_cells(live, &slices, cuts, costs, take);
     }
 
-    /// What is live of each group before the chapters that meet the grid, and the slices of these; `None`: chapters do not tell.
-    fn from_chapters(&self, chapters: &Chapters) -> Result<Option<(Vec<Live>, Vec<Slice>)>, Unreadable> {
+    /// What is live of each group before the chapters that the intervals meet, and the slices of these; `None`: chapters do not tell.
+    fn cut_chapters(&self, chapters: &Chapters) -> Result<Option<Cut>, Unreadable> {
         let (from, to) = (self.cuts[0], self.part.to().0);
         let times = chapters.times();
         let begin = times.partition_point(|(_, last)| *last < from);
@@ -215,6 +215,9 @@ fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
 fn plus((bytes, blocks): Live, (more_bytes, more_blocks): Live) -> Live {
     (bytes.wrapping_add(more_bytes), blocks.wrapping_add(more_blocks))
 }
+
+/// What is live of each group before the slices, and these.
+type Cut = (Vec<Live>, Vec<Slice>);
 
 /// What the groups paid in each cell.
 type Costs = FxHashMap<usize, Vec<Metrics>>;

@@ -1,9 +1,14 @@
 //! What a recording says of spans of time: the same, whether its chapters are used or all events are read. And the same of
 //! one that was cut off, of which chapters are made when it is read.
 
+use memtoll_analysis::finer_chapters::Sliced;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
+use memtoll_tally::Selection;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -44,6 +49,22 @@ fn answers(recording: &Recording, questions: &[Query]) -> Vec<String> {
     questions.iter().map(answer).collect()
 }
 
+/// 100 parts of a recording's time.
+fn cuts(recording: &Recording) -> Vec<u64> {
+    (0..=100).map(|part| part * (recording.ended() / 100)).collect()
+}
+
+/// What three groups of stacks have over time: of all threads, and of one.
+fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&Sliced>) -> [Vec<Vec<u64>>; 2] {
+    let (cuts, selection) = (cuts(recording), Selection::default());
+    let (amount, groups) = (Amount::of(metric).unwrap(), Grouped::new(recording, 3, |stack| Some(stack.index() % 3)));
+    let filters = [ThreadFilter::default(), ThreadFilter::select(recording, &[], &[thread.to_owned()]).unwrap()];
+    filters.each_ref().map(|thread_filter| {
+        stacked(recording, &Asked { metric, amount, selection, thread_filter, cuts: &cuts, groups: &groups, sliced })
+            .groups
+    })
+}
+
 /// The answers about a file are those of a plain reading, to one in `one_in` questions.
 fn compare(file: &Path, what: &str, one_in: usize) {
     let mut recording = Recording::open(file).unwrap();
@@ -51,9 +72,18 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let thread = recording.images[0].threads[1].tid.to_string();
     let questions: Vec<Query> = questions(ns, &thread).into_iter().step_by(one_in).collect();
     let usual = answers(&recording, &questions);
+    let divided = [Metric::Live, Metric::Bytes, Metric::Freed, Metric::Faults];
+    let usual_layers = divided.map(|metric| layers(&recording, metric, &thread, None));
+    assert!(usual_layers[0].iter().flatten().flatten().any(|value| *value > 0), "{what}: no layers");
+    let sliced = Sliced::new(cuts(&recording));
+    sliced.cut(&recording, |_| {});
+    for (metric, usual) in divided.iter().zip(&usual_layers) {
+        assert_eq!(&layers(&recording, *metric, &thread, Some(&sliced)), usual, "{what}: {metric:?} from slices");
+    }
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
     recording.read_plainly();
     assert!(recording.chapters(0).is_none());
+    assert_eq!(divided.map(|metric| layers(&recording, metric, &thread, None)), usual_layers, "{what}: layers");
     for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {
         assert_eq!(usual, plain, "{what}: {query:?}");
     }
