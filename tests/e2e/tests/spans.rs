@@ -1,6 +1,7 @@
 //! What a recording says of spans of time: the same, whether its chapters are used or all events are read. And the same of
 //! one that was cut off, of which chapters are made when it is read.
 
+use memtoll_analysis::live_blocks::{Block, live_blocks};
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
@@ -44,6 +45,16 @@ fn answers(recording: &Recording, questions: &[Query]) -> Vec<String> {
     questions.iter().map(answer).collect()
 }
 
+/// The live blocks of the first process at some instants.
+fn blocks_at(recording: &Recording, instants: &[u64]) -> Vec<Vec<Block>> {
+    let of = |at: &u64| {
+        let (blocks, missing) = live_blocks(recording, 0, *at);
+        assert!(missing.is_none(), "{missing:?}");
+        blocks
+    };
+    instants.iter().map(of).collect()
+}
+
 /// The answers about a file are those of a plain reading, to one in `one_in` questions.
 fn compare(file: &Path, what: &str, one_in: usize) {
     let mut recording = Recording::open(file).unwrap();
@@ -52,8 +63,15 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let questions: Vec<Query> = questions(ns, &thread).into_iter().step_by(one_in).collect();
     let usual = answers(&recording, &questions);
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
+    // The ends of chapters, their neighbors, and instants between.
+    let instants: Vec<u64> = recording.chapters(0).iter().flat_map(|chapters| chapters.times().to_vec()).collect();
+    let instants = instants.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
+    let instants: Vec<u64> = instants.step_by(one_in).collect();
+    let live = blocks_at(&recording, &instants);
     recording.read_plainly();
     assert!(recording.chapters(0).is_none());
+    assert!(live.iter().any(|blocks| blocks.len() > 100), "{what}: nothing to compare");
+    assert!(live == blocks_at(&recording, &instants), "{what}: live blocks");
     for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {
         assert_eq!(usual, plain, "{what}: {query:?}");
     }

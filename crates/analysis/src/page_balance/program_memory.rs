@@ -4,7 +4,7 @@ use super::arenas::Arenas;
 use super::cached_chunks::CachedChunks;
 use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::BlockTable;
 use memtoll_trace::event::{Block as Which, Event};
