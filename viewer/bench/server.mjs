@@ -26,9 +26,10 @@ export async function serve(file) {
     const used = () => processorTime(server.pid);
     /** Until it has prepared what later questions need. */
     const settled = async () => {
-        for (let before = -1, now = used(); now !== before; ) {
-            await new Promise((resolve) => setTimeout(resolve, 1000));
-            [before, now] = [now, used()];
+        // On a busy machine, it may get no processor for a second.
+        for (let quiet = 0, before = used(); quiet < 3; before = used()) {
+            await new Promise((resolve) => setTimeout(resolve, 500));
+            quiet = used() === before ? quiet + 1 : 0;
         }
     };
     return { url, used, settled, memory: () => memory(server.pid), end: () => server.kill() };

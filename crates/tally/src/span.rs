@@ -16,6 +16,7 @@ mod slices;
 mod tests;
 
 use replays::Run;
+use slices::Before;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
@@ -139,7 +140,13 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
     let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
     let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None, run: None };
-    adding.each(0..begin, |adding, number, (chapter, rows)| {
+    // What was live then is the same whoever is charged.
+    let known = chapters.slices(begin).filter(|_| is_of_sites(asked));
+    if let Some(slices) = &known {
+        adding.sums.go_on(&slices.before);
+    }
+    let passed = if known.is_some() { begin..begin } else { 0..begin };
+    adding.each(passed, |adding, number, (chapter, rows)| {
         match rows {
             Some(rows) => {
                 adding.end_passed();
@@ -258,6 +265,15 @@ impl Sums {
         let live = &mut self.live[site];
         *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
         site
+    }
+
+    /// As if all chapters had been passed that are before one.
+    fn go_on(&mut self, before: &Before) {
+        self.sites.reserve(before.live.len());
+        self.counts.reserve(before.live.len());
+        self.live.reserve(before.live.len());
+        before.live.iter().for_each(|(node, live)| _ = self.change(*node, 0, *live));
+        self.curve = before.curve.clone();
     }
 
     /// The span begins: what is live was live before it.

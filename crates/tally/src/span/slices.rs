@@ -33,10 +33,27 @@ pub(super) struct Slice {
 
 /// The slices of a chapter.
 pub struct Slices {
+    /// What chapters before this one add up to, for spans that begin in it.
+    pub(super) before: Before,
     /// In the order of time.
     pub(super) all: Vec<Slice>,
     /// What there is when the chapter has ended.
     pub(super) end: PeakWithMappings,
+}
+
+/// What all chapters before one add up to.
+pub(super) struct Before {
+    /// What is live, by site.
+    pub live: Vec<(Option<NodeId>, Live)>,
+    /// Live bytes over time.
+    pub curve: LiveCurve,
+}
+
+impl Before {
+    fn of(sums: &Sums) -> Before {
+        let live = sums.sites.iter().zip(&sums.live).map(|((node, _), live)| (*node, *live));
+        Before { live: live.collect(), curve: sums.curve.clone() }
+    }
 }
 
 impl Slices {
@@ -47,7 +64,8 @@ impl Slices {
                 + slice.sites.len() * size_of::<(Option<NodeId>, Metrics)>()
                 + slice.curve.highest.len() * 8
         };
-        self.all.iter().map(of).sum()
+        let before = size_of_val(&*self.before.live) + size_of_val(&*self.before.curve.highest);
+        self.all.iter().map(of).sum::<usize>() + before
     }
 }
 
@@ -86,7 +104,7 @@ fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u
         ControlFlow::Continue(())
     })?;
     cutter.end();
-    Ok(Slices { end: cutter.now(), all: cutter.slices })
+    Ok(Slices { before: Before::of(before), end: cutter.now(), all: cutter.slices })
 }
 
 struct Cutter<'a> {
@@ -133,18 +151,22 @@ impl Cutter<'_> {
         let with_mappings = tally.peak_with_mappings();
         let curve = CurvePart::between(self.curve, &tally.curve());
         let mut sites = Vec::new();
-        for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
-            if index == self.live.len() {
-                self.live.push(Live::default());
-            }
+        let mut changed = Vec::new();
+        for (index, node, mut metrics) in self.replay.tally.sites_of_slice(&self.live) {
             let now = (metrics.live_bytes, metrics.live_blocks);
-            let was = std::mem::replace(&mut self.live[index], now);
+            let was = self.live.get(index).copied().unwrap_or_default();
+            changed.push((index, now));
             (metrics.live_bytes, metrics.live_blocks) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
             metrics.live_before = 0;
             let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
                 sites.push((node, metrics));
             }
+        }
+        for (index, now) in changed {
+            // New sites are the last ones.
+            self.live.resize(self.live.len().max(index + 1), Live::default());
+            self.live[index] = now;
         }
         self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites });
     }
