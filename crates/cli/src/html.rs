@@ -7,8 +7,8 @@ use crate::wait_messages::Waiting;
 use clap::ArgGroup;
 use memtoll_export::atomic_file;
 use memtoll_model::Recording;
-use memtoll_view::{Compared, keep_freed_memory};
 use memtoll_view::page::{Options, Step, page};
+use memtoll_view::{Compared, keep_freed_memory};
 use std::path::{Path, PathBuf};
 
 /// Write one HTML page that shows a recording

@@ -37,6 +37,8 @@ pub struct Slices {
     pub(super) before: Before,
     /// In the order of time.
     pub(super) all: Vec<Slice>,
+    /// How the live curve goes on to the chapter's end.
+    pub(super) curve: CurvePart,
     /// What there is when the chapter has ended.
     pub(super) end: PeakWithMappings,
 }
@@ -96,7 +98,8 @@ pub fn cut(
 /// Cuts a chapter. `before` are the sums of those before it.
 fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
     let mut replay = Aggregator::new(Selection::default());
-    replay.resume(&chapters.chapter(number)?, before.live().into_iter(), before.curve.clone(), None);
+    let chapter = chapters.chapter(number)?;
+    replay.resume(&chapter, before.live().into_iter(), before.curve.clone(), None);
     let live = before.live.clone();
     let mut cutter = Cutter { replay, live, curve: &before.curve, open: None, slices: Vec::new() };
     chapters.events(number, &mut |events| {
@@ -104,7 +107,7 @@ fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u
         ControlFlow::Continue(())
     })?;
     cutter.end();
-    Ok(Slices { before: Before::of(before), end: cutter.now(), all: cutter.slices })
+    Ok(Slices { before: Before::of(before), curve: chapter.curve, end: cutter.now(), all: cutter.slices })
 }
 
 struct Cutter<'a> {
