@@ -64,9 +64,9 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let usual = answers(&recording, &questions);
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
     // The ends of chapters, their neighbors, and instants between.
-    let instants: Vec<u64> = recording.chapters(0).iter().flat_map(|chapters| chapters.times().to_vec()).collect();
+    let times: Vec<(u64, u64)> = recording.chapters(0).iter().flat_map(|chapters| chapters.times().to_vec()).collect();
     let instants =
-        instants.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
+        times.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
     let instants: Vec<u64> = instants.step_by(one_in).collect();
     let live = blocks_at(&recording, &instants);
     recording.read_plainly();
