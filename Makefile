@@ -135,8 +135,8 @@ bench-passes: build ## measure what packing takes, an event: events of python3 a
 	  -imultiarch $$(g++ -print-multiarch) -std=c++20 -fsyntax-only -o /dev/null bench/programs/heavy.cpp
 	cargo bench --package memtoll-record --bench passes -- $(CURDIR)/$(PASSES)/python3.memtoll $(CURDIR)/$(PASSES)/cc1plus.memtoll
 
-bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
-	@tools/need $(BUILD_NEEDS) chromium
+bench-viewer: build viewer/node_modules ## measure the viewer beside its goals: first view, drags, advice, map, threads, html (EVENTS=60 FILE=app.memtoll)
+	@tools/need $(BUILD_NEEDS) chromium python3
 	npm --silent --prefix viewer run bench
 
 bench-live: build viewer/node_modules ## measure what record --live costs the program: pairs of recordings with and without it (EVENTS=20 ROUNDS=10)

@@ -1,6 +1,6 @@
 //! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
 
-use crate::memory_map::live_blocks;
+use crate::live_blocks::live_blocks;
 use crate::process_ends::is_there;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Recording, StackId};
@@ -24,7 +24,7 @@ pub struct Generations {
 }
 
 /// The blocks that are live at `at`, each in the generation in which it was acquired: one before the first of `borders`, which
-/// are in ascending order, and one from each of them on. Units. It reads all events until then.
+/// are in ascending order, and one from each of them on. Units.
 pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filter: &ThreadFilter) -> Generations {
     let mut all = Generations::default();
     for (image, of) in recording.images.iter().enumerate() {

@@ -22,6 +22,7 @@ pub mod inclusive_lines;
 pub mod intervals;
 pub mod lanes;
 pub mod library;
+pub mod live_blocks;
 pub mod looks;
 pub mod memory_map;
 pub mod metric;

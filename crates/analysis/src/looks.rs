@@ -1,7 +1,7 @@
 //! What looks at the pages of processes found, for each of their live blocks: where metrics of call sites such as `resident` and `pinned`
 //! come from.
 
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use crate::page_balance::{OfBlock, balance};
 use crate::priced::Priced;
 use crate::stacks::Stacks;

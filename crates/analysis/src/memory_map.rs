@@ -1,64 +1,7 @@
 //! Where the live blocks of a process lie at an instant: areas of its address space, cut into cells of equal size.
 
-use memtoll_model::{Recording, StackId};
-use memtoll_tally::BlockTable;
-use memtoll_trace::event::Block as Which;
-use memtoll_trace::ids::{ThreadNo, Units};
-use memtoll_trace::op::Effect;
-use memtoll_trace::unreadable::Unreadable;
-use std::ops::{ControlFlow, Range};
-
-/// A block that is live.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Block {
-    pub address: u64,
-    /// Bytes asked for.
-    pub size: u64,
-    /// When it was acquired, units.
-    pub time: u64,
-    /// The stack of the call: a node of [`Recording::stacks`].
-    pub node: StackId,
-    /// The thread that acquired it.
-    pub thread: ThreadNo,
-}
-
-impl Block {
-    pub(crate) const NONE: Block = Block { address: 0, size: 0, time: 0, node: StackId::NONE, thread: ThreadNo::FIRST };
-
-    fn end(&self) -> u64 {
-        self.address.saturating_add(self.size.max(1))
-    }
-}
-
-/// The blocks of an image that are live at a time (units), by address, and why some are missing. It reads all
-/// events until then. Blocks that a pool of the program's hands out are left out: the blocks that the pool is made of count.
-pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>, Option<Unreadable>) {
-    let mut live = BlockTable::new(Block::NONE);
-    let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };
-    let read = recording.for_each_events_between(image, Units::ZERO, Units(at), |events| {
-        for event in events.iter().take_while(|event| event.time <= Units(at)) {
-            let Which::Number(number) = event.block else { continue };
-            match event.op.effect() {
-                Effect::Acquire if !event.op.is_pooled() => {
-                    let (address, size, time, thread) = (event.address, event.size, event.time, event.thread);
-                    live.insert(
-                        number.0,
-                        Block { address: address.0, size: size.0, time: time.0, node: of.node(event.node), thread },
-                    );
-                }
-                Effect::Release => _ = live.remove(number.0),
-                _ => {}
-            }
-        }
-        match events.last() {
-            Some(event) if event.time > Units(at) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    });
-    let mut blocks: Vec<Block> = live.into_blocks().collect();
-    blocks.sort_unstable_by_key(|block| (block.address, block.time));
-    (blocks, read.err())
-}
+use crate::live_blocks::Block;
+use std::ops::Range;
 
 /// What lies in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,8 +111,9 @@ fn cells_of(blocks: &[Block], areas: &[Area], cell: u64) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_model::StackId;
+    use memtoll_trace::ids::ThreadNo;
     use proptest::prelude::*;
-    use std::path::Path;
 
     fn block(address: u64, size: u64) -> Block {
         Block { address, size, time: 0, node: StackId::NONE, thread: ThreadNo::FIRST }
@@ -222,24 +166,5 @@ mod tests {
             prop_assert!(count <= 512.max(map.areas.len() as u64));
             prop_assert!(map.cells.last().is_none_or(|cell| (cell.number as u64) < count));
         }
-    }
-
-    #[test]
-    fn live_blocks_are_those_of_the_sums() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-        let recording = Recording::open(&golden).unwrap();
-        let ended = recording.ended();
-        let mut seen = 0;
-        for at in [0, ended / 3, ended / 2, ended] {
-            let (blocks, missing) = live_blocks(&recording, 0, at);
-            assert!(missing.is_none(), "{missing:?}");
-            let selection = memtoll_tally::Selection { to: Units(at), ..Default::default() };
-            let sums = crate::sums::sums(&recording, selection);
-            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes.0);
-            assert_eq!(blocks.len() as u64, sums.total.live_blocks);
-            assert!(blocks.windows(2).all(|pair| pair[0].end() <= pair[1].address), "blocks do not overlap");
-            seen += blocks.len();
-        }
-        assert!(seen > 0);
     }
 }

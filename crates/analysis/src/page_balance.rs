@@ -26,7 +26,7 @@ pub use units::Unit;
 pub use wastes::{Kind, Waste};
 
 use crate::global_variables::Written;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};

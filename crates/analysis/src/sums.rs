@@ -7,8 +7,8 @@ mod site_list;
 
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
+use crate::live_blocks::Block;
 use crate::looks::{Look, Looks};
-use crate::memory_map::Block;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::process_ends::{ended, until};

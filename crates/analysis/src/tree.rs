@@ -23,6 +23,7 @@ use frame_names::FrameNames;
 use groups::Groups;
 use grow::grow;
 use memtoll_model::FrameId;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// Which end of the stacks is the tree's root.
@@ -81,12 +82,14 @@ pub struct Part<'a> {
     pub depth: Option<usize>,
     /// Only large branches.
     pub limit: Option<Limit<'a>>,
+    /// Branches that have branches; all others are leaves with all that is below them. `None`: all may have some.
+    pub grown: Option<&'a FxHashSet<Key>>,
 }
 
 impl Part<'_> {
     /// All of it.
     pub fn whole(direction: Direction) -> Self {
-        Part { direction, function: None, by: None, below: None, depth: None, limit: None }
+        Part { direction, function: None, by: None, below: None, depth: None, limit: None, grown: None }
     }
 }
 

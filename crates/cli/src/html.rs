@@ -7,8 +7,8 @@ use crate::wait_messages::Waiting;
 use clap::ArgGroup;
 use memtoll_export::atomic_file;
 use memtoll_model::Recording;
-use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
+use memtoll_view::{Compared, keep_freed_memory};
 use std::path::{Path, PathBuf};
 
 /// Write one HTML page that shows a recording
@@ -58,6 +58,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(None) => return Code::Usage,
         Err(error) => return exit::fail(error, Code::Usage),
     };
+    keep_freed_memory();
     let options = Options { keep_paths: arguments.keep_paths, sources: arguments.sources, ..options() };
     match write_page(&shown.recording, shown.compared(), &output, &options) {
         Err(failure) => failure.say(),

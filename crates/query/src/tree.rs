@@ -61,12 +61,12 @@ impl<'r> Tree<'r> {
         let value = |of: &Priced| metric.value(of);
         let limit = Limit { value: &value, share: query.min_percent / 100.0, most: usize::MAX };
         let part = Part {
-            direction: query.direction,
             function: query.function.as_deref(),
             by: query.by,
             below: below.map(Below::Branch),
             depth: query.depth,
             limit: metric.adds_up().then_some(limit),
+            ..Part::whole(query.direction)
         };
         let found = part_of_tree(stacks, sums, &part);
         let mut root = found.ok_or_else(|| match (&query.node, &query.function) {

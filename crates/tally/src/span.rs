@@ -18,7 +18,7 @@ mod tests;
 
 pub use by_group::{Groups, group_of};
 use replays::Run;
-use slices::Cutter;
+use slices::{Before, Cutter};
 pub use slices::{Slice, Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
@@ -131,7 +131,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
 }
 
 /// Adds up what is asked for.
-pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable> {
+pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadable> {
     let times = chapters.times();
     let Selection { from, to, .. } = *asked.get();
     let Some(last) = times.len().checked_sub(1) else {
@@ -142,7 +142,13 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
     let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
     let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None, run: None };
-    adding.each(0..begin, |adding, number, (chapter, rows)| {
+    // What was live then is the same whoever is charged.
+    let known = chapters.slices(begin).filter(|_| is_of_sites(asked));
+    if let Some(slices) = &known {
+        adding.sums.go_on(&slices.before);
+    }
+    let passed = if known.is_some() { begin..begin } else { 0..begin };
+    adding.each(passed, |adding, number, (chapter, rows)| {
         match rows {
             Some(rows) => {
                 adding.end_passed();
@@ -155,23 +161,34 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, Unreadable
     })?;
     adding.end_passed();
     adding.sums.live_at_begin = adding.sums.live.clone();
-    adding.each(begin..end, |adding, number, (chapter, rows)| {
+    // Slices say all of the chapters in which the span begins and ends, if it does so at cuts.
+    let is_sliced = |adding: &mut Adding<C>, number: usize| {
+        let (first, last) = times[number];
+        let is_whole = from <= Units(first) && last <= to.0;
+        let slices = adding.slices(number, (first, last)).filter(|_| !is_whole);
+        slices
+            .inspect(|slices| {
+                adding.end_run();
+                adding.sliced(slices, last <= to.0);
+            })
+            .is_some()
+    };
+    let next = begin + usize::from(is_sliced(&mut adding, begin));
+    let ends = next < end && adding.slices(end - 1, times[end - 1]).is_some() && Units(times[end - 1].1) > to;
+    adding.each(next..end - usize::from(ends), |adding, number, (chapter, rows)| {
         let (first, last) = times[number];
         match rows {
             Some(rows) if from <= Units(first) && last <= to.0 => {
                 adding.end_run();
                 adding.whole(number, first, &chapter, rows);
             }
-            _ => match adding.slices(number, (first, last)) {
-                Some(slices) => {
-                    adding.end_run();
-                    adding.sliced(&slices, last <= to.0, &chapter);
-                }
-                None => adding.part(number, first, last <= to.0, &chapter)?,
-            },
+            _ => adding.part(number, first, last <= to.0, &chapter)?,
         }
         Ok(())
     })?;
+    if ends {
+        is_sliced(&mut adding, end - 1);
+    }
     adding.end_run();
     adding.finish(begin)
 }
@@ -261,6 +278,15 @@ impl Sums {
         let live = &mut self.live[site];
         *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
         site
+    }
+
+    /// As if all chapters had been passed that are before one.
+    fn go_on(&mut self, before: &Before) {
+        self.sites.reserve(before.live.len());
+        self.counts.reserve(before.live.len());
+        self.live.reserve(before.live.len());
+        before.live.iter().for_each(|(node, live)| _ = self.change(*node, 0, *live));
+        self.curve = before.curve.clone();
     }
 
     /// The span begins: what is live was live before it.
@@ -463,9 +489,9 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// The same as [`Adding::part`], from slices.
-    fn sliced(&mut self, slices: &Slices, goes_on: bool, chapter: &Chapter) {
+    fn sliced(&mut self, slices: &Slices, goes_on: bool) {
         let Selection { from, to, .. } = *self.asked.get();
-        let (mut changes, mut curve) = (Vec::new(), goes_on.then_some(&chapter.curve));
+        let (mut changes, mut curve) = (Vec::new(), goes_on.then_some(&slices.curve));
         for slice in slices.all.iter().take_while(|slice| slice.times.1 <= to.0) {
             let counts = from <= Units(slice.times.0);
             if counts {

@@ -5,6 +5,7 @@ mod own_mappings;
 mod parts;
 mod patterns;
 mod pooled;
+mod rows;
 
 use super::live_block::{AGELESS, LiveBlock, MAX_SIZE};
 use super::{Select, Selection, Split};
@@ -529,32 +530,6 @@ impl<S: Select> Tally<S> {
         self.called(index, event, event.size.0, Call::Other { mapped });
     }
 
-    /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack
-    /// is not complete.
-    pub fn sites(
-        &mut self,
-        mut is_cut_off: impl FnMut(Option<NodeId>) -> bool,
-    ) -> impl ExactSizeIterator<Item = (Option<NodeId>, u64, Metrics)> {
-        self.settle();
-        let (peak, charge) = (self.peak, self.selection().charge);
-        let (rare, costs, lending, writing) = (&self.rare, &self.costs, &self.lending, &self.writing);
-        self.origins.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (origin, site))| {
-            site.keep_peak(peak);
-            let (rare, costs) = (counted_from_1(rare, origin.rare), counted_from_1(costs, origin.costs));
-            let mut metrics = site.metrics(&rare, costs, charge);
-            if is_cut_off(origin.node) {
-                metrics.cut_off = metrics.events;
-            }
-            let (at_peak, now) = lending.of(SiteIndex::at(index), peak);
-            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(Bytes(at_peak));
-            metrics.live_bytes = metrics.live_bytes.saturating_sub(Bytes(now));
-            if let Some(writing) = writing {
-                writing.add_earlier(index, &mut metrics);
-            }
-            (origin.node, origin.extra, metrics)
-        })
-    }
-
     /// Live bytes over time, of all threads and sizes.
     pub fn curve(&self) -> LiveCurve {
         self.curve.so_far()
@@ -564,9 +539,4 @@ impl<S: Select> Tally<S> {
     pub fn peak_time(&self) -> u64 {
         self.peak_time
     }
-}
-
-/// What stands in a place counted from 1; 0 stands for nothing.
-fn counted_from_1<T: Copy + Default>(all: &[T], place: u32) -> T {
-    all.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default()
 }

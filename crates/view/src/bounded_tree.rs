@@ -3,10 +3,11 @@
 
 use crate::metrics::{COUNT, NOTHING, Values, add, values};
 use crate::packs::TreeColumns;
+use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::Branch;
 use memtoll_model::FrameId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// A node with all that is below it.
@@ -27,6 +28,8 @@ pub struct Tree {
     /// The nodes; the first is the root.
     pub nodes: Vec<Node>,
     by_frame: FxHashMap<(usize, Option<FrameId>), usize>,
+    /// Of the branches that are nodes.
+    keys: FxHashSet<Key>,
 }
 
 impl Tree {
@@ -48,11 +51,12 @@ impl Tree {
         order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2).then(a.cmp(&b)));
         let mut kept = vec![false; all.len()];
         order.iter().take(most.max(1)).for_each(|&index| kept[index] = true);
-        let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default() };
+        let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default(), keys: FxHashSet::default() };
         let mut numbers = vec![usize::MAX; all.len()];
         for (index, &(parent, branch, _)) in all.iter().enumerate() {
             let values = values(&branch.metrics, tariff);
             if kept[index] {
+                tree.keys.insert(branch.key);
                 let parent = if index == 0 { 0 } else { numbers[parent] };
                 numbers[index] = tree.push(parent, branch.frame, values, 0);
             } else if kept[parent] {
@@ -80,6 +84,11 @@ impl Tree {
             Some(&other) if other != 0 => other,
             _ => self.push(parent, None, NOTHING, 0),
         }
+    }
+
+    /// The branches that are nodes: what a tree has below others says nothing to [`Tree::part`].
+    pub fn keys(&self) -> FxHashSet<Key> {
+        self.keys.clone()
     }
 
     /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts

@@ -9,7 +9,8 @@ use crate::packs::{
 };
 use crate::recordings::Recordings;
 use crate::selections::{Selected, Selections};
-use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
+use memtoll_analysis::live_blocks::{Block, live_blocks};
+use memtoll_analysis::memory_map::{Area, map};
 use memtoll_analysis::process_ends::{is_there, until};
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::StackId;

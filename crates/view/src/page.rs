@@ -47,7 +47,7 @@ const MOST_CHANGES: usize = 2000;
 /// Equal parts of the recording's time.
 const PARTS: usize = 50;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Detail {
     nodes: usize,
     sites: usize,
@@ -134,7 +134,7 @@ fn page_with(
         Pack::new(&NothingPack {})
     })?;
     let mut page = String::new();
-    for detail in DETAILS {
+    'details: for detail in DETAILS {
         let (mut tree, sites) = (whole.tree(&open, detail), whole.sites(&open, detail));
         let parts = parts.packs(&mut tree, &sites);
         let patterns = open.patterns(&whole.selected, &sites);
@@ -149,8 +149,14 @@ fn page_with(
         let mut data =
             vec![about.clone(), finish(open.profile(&whole.selected, Some(&tree), &sites))?, finish(patterns)?];
         data.extend([advice.clone(), activity.clone(), finish(sources)?, changes.clone(), finish(shown_before)?]);
+        let mut bytes: usize = data.iter().map(String::len).sum();
         for part in parts {
             data.push(finish(part)?);
+            bytes += data.last().map_or(0, String::len);
+            // With less detail, there is less to pack in vain. The last attempt says how large the page is.
+            if bytes > MOST_BYTES && detail != DETAILS[DETAILS.len() - 1] {
+                continue 'details;
+            }
         }
         page = html(&data);
         if page.len() < MOST_BYTES {

@@ -2,6 +2,7 @@
 //! one that was cut off, of which chapters are made when it is read.
 
 use memtoll_analysis::finer_chapters::Sliced;
+use memtoll_analysis::live_blocks::{Block, live_blocks};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
 use memtoll_analysis::thread_filter::ThreadFilter;
@@ -65,6 +66,16 @@ fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&S
     })
 }
 
+/// The live blocks of the first process at some instants.
+fn blocks_at(recording: &Recording, instants: &[u64]) -> Vec<Vec<Block>> {
+    let of = |at: &u64| {
+        let (blocks, missing) = live_blocks(recording, 0, *at);
+        assert!(missing.is_none(), "{missing:?}");
+        blocks
+    };
+    instants.iter().map(of).collect()
+}
+
 /// The answers about a file are those of a plain reading, to one in `one_in` questions.
 fn compare(file: &Path, what: &str, one_in: usize) {
     let mut recording = Recording::open(file).unwrap();
@@ -81,9 +92,17 @@ fn compare(file: &Path, what: &str, one_in: usize) {
         assert_eq!(&layers(&recording, *metric, &thread, Some(&sliced)), usual, "{what}: {metric:?} from slices");
     }
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
+    // The ends of chapters, their neighbors, and instants between.
+    let times: Vec<(u64, u64)> = recording.chapters(0).iter().flat_map(|chapters| chapters.times().to_vec()).collect();
+    let instants =
+        times.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
+    let instants: Vec<u64> = instants.step_by(one_in).collect();
+    let live = blocks_at(&recording, &instants);
     recording.read_plainly();
     assert!(recording.chapters(0).is_none());
     assert_eq!(divided.map(|metric| layers(&recording, metric, &thread, None)), usual_layers, "{what}: layers");
+    assert!(live.iter().any(|blocks| blocks.len() > 100), "{what}: nothing to compare");
+    assert!(live == blocks_at(&recording, &instants), "{what}: live blocks");
     for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {
         assert_eq!(usual, plain, "{what}: {query:?}");
     }

@@ -1,7 +1,7 @@
 //! What threads had in glibc's arenas beside the main one (malloc/arena.c): heaps of their own, which begin at multiples of 64 MiB.
 
 use super::chunks;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 

@@ -4,7 +4,7 @@
 //! malloc also moves chunks from its bins into these caches, which no call shows: what is known here is what threads have freed.
 
 use super::chunks;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! What comes back if all blocks vanish that a function and all that it calls have allocated: the units whose blocks have no common
 //! caller closer to them.
 
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use crate::stacks::Stacks;
 use memtoll_model::{FrameId, StackId, TextId};
 use rustc_hash::FxHashMap;

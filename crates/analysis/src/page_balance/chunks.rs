@@ -1,6 +1,6 @@
 //! What glibc's malloc takes for a block: malloc/malloc.c, "Chunk representations".
 
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use std::ops::Range;
 
 /// Bytes before a block: the size of its chunk.

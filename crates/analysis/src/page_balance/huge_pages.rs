@@ -6,7 +6,7 @@
 use super::chunks::{self, FREE_HEADER};
 use super::program_memory::ProgramMemory;
 use super::units::Unit;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_trace::snapshot::Snapshot;
 use std::ops::Range;
 

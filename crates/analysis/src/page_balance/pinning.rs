@@ -13,7 +13,7 @@ use super::chunks::{self, FREE_HEADER};
 use super::page_map::{Owner, PageMap};
 use super::program_memory::ProgramMemory;
 use super::units::Unit;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use crate::stacks::Stacks;
 use memtoll_model::{FrameId, StackId};
 use rustc_hash::FxHashMap;

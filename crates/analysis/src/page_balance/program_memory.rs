@@ -4,7 +4,7 @@ use super::arenas::Arenas;
 use super::cached_chunks::CachedChunks;
 use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::BlockTable;
 use memtoll_trace::event::{Block as Which, Event};
@@ -19,14 +19,39 @@ use std::ops::{ControlFlow, Range};
 /// of pages.
 const PLACE: u64 = 4096;
 
+/// Places that are remembered as the last ones.
+const RECENT: usize = 1 << 8;
+
+/// Numbers of the places where a small block ever began.
+struct Places {
+    all: FxHashSet<u64>,
+    /// Most blocks begin where others did a moment ago.
+    recent: [u64; RECENT],
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places { all: FxHashSet::default(), recent: [u64::MAX; RECENT] }
+    }
+}
+
+impl Places {
+    fn insert(&mut self, place: u64) {
+        let recent = &mut self.recent[place as usize % RECENT];
+        if *recent != place {
+            *recent = place;
+            self.all.insert(place);
+        }
+    }
+}
+
 /// What a program has at an instant.
 pub struct ProgramMemory {
     /// Live blocks of the heap, by address.
     pub blocks: Vec<Block>,
     /// Mappings of the program's own, files too: by first address, the address behind, and the node that made them.
     mappings: BTreeMap<u64, (u64, StackId)>,
-    /// Numbers of the places where a small block ever began.
-    places: FxHashSet<u64>,
+    places: Places,
     /// The same, sorted.
     sorted_places: Vec<u64>,
     /// Chunks that threads keep after freeing them, by address, where malloc is glibc's.
@@ -65,7 +90,7 @@ impl ProgramMemory {
             None => ProgramMemory {
                 blocks: Vec::new(),
                 mappings: BTreeMap::new(),
-                places: FxHashSet::default(),
+                places: Places::default(),
                 sorted_places: Vec::new(),
                 cached: Vec::new(),
                 arenas: Arenas::new(main),
@@ -91,7 +116,9 @@ impl ProgramMemory {
                         memory.in_blocks.add(&block);
                         memory.last_use.acquired(block.size);
                         live.insert(number.0, block);
-                        inherited.remove(&address);
+                        if !inherited.is_empty() {
+                            inherited.remove(&address);
+                        }
                     }
                     (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
                         let block = match which {
@@ -120,7 +147,7 @@ impl ProgramMemory {
             .map(|thread| thread.number)
             .collect();
         memory.cached = caches.of_running(|thread| !ended.contains(&thread));
-        memory.sorted_places = memory.places.iter().copied().collect();
+        memory.sorted_places = memory.places.all.iter().copied().collect();
         memory.sorted_places.sort_unstable();
         memory.blocks = live.into_blocks().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));

@@ -2,7 +2,7 @@
 
 use super::chunks;
 use super::units::Unit;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_model::{FrameId, StackId};
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,7 @@
 //! The least that an allocator can give back, and what it takes for a block.
 
 use super::chunks;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_model::Image;
 use memtoll_trace::meta::{OwnAllocator, RecordedCalls};
 use memtoll_trace::path::last_part;

@@ -1,7 +1,7 @@
 //! Blocks that were asked for in vain: parts of them were never touched.
 
 use super::pinning::Held;
-use crate::memory_map::Block;
+use crate::live_blocks::Block;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
 

@@ -118,8 +118,11 @@ pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, name
             twigs.push(Twig::new(Some(frame), key, at as u32));
             twigs[at].children += 1;
             way.settle(&bundle, End { branch: number as u32, is_dropped: false });
-            order.push((value, Reverse(number)));
-            open.push(Some((bundle, level + 1)));
+            let is_leaf = part.grown.is_some_and(|grown| !grown.contains(&key));
+            open.push(Some((bundle, level + 1)).filter(|_| !is_leaf));
+            if !is_leaf {
+                order.push((value, Reverse(number)));
+            }
         }
     }
     let ends: Vec<(End, Site)> = ends.iter().filter_map(|(path, site)| Some((way.end(*path)?, *site))).collect();

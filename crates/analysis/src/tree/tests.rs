@@ -248,3 +248,35 @@ fn the_largest_branches_are_there_if_not_all_can_be() {
     assert!(few.children.iter().all(|child| child.children.is_empty()));
     assert!(few.children.iter().any(|child| child.has_more));
 }
+
+/// A tree of which only some branches are grown is the whole one, with other branches as leaves that have the sums of what is
+/// below them.
+#[test]
+fn branches_that_are_not_grown_are_leaves() {
+    fn cut(branch: &Branch, grown: &FxHashSet<Key>, is_root: bool, leaves: &mut usize) -> Vec<(Key, Priced)> {
+        let mut all = vec![(branch.key, branch.metrics)];
+        if is_root || grown.contains(&branch.key) {
+            all.extend(branch.children.iter().flat_map(|child| cut(child, grown, false, leaves)));
+        } else {
+            *leaves += usize::from(!branch.children.is_empty());
+        }
+        all
+    }
+    fn keys(branch: &Branch) -> Vec<Key> {
+        std::iter::once(branch.key).chain(branch.children.iter().flat_map(keys)).collect()
+    }
+    let mut leaves = 0;
+    for recording in recordings() {
+        let sums = sums(&recording, Selection::default());
+        for direction in [Direction::Callees, Direction::Callers] {
+            let mut stacks = Stacks::new(&recording, &View { unfold: true, ..View::default() });
+            let whole = call_tree(&mut stacks, &sums, direction);
+            let grown: FxHashSet<Key> = keys(&whole).into_iter().step_by(2).collect();
+            let part = Part { grown: Some(&grown), ..Part::whole(direction) };
+            let part = part_of_tree(&mut stacks, &sums, &part).unwrap();
+            let everything: FxHashSet<Key> = keys(&part).into_iter().collect();
+            assert_eq!(cut(&part, &everything, true, &mut 0), cut(&whole, &grown, true, &mut leaves), "{direction:?}");
+        }
+    }
+    assert!(leaves > 10, "{leaves}");
+}

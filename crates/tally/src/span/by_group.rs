@@ -100,7 +100,7 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(cutter.finish().all)
+        Ok(cutter.finish().0)
     }
 
     fn regroup(&self, Chapter { reallocating, replacements, carried, .. }: &mut Chapter) {

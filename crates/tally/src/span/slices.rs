@@ -35,10 +35,29 @@ pub struct Slice {
 
 /// The slices of a chapter.
 pub struct Slices {
+    /// What chapters before this one add up to, for spans that begin in it.
+    pub(super) before: Before,
     /// In the order of time.
     pub all: Vec<Slice>,
+    /// How the live curve goes on to the chapter's end.
+    pub(super) curve: CurvePart,
     /// What there is when the chapter has ended.
     pub(super) end: PeakWithMappings,
+}
+
+/// What all chapters before one add up to.
+pub(super) struct Before {
+    /// What is live, by site.
+    pub live: Vec<(Option<NodeId>, Live)>,
+    /// Live bytes over time.
+    pub curve: LiveCurve,
+}
+
+impl Before {
+    fn of(sums: &Sums) -> Before {
+        let live = sums.sites.iter().zip(&sums.live).map(|((node, _), live)| (*node, *live));
+        Before { live: live.collect(), curve: sums.curve.clone() }
+    }
 }
 
 impl Slices {
@@ -49,7 +68,8 @@ impl Slices {
                 + slice.sites.len() * size_of::<((Option<NodeId>, Metrics), Live)>()
                 + slice.curve.highest.len() * 8
         };
-        self.all.iter().map(of).sum()
+        let before = size_of_val(&*self.before.live) + size_of_val(&*self.before.curve.highest);
+        self.all.iter().map(of).sum::<usize>() + before
     }
 }
 
@@ -84,12 +104,14 @@ pub fn cut(
 fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
     let everything = Part::all(Selection::default());
     let (live, curve) = (before.live(), Some(before.curve.clone()));
-    let mut cutter = Cutter::resume(&everything, cuts, &chapters.chapter(number)?, live, curve);
+    let chapter = chapters.chapter(number)?;
+    let mut cutter = Cutter::resume(&everything, cuts, &chapter, live, curve);
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| cutter.push(event));
         ControlFlow::Continue(())
     })?;
-    Ok(cutter.finish())
+    let (all, end) = cutter.finish();
+    Ok(Slices { before: Before::of(before), all, curve: chapter.curve, end })
 }
 
 /// Cuts events, which come in the order of their times.
@@ -148,10 +170,11 @@ impl<'a> Cutter<'a> {
         self.replay.push(event);
     }
 
-    /// There are no more events.
-    pub fn finish(mut self) -> Slices {
+    /// There are no more events. Returns what there is then, too.
+    pub fn finish(mut self) -> (Vec<Slice>, PeakWithMappings) {
         self.end();
-        Slices { end: self.now(), all: self.slices }
+        let end = self.now();
+        (self.slices, end)
     }
 
     fn now(&self) -> PeakWithMappings {
@@ -164,13 +187,11 @@ impl<'a> Cutter<'a> {
         let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
         let with_mappings = tally.peak_with_mappings();
         let curve = self.curve.as_ref().map(|curve| CurvePart::between(curve, &tally.curve())).unwrap_or_default();
-        let (mut sites, mut before) = (Vec::new(), Vec::new());
-        for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
-            if index == self.live.len() {
-                self.live.push(Live::default());
-            }
+        let (mut sites, mut before, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, node, mut metrics) in self.replay.tally.sites_of_slice(&self.live) {
             let now = (metrics.live_bytes, metrics.live_blocks);
-            let was = std::mem::replace(&mut self.live[index], now);
+            let was = self.live.get(index).copied().unwrap_or_default();
+            changed.push((index, now));
             (metrics.live_bytes, metrics.live_blocks) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
             metrics.live_before = 0;
             let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
@@ -178,6 +199,11 @@ impl<'a> Cutter<'a> {
                 sites.push((node, metrics));
                 before.push(was);
             }
+        }
+        for (index, now) in changed {
+            // New sites are the last ones.
+            self.live.resize(self.live.len().max(index + 1), Live::default());
+            self.live[index] = now;
         }
         self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites, before });
     }

@@ -3,7 +3,8 @@
 
 use super::own_mappings::OwnMappings;
 use super::patterns::Old;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, counted_from_1};
+use super::rows::counted_from_1;
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread};
 use crate::curve::CurveBuilder;
 use crate::usual_call::Usual;
 use crate::zeroed_memory::List;

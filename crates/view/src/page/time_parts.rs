@@ -10,11 +10,13 @@ use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::selections::Selected;
 use memtoll_analysis::sites::Row;
-use memtoll_analysis::tree::{Branch, Direction, call_tree};
+use memtoll_analysis::stable_key::Key;
+use memtoll_analysis::tree::{self, Branch, Direction, part_of_tree};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Query;
 use memtoll_query::query::When;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::mpsc::sync_channel;
 
 /// A whole recording.
 pub(super) struct Whole {
@@ -24,13 +26,15 @@ pub(super) struct Whole {
 
 impl Whole {
     pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
-        Whole::of_part(open, &Query { pages: true, ..Query::default() })
+        Whole::of_part(open, &Query { pages: true, ..Query::default() }, None)
     }
 
-    fn of_part(open: &Recordings, query: &Query) -> Result<Whole, NoAnswer> {
+    /// `grown`: the branches of the tree that have branches; `None`: all.
+    fn of_part(open: &Recordings, query: &Query, grown: Option<&FxHashSet<Key>>) -> Result<Whole, NoAnswer> {
         let selected = Selected::of(open, query)?;
-        let tree = call_tree(&mut open.stacks(&selected.view), &selected.sums, Direction::Callees);
-        Ok(Whole { selected, tree })
+        let part = tree::Part { grown, ..tree::Part::whole(Direction::Callees) };
+        let tree = part_of_tree(&mut open.stacks(&selected.view), &selected.sums, &part);
+        Ok(Whole { selected, tree: tree.unwrap_or_default() })
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
@@ -83,24 +87,27 @@ impl Parts {
             sites.shown.iter().enumerate().map(|(number, &index)| (key(&rows[index]), number)).collect();
         let others = (sites.others > 0).then_some(sites.shown.len());
         let ended = open.ended_ns();
-        let mut all = Vec::with_capacity(PARTS);
-        for number in 0..PARTS {
+        let grown = tree.keys();
+        let add_up = |open: &Recordings, number: usize| {
             let (from, to) = (begin(ended, number), begin(ended, number + 1));
             // The first one begins with the recording and the last one goes to its end, the others up to the next one's
             // first instant.
             let from_ns = (number > 0).then_some(from as u64);
             let to_ns = (number + 1 < PARTS).then(|| open.last_before(to) as u64);
             let query = Query { when: When::Span { from_ns, to_ns }, ..Query::default() };
-            let part = Whole::of_part(open, &query)?;
-            let nodes = tree.part(&part.tree, &open.tariff);
+            let part = Whole::of_part(open, &query, Some(&grown))?;
             let place = |row: &Row| shown.get(&key(row)).copied().or(others);
             let sites = added_up(
                 part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics, &open.tariff)))),
             );
             let head = open.slice(&part.selected, Slice { from_ns: from, to_ns: to });
-            all.push(Part { head, nodes, sites });
-            tell(number + 1);
-        }
+            Ok((head, part.tree, sites))
+        };
+        let mut all = Vec::with_capacity(PARTS);
+        each(open, add_up, |(head, branches, sites)| {
+            all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
+            tell(all.len());
+        })?;
         Ok(Parts { tree, all })
     }
 
@@ -117,6 +124,36 @@ impl Parts {
         };
         self.all.iter().map(pack).collect()
     }
+}
+
+/// Adds up all parts, each processor some of them, and takes them in their order.
+fn each<T: Send>(
+    open: &Recordings,
+    add_up: impl Fn(&Recordings, usize) -> Result<T, NoAnswer> + Sync,
+    mut take: impl FnMut(T),
+) -> Result<(), NoAnswer> {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(PARTS);
+    std::thread::scope(|scope| {
+        let add_up = &add_up;
+        let begun: Vec<_> = (0..threads)
+            .map(|first| {
+                // Parts are large: no thread is far ahead.
+                let (send, receive) = sync_channel(1);
+                let open = open.again();
+                scope.spawn(move || {
+                    // The other side may have had enough.
+                    (first..PARTS).step_by(threads).all(|number| send.send(add_up(&open, number)).is_ok())
+                });
+                receive
+            })
+            .collect();
+        for number in 0..PARTS {
+            // One that has panicked gives nothing, and the scope goes on with its panic.
+            let Ok(part) = begun[number % threads].recv() else { break };
+            take(part?);
+        }
+        Ok(())
+    })
 }
 
 /// The sums of what has the same number, in the order of numbers. What is nothing is left out.
