@@ -3,7 +3,7 @@
 //! tells is left out.
 //!
 //! On an EPYC with two processors, packing python3's 13.9 million events (PYTHONMALLOC=malloc) takes 85 ns an event, cc1plus's 1.9
-//! million 117 ns; 6 and 82 ns come at the end, once for each process. In a recording, samples of python3's worker are 147 ns an
+//! million 112 ns; 6 and 46 ns come at the end, once for each process. In a recording, samples of python3's worker are 147 ns an
 //! event: there, the kernel also tells of faults, and other work uses the caches. Of python3's 85 ns, matching and prefetching
 //! take about 20, columns 11, blocks from before chapters 9, zstd 8, sums 8, the join 7, parts 7, patterns 5, the time line 2.
 //!

@@ -237,8 +237,9 @@ impl Listener {
                 run.redirections.placed(planned, answers.get(..count).unwrap_or_default());
             }
         };
-        let thread = thread::Builder::new().name("memtoll-plan".to_owned()).spawn(make);
-        thread.map(drop).map_err(|error| io::Error::other(thread_spawning::refused(&error)))
+        let thread = self.job_threads.hire().map_err(|error| io::Error::other(thread_spawning::refused(&error)))?;
+        thread.start(make);
+        Ok(())
     }
 
     /// The hello, if it comes from a recorder of this run, and what file comes with it.

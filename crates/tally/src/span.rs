@@ -107,6 +107,8 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
     let mut rows: Vec<Row> = Vec::new();
     let mut of_node = 0;
+    // Of one site, what it is split by: perhaps thousands of sizes.
+    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
     for part in parts.of(&chapter)? {
         if !asked.admits_part(part.thread, Bytes(part.size)) {
             continue;
@@ -116,15 +118,15 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
             Split::Thread => u64::from(ThreadNo::or_zero(part.thread)),
             Split::Size => part.size,
         };
-        // Parts of one site follow each other, and are few.
+        // Parts of one site follow each other.
         if rows.get(of_node).is_none_or(|(node, ..)| *node != part.node) {
             of_node = rows.len();
+            places.clear();
         }
-        match rows[of_node..].iter_mut().find(|row| row.1 == extra) {
-            Some((.., metrics)) => {
-                metrics.add(&charged(&part.metrics, charge));
-            }
-            None => rows.push((part.node, extra, charged(&part.metrics, charge))),
+        let next = rows.len();
+        match *places.entry(extra).or_insert(next) {
+            place if place < next => rows[place].2.add(&charged(&part.metrics, charge)),
+            _ => rows.push((part.node, extra, charged(&part.metrics, charge))),
         }
     }
     Ok((chapter, Some(rows)))

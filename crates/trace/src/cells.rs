@@ -29,16 +29,30 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Of counts by power of the size and power of the lifetime, in this order. Those that are 0 are left out.
-    pub fn of(counts: impl Iterator<Item = ((u8, u8), u64)>) -> Cells {
-        Cells { counts: counts.filter(|(_, count)| *count > 0).collect() }
-    }
-
     /// Of blocks of one size, by their lifetimes.
     pub fn of_one_size(size: u8, lifetimes: &Histogram) -> Cells {
         let mut cells = Cells::default();
-        lifetimes.buckets().for_each(|(low, _, count)| cells.count_in((size, power(low)), count));
+        cells.refill_one_size(size, lifetimes);
         cells
+    }
+
+    /// Becomes that of counts by power of the size and power of the lifetime, in this order, in the memory that it has. Counts that
+    /// are 0 are left out.
+    pub fn refill(&mut self, counts: impl Iterator<Item = ((u8, u8), u64)>) {
+        self.counts.clear();
+        counts.filter(|(_, count)| *count > 0).for_each(|count| self.counts.push(count));
+    }
+
+    /// Becomes that of blocks of one size, by their lifetimes.
+    pub fn refill_one_size(&mut self, size: u8, lifetimes: &Histogram) {
+        self.counts.clear();
+        for (low, _, count) in lifetimes.buckets() {
+            let cell = (size, power(low));
+            match self.counts.last_mut() {
+                Some((last, sum)) if *last == cell => *sum = sum.wrapping_add(count),
+                _ => self.counts.push((cell, count)),
+            }
+        }
     }
 
     /// Counts a block.
@@ -87,6 +101,14 @@ pub(crate) struct Columns {
 impl Columns {
     /// Adds the cells of a site.
     pub fn push(&mut self, cells: &Cells) {
+        if let (Some(((smallest, _), _)), Some(((largest, _), _))) = (cells.counts.first(), cells.counts.last())
+            && smallest == largest
+        {
+            // Most sites.
+            put_varint(&mut self.rows, 1);
+            put_varint(&mut self.sizes, zigzag(i64::from(*smallest)));
+            return;
+        }
         let mut rows: Vec<&[((u8, u8), u64)]> = cells.rows().collect();
         rows.sort_by_key(|row| row.len());
         put_varint(&mut self.rows, rows.len() as u64);

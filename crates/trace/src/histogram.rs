@@ -43,7 +43,15 @@ pub struct Histogram {
 impl Histogram {
     /// Of counts by bucket, in the order of the buckets. Empty buckets are left out.
     pub fn of(counts: impl Iterator<Item = (u16, u64)>) -> Histogram {
-        Histogram { counts: counts.filter(|(_, count)| *count > 0).collect() }
+        let mut histogram = Histogram::default();
+        histogram.refill(counts);
+        histogram
+    }
+
+    /// Becomes that of other counts, in the memory that it has.
+    pub fn refill(&mut self, counts: impl Iterator<Item = (u16, u64)>) {
+        self.counts.clear();
+        counts.filter(|(_, count)| *count > 0).for_each(|count| self.counts.push(count));
     }
 
     pub fn count(&mut self, value: u64) {

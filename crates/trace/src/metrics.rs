@@ -29,11 +29,7 @@ impl<const N: usize> Columns<N> {
     /// Adds a row, in the order of the columns.
     pub fn push(&mut self, row: &[u64; N]) {
         for (number, value) in row.iter().enumerate().filter(|(_, value)| **value != 0) {
-            let (column, written) = (&mut self.packed[number], &mut self.written[number]);
-            column.resize(column.len() + self.rows - *written, 0); // a varint of 0 is a byte
-            let is_signed = COUNTS[self.of[number]].adds.is_signed();
-            put_varint(column, if is_signed { zigzag(*value as i64) } else { *value });
-            *written = self.rows + 1;
+            self.put_value(number, *value);
         }
         self.rows += 1;
     }
@@ -41,7 +37,25 @@ impl<const N: usize> Columns<N> {
     /// Adds a site's.
     pub fn push_metrics(&mut self, metrics: &Metrics) {
         let values = metrics.values();
-        self.push(&self.of.map(|index| values[index]));
+        for (number, index) in self.of.iter().enumerate() {
+            if values[*index] != 0 {
+                self.put_value(number, values[*index]);
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Writes a value of the row that is being added.
+    #[inline]
+    fn put_value(&mut self, number: usize, value: u64) {
+        let (column, written) = (&mut self.packed[number], &mut self.written[number]);
+        let zeros = self.rows - *written;
+        if zeros > 0 {
+            column.resize(column.len() + zeros, 0); // a varint of 0 is a byte
+        }
+        let is_signed = COUNTS[self.of[number]].adds.is_signed();
+        put_varint(column, if is_signed { zigzag(value as i64) } else { value });
+        *written = self.rows + 1;
     }
 
     /// Writes them.

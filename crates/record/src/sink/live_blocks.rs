@@ -207,8 +207,12 @@ impl<T: Copy> LiveBlocks<T> {
             let start = self.addresses.iter().copied().filter(within).max()?;
             return Some((start, self.get(start)?));
         }
-        let starts = (0..=steps).map_while(|steps| first.checked_sub(steps << GRANULE_LOG2));
-        starts.into_iter().find_map(|start| Some((start, self.get(start)?)))
+        let mut starts = (0..=steps).map_while(|steps| first.checked_sub(steps << GRANULE_LOG2));
+        // Most granules have no block: their homes are free.
+        starts.find_map(|start| match self.addresses[self.home(start)] {
+            0 => None,
+            _ => Some((start, self.get(start)?)),
+        })
     }
 
     /// Moves blocks up that the free slot `gap` would cut off from their homes.

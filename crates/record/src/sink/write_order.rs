@@ -419,10 +419,9 @@ pub(super) fn addresses_into_book(
     nodes: impl Iterator<Item = Node>,
 ) {
     let modules: FxHashMap<u16, &Module> = modules.iter().map(|module| (module.number, module)).collect();
-    let mut found: FxHashMap<u16, FxHashSet<u64>> = FxHashMap::default();
-    for node in nodes {
-        found.entry(node.module).or_default().insert(node.address);
-    }
+    let distinct: FxHashSet<(u16, u64)> = nodes.map(|node| (node.module, node.address)).collect();
+    let mut found: FxHashMap<u16, Vec<u64>> = FxHashMap::default();
+    distinct.into_iter().for_each(|(module, address)| found.entry(module).or_default().push(address));
     let mut book = run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (number, addresses) in found {
         match modules.get(&number) {

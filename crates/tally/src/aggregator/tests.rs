@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::Charge;
+use memtoll_trace::cells::Cells;
 use memtoll_trace::costs::{CostKind, Place};
+use memtoll_trace::histogram::Histogram;
 use memtoll_trace::ids::{Address, BlockNo, Bytes, ThreadNo, Units};
 use memtoll_trace::op::Op;
+use memtoll_trace::pattern::{Pattern, ThreadSet};
 use proptest::prelude::*;
 
 const MALLOC: Op = Op::MALLOC;
@@ -269,4 +272,44 @@ proptest! {
             prop_assert_eq!(metrics.peak_bytes, bytes(&at_peak));
         }
     }
+}
+
+#[test]
+fn a_pattern_has_nothing_of_the_sites_before_it() {
+    let histogram = |values: &[u64]| {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|value| histogram.count(*value));
+        histogram
+    };
+    let mut aggregator = Aggregator::new(Selection::default());
+    aggregator.keep_patterns();
+    let first = [
+        event(MALLOC, 1, 1, 10, number(0), 8),
+        event(MALLOC, 2, 1, 10, number(1), 100),
+        event(FREE, 3, 1, 12, number(0), 0), // the block has grown by hand
+        event(MALLOC, 5, 1, 10, number(2), 3000),
+        event(FREE, 9, 1, 13, number(2), 0),
+        event(MALLOC, 10, 1, 11, number(3), 40),
+    ];
+    first.iter().for_each(|event| aggregator.push(event));
+    let taken = aggregator.take_patterns();
+    let of = |node| taken.iter().find(|(of, _)| *of == NodeId::new(node)).map(|(_, pattern)| pattern);
+    let many = of(10).unwrap();
+    assert_eq!(many.sizes, histogram(&[8, 100, 3000]));
+    assert_eq!(many.lifetimes, histogram(&[2, 4]));
+    assert_eq!(many.cells.iter().collect::<Vec<_>>(), [(4, 2, 1), (12, 3, 1)]);
+    let [(node, growth)] = many.replaced.as_slice() else { panic!("{many:?}") };
+    assert_eq!((*node, &growth.grown_to), (NodeId::new(12), &histogram(&[100])));
+    let mut threads = ThreadSet::default();
+    threads.insert(ThreadNo::FIRST);
+    let one = Pattern { first: Some(10), last: 10, sizes: histogram(&[40]), acquiring: threads, ..Pattern::default() };
+    assert_eq!(of(11), Some(&one));
+
+    // Only what happened since.
+    aggregator.push(&event(FREE, 12, 1, 12, number(3), 0));
+    let taken = aggregator.take_patterns();
+    let mut cells = Cells::default();
+    cells.count(40, 2);
+    let released = Pattern { lifetimes: histogram(&[2]), cells, releasing: threads, ..Pattern::default() };
+    assert_eq!(taken, [(NodeId::new(11), released)]);
 }

@@ -74,8 +74,12 @@ impl Counts {
     }
 
     fn histogram(&self, window: Window) -> Histogram {
+        Histogram::of(self.buckets(window))
+    }
+
+    fn buckets(&self, window: Window) -> impl Iterator<Item = (u16, u64)> {
         let counts = &self.0[window.at as usize..][..usize::from(window.length)];
-        Histogram::of((window.first..).zip(counts.iter().map(|count| u64::from(*count))))
+        (window.first..).zip(counts.iter().map(|count| u64::from(*count)))
     }
 }
 
@@ -158,10 +162,10 @@ impl Counts {
         }
     }
 
-    fn cells(&self, table: &Table) -> Cells {
+    fn cells(&self, table: &Table) -> impl Iterator<Item = ((u8, u8), u64)> {
         let of_size = |size| table.lifetimes.all().map(move |lifetime| (size, lifetime));
         let cells = table.sizes.all().flat_map(of_size);
-        Cells::of(cells.map(|(size, lifetime)| ((size, lifetime), u64::from(self.0[table.place(size, lifetime)]))))
+        cells.map(|(size, lifetime)| ((size, lifetime), u64::from(self.0[table.place(size, lifetime)])))
     }
 }
 
@@ -303,14 +307,14 @@ impl Patterns {
         self.tables.push(table);
     }
 
-    /// Released blocks of a site by size and lifetime.
-    fn cells(&self, site: &Site, lifetimes: &Histogram) -> Cells {
-        match site.released.checked_sub(FIRST_TABLE) {
-            Some(table) => {
-                self.tables.get(table as usize).map_or_else(Cells::default, |table| self.counts.cells(table))
+    /// Fills in the released blocks of a site by size and lifetime.
+    fn refill_cells(&self, cells: &mut Cells, site: &Site, lifetimes: &Histogram) {
+        match (site.released, site.released.checked_sub(FIRST_TABLE)) {
+            (_, Some(table)) => {
+                cells.refill(self.tables.get(table as usize).into_iter().flat_map(|table| self.counts.cells(table)))
             }
-            None if site.released == NONE_RELEASED => Cells::default(),
-            None => Cells::of_one_size((site.released - 1) as u8, lifetimes),
+            (NONE_RELEASED, None) => cells.refill(std::iter::empty()),
+            (released, None) => cells.refill_one_size((released - 1) as u8, lifetimes),
         }
     }
 
@@ -372,7 +376,7 @@ impl Patterns {
     }
 
     fn growth_of(&self, place: usize) -> Growth {
-        let grown = self.grown.get(place).copied().unwrap_or_default();
+        let Some(grown) = self.grown.get(place) else { return Growth::default() };
         Growth {
             steps: self.counts.histogram(grown.steps),
             grown_to: self.counts.histogram(grown.grown_to),
@@ -381,30 +385,32 @@ impl Patterns {
     }
 
     /// Tells what was counted of each site that did anything. It is forgotten.
-    fn take(&mut self, mut tell: impl FnMut(SiteIndex, Pattern)) {
+    fn take(&mut self, mut tell: impl FnMut(SiteIndex, &Pattern)) {
+        let mut pattern = Pattern::default();
         let mut replaced: Vec<((SiteIndex, Option<NodeId>), u32)> = self.replaced.drain().collect();
         replaced.sort_unstable();
+        let mut replaced = replaced.into_iter().peekable();
         for (index, site) in self.sites.iter().enumerate() {
             let is_idle = site.sizes.length == 0 && site.lifetimes.length == 0 && site.growth == 0;
             if is_idle {
                 continue;
             }
-            let from = replaced.partition_point(|((of, _), _)| of.index() < index);
-            let of_site = replaced[from..].iter().take_while(|((of, _), _)| of.index() == index);
-            let lifetimes = self.counts.histogram(site.lifetimes);
-            let pattern = Pattern {
-                first: (site.sizes.length > 0).then_some(site.first),
-                last: site.last,
-                sizes: self.counts.histogram(site.sizes),
-                cells: self.cells(site, &lifetimes),
-                lifetimes,
-                acquiring: site.acquiring,
-                releasing: site.releasing,
-                released_elsewhere: site.released_elsewhere,
-                reallocated: self.growth_of((site.growth as usize).wrapping_sub(1)),
-                replaced: of_site.map(|((_, node), place)| (*node, self.growth_of(*place as usize))).collect(),
-            };
-            tell(SiteIndex::at(index), pattern);
+            // In the memory of the one before: there can be hundreds of thousands.
+            pattern.sizes.refill(self.counts.buckets(site.sizes));
+            pattern.lifetimes.refill(self.counts.buckets(site.lifetimes));
+            self.refill_cells(&mut pattern.cells, site, &pattern.lifetimes);
+            pattern.first = (site.sizes.length > 0).then_some(site.first);
+            pattern.last = site.last;
+            pattern.acquiring = site.acquiring;
+            pattern.releasing = site.releasing;
+            pattern.released_elsewhere = site.released_elsewhere;
+            pattern.reallocated = self.growth_of((site.growth as usize).wrapping_sub(1));
+            pattern.replaced.clear();
+            while replaced.next_if(|((of, _), _)| of.index() < index).is_some() {}
+            while let Some(((_, node), place)) = replaced.next_if(|((of, _), _)| of.index() == index) {
+                pattern.replaced.push((node, self.growth_of(place as usize)));
+            }
+            tell(SiteIndex::at(index), &pattern);
         }
         self.forget();
     }
@@ -444,7 +450,7 @@ impl<S: Select> Tally<S> {
         }
         let mut all = Vec::new();
         if let Some(patterns) = &mut self.patterns {
-            patterns.take(|site, pattern| all.push((self.origins[site.index()].node, pattern)));
+            patterns.take(|site, pattern| all.push((self.origins[site.index()].node, pattern.clone())));
         }
         all
     }
@@ -453,7 +459,7 @@ impl<S: Select> Tally<S> {
     pub fn pack_patterns(&mut self) -> Packer {
         let mut packer = Packer::default();
         if let Some(patterns) = &mut self.patterns {
-            patterns.take(|site, pattern| packer.push(self.origins[site.index()].node, &pattern));
+            patterns.take(|site, pattern| packer.push(self.origins[site.index()].node, pattern));
         }
         packer
     }
