@@ -25,7 +25,8 @@ interface At {
 interface Hands {
     /** Opens the menu of a frame. */
     open: (at: At) => void;
-    take: (frame: Frame | null) => void;
+    /** Says which frame is chosen in a part of the view; null: none any more. */
+    take: (part: object, frame: Frame | null) => void;
 }
 
 const Hands = createContext<Hands>({ open: () => undefined, take: () => undefined });
@@ -52,8 +53,9 @@ export function useInHand(frame: Frame | null | undefined): InHand {
     const { take } = useContext(Hands);
     const actions = useActions();
     const menu = useMenu();
-    useEffect(() => take(frame ?? null), [frame?.id]);
-    useEffect(() => () => take(null), []);
+    const part = useRef({});
+    useEffect(() => take(part.current, frame ?? null), [frame?.id]);
+    useEffect(() => () => take(part.current, null), []);
     const pressed = (event: KeyboardEvent) => {
         const action = frame && !event.ctrlKey && !event.metaKey && !event.altKey && actions(frame).find(({ key }) => key === event.key);
         if (!action) return false;
@@ -86,7 +88,7 @@ export function FrameButtons({ frame }: { frame: Frame | null | undefined }) {
             <button disabled={!frame} aria-haspopup="menu" title="What can be done with the chosen function (right click)" onClick={(event) => open(event, frame)}>
                 function ▾
             </button>
-            <button aria-pressed={state.panel} title="What the chosen function costs, when, by whom, and its source (i)" onClick={() => go({ panel: !state.panel })}>
+            <button aria-pressed={state.panel} title="Costs, time line, callers and source of the chosen function (i)" onClick={() => go({ panel: !state.panel })}>
                 details
             </button>
         </>
@@ -97,12 +99,14 @@ export function FrameButtons({ frame }: { frame: Frame | null | undefined }) {
 export function WithFrame({ children }: { children: ComponentChildren }) {
     const { state } = useShown();
     const [at, open] = useState<At | null>(null);
-    const [frame, take] = useState<Frame | null>(null);
+    // The last one of several parts in which something is chosen.
+    const [chosen, choose] = useState<[part: object, frame: Frame][]>([]);
+    const take = (part: object, frame: Frame | null) => choose((before) => [...before.filter(([other]) => other !== part), ...(frame ? [[part, frame] as [object, Frame]] : [])]);
     const hands = useRef<Hands>({ open, take });
     return (
         <Hands.Provider value={hands.current}>
             {children}
-            {state.panel && <FramePanel frame={frame} />}
+            {state.panel && <FramePanel frame={chosen.at(-1)?.[1] ?? null} />}
             {at && <Menu key={`${at.frame.id} ${at.x} ${at.y}`} at={at} close={() => open(null)} />}
         </Hands.Provider>
     );
@@ -136,6 +140,7 @@ function Menu({ at: { frame, x, y }, close }: { at: At; close: () => void }) {
     };
     const pressed = (event: KeyboardEvent) => {
         event.stopPropagation();
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
         const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         const action = actions(frame).find(({ key }) => key === event.key);
         if (by) move(by);

@@ -1,8 +1,8 @@
 import { useShown } from "./context";
-import { CUTS } from "./model/cuts";
+import { CUTS, type CutChoice } from "./model/cuts";
 import { Dialog } from "./widgets";
 
-const KEYS: [string, string][] = [
+const KEYS = (cuts: CutChoice[]): [string, string][] => [
     ["1 – 9  w  l  0", "views"],
     ["f  g  p", "functions, regions, processes"],
     ["/", "search; Enter and Shift+Enter in the field: the next place and the previous one"],
@@ -13,9 +13,9 @@ const KEYS: [string, string][] = [
     ["h", "heaviest path"],
     ["i", "details of the chosen function, beside the view"],
     ["s", "callers and callees of the chosen function"],
-    ...CUTS.map(({ key, text }): [string, string] => [key, `in all views, of the chosen function: ${text}`]),
+    ...cuts.map(({ key, text }): [string, string] => [key, `in all views, of the chosen function: ${text}`]),
     ["[  ]", "previous and next selection of time"],
-    ["Esc", "leave the innermost: details, zoom, search, selection, thread or process, filter"],
+    ["Esc", "leave the innermost: details, zoom, search, selection, thread or process, the last cut, filter"],
     ["+  −", "zoom the time line in and out"],
     ["<  >", "move what the time line shows"],
     ["z", "zoom into the selection, and back to the whole run"],
@@ -26,12 +26,12 @@ const KEYS: [string, string][] = [
 ];
 
 export function Help({ close }: { close: () => void }) {
-    const { recording } = useShown();
+    const { recording, source } = useShown();
     return (
         <Dialog title="Help" close={close}>
             <h3>Keys</h3>
             <dl class="keys">
-                {KEYS.map(([key, what]) => (
+                {KEYS(source.asks ? CUTS : []).map(([key, what]) => (
                     <div key={key}>
                         <dt>
                             <kbd>{key}</kbd>

@@ -41,7 +41,7 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
     const above = first ? 3 : 2;
     const rightClick = (event: MouseEvent) => {
         const number = (event.target as Element).closest("[aria-rowindex]")?.getAttribute("aria-rowindex");
-        const row = rows[number ? Number(number) - above : (chosen ?? -1)];
+        const row = rows[number ? Number(number) - above : event.button === 2 ? -1 : (chosen ?? -1)];
         if (row !== undefined) menu?.(row, event);
     };
     return (

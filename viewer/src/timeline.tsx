@@ -6,6 +6,7 @@ import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity
 import { count, counted } from "./model/format";
 import { baseOf, type State } from "./model/state";
 import { timeAt } from "./model/time_axis";
+import { selects } from "./model/cuts";
 import { wayOf } from "./model/stacked";
 import { toSpan } from "./model/ways";
 import { Events } from "./timeline_events";
@@ -77,9 +78,9 @@ export function TimelineBand() {
     const way = useRef(latestWay);
     way.current = latestWay;
 
-    const stacks = useStacks(() => {
+    const stacks = useStacks((isNew) => {
         if (plot.current) plot.current.stack = stacks.best(now.current);
-        stacks.refine(now.current, pixels);
+        if (isNew) stacks.refine(now.current, pixels);
     });
     const stacking = useRef(stacks);
     stacking.current = stacks;
@@ -245,19 +246,21 @@ export function TimelineBand() {
 
     const isPart = seen.to - seen.from < end - 1;
     const stack = stacks.best(now.current);
+    /** A metric without parts is not divided: the curve stays. */
+    const isDivided = isStacked && !stack?.why;
     const names = whole ? [...new Set([...whole.marks, ...whole.regions].map((one) => one.name))] : [];
     const there = whole ? whole.marks.length + whole.regions.length : 0;
     return (
         <section class="time" aria-label="time line">
             <div class="caption">
                 {source.asks && <StackChoice />}
-                {!isStacked && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
-                {!isStacked && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
+                {!isDivided && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
+                {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
                 {!timeline.known && <span>not known of all processes</span>}
-                {state.filter !== "" && !isStacked && <span title="The curves are of all call stacks, whatever the filter is.">all call stacks</span>}
+                {selects(state) && <span title={isDivided ? "The curves of allocations and page faults are of all call stacks." : "The curves are of all call stacks."}>{isDivided ? "curves: all call stacks" : "all call stacks"}</span>}
                 {error && <span class="error" role="alert">{error}</span>}
                 {there > 0 && <Door to={recording.regions ? { view: "regions" } : { view: "snapshots", map: "generations" }} class="link" title={names.slice(0, 50).join("\n")}>{eventsOf(whole!.marks.length, whole!.regions.length)}{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</Door>}
                 {whole && whole.runs.length > 0 && <Budget activity={whole} budget={state.budget} set={(budget) => go({ budget }, true)} />}
@@ -278,7 +281,7 @@ export function TimelineBand() {
                     <span style={{ left: `${(seen.from / end) * 100}%`, width: `max(2px, ${((seen.to - seen.from) / end) * 100}%)` }} />
                 </div>
             )}
-            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={timeline.sum_of_peaks} isOfLive={!stack || stack.isLive} moves={strip} />
+            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={timeline.sum_of_peaks} isOfLive={!isDivided || (stack?.isLive === true && !selects(state))} moves={strip} />
             <div
                 class={error ? "plot stale" : "plot"}
                 ref={box}

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { Door } from "./door";
 import { useLoaded } from "./hooks";
@@ -20,8 +20,8 @@ export interface Stacks {
     error: string;
 }
 
-/** The metric, divided as the address says. `changed` is called when more of it is known. */
-export function useStacks(changed: () => void): Stacks {
+/** The metric, divided as the address says. `changed` is called when more of it is known; `isNew`: of something else than before. */
+export function useStacks(changed: (isNew: boolean) => void): Stacks {
     const { source, state, recording, metric } = useShown();
     const end = recording.timeline.end_ns;
     const by = source.asks ? state.stack : "";
@@ -31,6 +31,7 @@ export function useStacks(changed: () => void): Stacks {
     const whole = useLoaded(by ? JSON.stringify([by, metric.name, selection, end]) : null, (signal) => ask(null, signal));
     const known = useMemo(() => (whole.value ? [whole.value] : []), [whole.value]);
     const [, redraw] = useReducer((n: number) => n + 1, 0);
+    const [refused, setRefused] = useState("");
     const later = useRef<{ timer: number; abort: AbortController | null }>({ timer: 0, abort: null });
     const best = (seen: Span) => (by !== "" && known.length > 0 ? bestOf(known, seen, end) : null);
     const refine = (seen: Span, pixels: number) => {
@@ -44,14 +45,16 @@ export function useStacks(changed: () => void): Stacks {
             ask(within({ from: seen.from - beside, to: seen.to + beside }, end), abort.signal).then((found) => {
                 known.splice(1, Math.max(0, known.length - REMEMBERED));
                 known.push(found);
+                setRefused("");
                 redraw(0);
-                changed();
-            }, () => undefined);
+                // The answer may be no narrower than what is known: only another span is asked for.
+                changed(false);
+            }, (error: unknown) => !abort.signal.aborted && setRefused(error instanceof Error ? error.message : String(error)));
         }, 60);
     };
-    useEffect(changed, [known, by]);
+    useEffect(() => changed(true), [known, by]);
     useEffect(() => () => (clearTimeout(later.current.timer), later.current.abort?.abort()), [known]);
-    return { best, refine, loading: by !== "" && whole.loading, error: by === "" ? "" : whole.error };
+    return { best, refine, loading: by !== "" && whole.loading, error: by === "" ? "" : whole.error || refused };
 }
 
 const WAYS = [["", "live bytes"], ["function", "by function"], ["type", "by type"]] as const;
@@ -81,7 +84,7 @@ export function StackLegend({ stack, loading, error }: { stack: Stack | null; lo
                 const way = wayOf(stack!, layer);
                 const name = <><span class="key" style={{ background: `var(${colorName(layer.color)})` }} /> <bdi>{layer.name}</bdi></>;
                 return (
-                    <span key={layer.name} role="listitem" class="legend" title={layer.full || layer.name}>
+                    <span key={layer.full || layer.name} role="listitem" class="legend" title={layer.full || layer.name}>
                         {way ? <Door to={way}>{name}</Door> : name}
                     </span>
                 );

@@ -1,8 +1,7 @@
 //! The blocks of an image that are live at an instant, with where they lie.
 //!
-//! Chapters say which older blocks they release, and how many blocks more there are behind them. So it is known of how many
-//! blocks of each chapter the instant still has some, without reading events; only chapters of which it has any are read, by
-//! all processors.
+//! Chapters say how many blocks they leave, and which older blocks they release. Counting these releases says which chapters still
+//! have live blocks at the instant; only the events of those are read, by all processors.
 //!
 //! ```text
 //! chapters   | none is left | some are left | none is left | the instant | not looked at
@@ -46,7 +45,7 @@ impl Block {
 /// program's hands out are left out: the blocks that the pool is made of count.
 pub fn live_blocks(recording: &Recording, index: usize, at: u64) -> (Vec<Block>, Option<Unreadable>) {
     let Some(image) = recording.images.get(index) else { return (Vec::new(), None) };
-    // What is damaged is not missed: the events say all.
+    // If chapters are damaged, read all events.
     let of_chapters = chapters_of(recording, index).and_then(|chapters| from_chapters(image, &chapters, at).ok());
     let (mut blocks, missing) = match of_chapters.flatten() {
         Some(blocks) => (blocks, None),
@@ -139,7 +138,7 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
     for (_, time) in &counted.released {
         let number = times[..whole].partition_point(|(_, last)| last < time);
         let Some(of_chapter) = left.get_mut(number) else { return Ok(None) };
-        *of_chapter -= 1;
+        *of_chapter = of_chapter.wrapping_sub(1);
         let is_shared = |next: usize| next < whole && times[next].0 <= *time;
         (number..whole).take_while(|other| *other == number || is_shared(*other)).skip(1).for_each(|other| {
             may_have_more[number] = true;
@@ -159,7 +158,7 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
         },
         |sum: &mut Vec<Block>, other| sum.extend(other),
     )?;
-    let expected: i64 = left.iter().sum();
+    let expected = left.iter().fold(0i64, |sum, left| sum.wrapping_add(*left));
     let is_as_counted = blocks.len() as i64 == expected;
     let cut = cut.acquired.into_blocks().map(|(_, block)| block);
     Ok(is_as_counted.then(|| blocks.into_iter().chain(cut).collect()))
@@ -174,6 +173,7 @@ mod tests {
     fn live_blocks_are_those_of_the_sums() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
         let recording = Recording::open(&golden).unwrap();
+        assert!(recording.chapters(0).is_some());
         let ended = recording.ended();
         let mut seen = 0;
         for at in [0, ended / 3, ended / 2, ended] {

@@ -150,7 +150,7 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
     fn each_cell(&self, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
         let Self { recording, index, part, groups, cuts, .. } = self;
         let chapters = chapters_of(recording, *index);
-        // What is damaged is not missed: the events say all.
+        // If chapters are damaged, read all events.
         let from_chapters = chapters.and_then(|chapters| self.cut_chapters(&chapters).ok().flatten());
         let (live, slices) = from_chapters.unwrap_or_else(|| {
             let cut = groups.cut_events(part, cuts, |take| recording.for_each_events(*index, take));

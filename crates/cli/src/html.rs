@@ -2,13 +2,14 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
+use crate::own_heap;
 use crate::shown_recordings::ShownArguments;
 use crate::wait_messages::Waiting;
 use clap::ArgGroup;
 use memtoll_export::atomic_file;
 use memtoll_model::Recording;
+use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
-use memtoll_view::{Compared, keep_freed_memory};
 use std::path::{Path, PathBuf};
 
 /// Write one HTML page that shows a recording
@@ -58,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(None) => return Code::Usage,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    keep_freed_memory();
+    own_heap::keep_freed_memory();
     let options = Options { keep_paths: arguments.keep_paths, sources: arguments.sources, ..options() };
     match write_page(&shown.recording, shown.compared(), &output, &options) {
         Err(failure) => failure.say(),

@@ -22,6 +22,7 @@ mod manual;
 mod measuring_options;
 mod named_values;
 mod output;
+mod own_heap;
 mod progress;
 mod record;
 mod replay;

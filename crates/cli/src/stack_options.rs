@@ -18,15 +18,15 @@ pub struct StackArguments {
     #[arg(long, value_name = "REGEX")]
     pub fold: Option<Regex>,
 
-    /// Leave out stacks with a function or library whose name matches
+    /// Leave out stacks in which the name of a function or library matches
     #[arg(long, value_name = "REGEX")]
     pub drop: Option<Regex>,
 
-    /// Show only stacks with a function or library whose name matches, from there on
+    /// Show only stacks in which the name of a function or library matches, from there on
     #[arg(long, value_name = "REGEX")]
     pub focus: Option<Regex>,
 
-    /// Show a function that calls itself once, without what lies between; of a library, the function that is called first
+    /// Collapse recursion: show a matching function once per call path; of a matching library, the function called first
     #[arg(long, value_name = "REGEX")]
     pub collapse: Option<Regex>,
 

@@ -80,7 +80,7 @@ impl Format for Parquet {
             (has_pools, "the program's own pools have no table: memtoll report --format json has them"),
             (
                 answer.basis.view.selects(),
-                "the filter applies to sites, stacks, threads, events and costs; the other tables are complete",
+                "--filter, --drop and --focus apply to sites, stacks, threads, events and costs; the other tables are complete",
             ),
             (!answer.basis.selection.is_of_all_sizes(), "the table timeline has blocks of all sizes"),
         ];

@@ -71,13 +71,15 @@ pub enum Impossible {
     /// No stack is left.
     #[error(
         "no call stack is left with {}",
-        [("--focus", focus), ("--drop", drop)]
+        [("--filter", filter), ("--focus", focus), ("--drop", drop)]
             .into_iter()
             .filter_map(|(option, pattern)| Some(format!("{option} \"{}\"", pattern.as_ref()?)))
             .collect::<Vec<_>>()
             .join(" and ")
     )]
     NoStackLeft {
+        /// The filter.
+        filter: Option<String>,
         /// What call stacks must not have.
         drop: Option<String>,
         /// What they must have.

@@ -125,9 +125,9 @@ impl Selected {
             return Ok(());
         }
         let text = |regex: &Option<Regex>| regex.as_ref().map(Regex::to_string);
-        let Some(filter) = &self.view.filter else {
-            let Cuts { drop, focus, .. } = &self.view.cuts;
-            return Err(Impossible::NoStackLeft { drop: text(drop), focus: text(focus) });
+        let View { filter, cuts: Cuts { drop, focus, .. }, .. } = &self.view;
+        let Some(filter) = filter.as_ref().filter(|_| drop.is_none() && focus.is_none()) else {
+            return Err(Impossible::NoStackLeft { filter: text(filter), drop: text(drop), focus: text(focus) });
         };
         let [functions, modules] = self.largest(recording);
         let called = |[processes, threads]: [&[String]; 2]| ThreadFilter::select(recording, processes, threads).is_ok();
@@ -143,7 +143,7 @@ impl Selected {
     /// The functions and modules that allocate most in the whole recording.
     pub fn largest(&self, recording: &Recording) -> [Vec<String>; 2] {
         let whole = sums(recording, Selection::default());
-        let plain = View { filter: None, ..self.view.clone() };
+        let plain = View { filter: None, cuts: Cuts::default(), ..self.view.clone() };
         let mut stacks = Stacks::new(recording, &plain);
         let mut top = |group: GroupBy| {
             let mut rows = rows(&mut stacks, &whole, group);

@@ -395,14 +395,14 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Says what matches a filter: lines are filtered, totals are not.
+/// Says what matches the filter and the cuts: lines are only of that, totals are not.
 fn filtered(recording: &Recording, matching: &Priced, total: &Priced) -> String {
     let tariff = Tariff::of(recording);
     let of = Numbers { of: matching, tariff: &tariff };
     match matching.events {
-        0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
+        0 => "no call stack matches; totals are those of all stacks".to_owned(),
         _ => format!(
-            "stacks that match the filter: {} ({}) of {} together; totals are those of all stacks",
+            "stacks that match: {} ({}) of {} together; totals are those of all stacks",
             of.things(Metric::Allocations, "allocation"),
             of.share(Metric::Allocations, total),
             of.with_error(Metric::Bytes)

@@ -52,6 +52,9 @@ pub enum Page {
     Stacked {
         /// The most intervals, which are equal.
         intervals: usize,
+        /// Only call stacks with this function; `None`: all.
+        #[serde(default)]
+        through: Option<String>,
     },
     /// Types of the blocks, and how the members of one lie in memory.
     Layout {
@@ -121,7 +124,7 @@ pub(crate) mod tests {
             Page::Functions,
             Page::Memory { range: None },
             Page::Generations { borders: Borders::Marks },
-            Page::Stacked { intervals: 0 },
+            Page::Stacked { intervals: 0, through: None },
             Page::Layout { of: None },
         ];
         assert!(pages.iter().all(has));

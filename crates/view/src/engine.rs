@@ -51,7 +51,9 @@ impl<'a> Engine<'a> {
             (Page::Changes(changes), View::Tree(tree)) => open.changed_trees(query, tree, changes),
             (Page::Changes(changes), View::Activity { .. }) => open.activity_before(query, changes),
             (Page::Changes(changes), View::Table { limit, .. }) => open.changes(query, *limit, changes),
-            (Page::Stacked { intervals }, View::Table { .. }) => open.stacked(query, *intervals),
+            (Page::Stacked { intervals, through }, View::Table { .. }) => {
+                open.stacked(query, *intervals, through.as_deref())
+            }
             (Page::Source { file }, _) => open.source(selections.of(open, query)?, file),
             (Page::Functions, _) => Ok(open.functions(selections.of(open, query)?)),
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),

@@ -21,7 +21,6 @@ mod layout;
 mod memory_map;
 pub mod metrics;
 pub mod no_answer;
-mod own_heap;
 pub mod pack;
 mod packs;
 pub mod page;
@@ -41,6 +40,5 @@ mod tree_level;
 
 pub use ask::Ask;
 pub use engine::Engine;
-pub use own_heap::keep_freed_memory;
 pub use recordings::{Compared, Recordings};
 pub use settings::{Editor, Settings};

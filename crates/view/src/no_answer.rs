@@ -97,8 +97,9 @@ fn words(why: &Impossible) -> String {
             "No call stack of this selection is left. The header shows what leaves them out; a click undoes it."
                 .to_owned()
         }
-        Impossible::Pattern { pattern, why, .. } => {
-            format!("The filter \"{}\" is not a regular expression: {}.", short(pattern), reason(why))
+        Impossible::Pattern { option, pattern, why } => {
+            let what = if *option == "--filter" { "filter" } else { "list of cuts" };
+            format!("The {what} \"{}\" is not a regular expression: {}.", short(pattern), reason(why))
         }
         Impossible::NoEvents { why } => format!("What grows is not known: {why}."),
         Impossible::NoPages { why } => format!("The recording does not tell who holds the resident set: {why}."),

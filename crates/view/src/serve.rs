@@ -227,7 +227,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         return text(
             413,
             &format!(
-                "The filter is too long: with it, this question has {found}, and at most {most} are read. Shorten it."
+                "The filter is too long, or there are too many cuts: this question has {found}, and at most {most} are read."
             ),
         );
     }

@@ -4,12 +4,14 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{StackedGroup, StackedPack};
 use crate::recordings::{Recordings, cuts, part_ns};
+use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{About, Metric};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::timeline::Grid;
+use memtoll_model::FrameId;
 use memtoll_query::{Query, Shown, View};
 use rustc_hash::FxHashMap;
 
@@ -29,13 +31,25 @@ struct Cells {
 }
 
 impl Recordings<'_> {
-    /// The rows of a query's table over time, and behind them the others together. `most`: intervals at the most.
-    pub(crate) fn stacked(&self, query: &Query, most: usize) -> Result<Pack, NoAnswer> {
+    /// The rows of a query's table over time, and behind them the others together. `most`: intervals at the most; `through`: only of
+    /// call stacks with this function.
+    pub(crate) fn stacked(&self, query: &Query, most: usize, through: Option<&str>) -> Result<Pack, NoAnswer> {
         let View::Table { group, limit } = query.view else { return Err(NoAnswer::Lacks("table")) };
         let metric = query.metric();
-        let amount = Amount::of(metric);
+        let Some(amount) = Amount::of(metric) else {
+            let why = format!("The {} has no parts that add up over time.", metric.about().title);
+            let nothing = StackedPack {
+                start_ns: 0.0,
+                interval_ns: 1.0,
+                is_live: false,
+                groups: Vec::new(),
+                why,
+                damage: Vec::new(),
+            };
+            return Ok(Pack::new(&nothing));
+        };
         // Who has most of what is live is who has most at the peak of the time that is asked for.
-        let ranked = if amount == Some(Amount::Live) { Metric::Peak } else { metric };
+        let ranked = if amount == Amount::Live { Metric::Peak } else { metric };
         let limit = Some(limit.unwrap_or(MOST_GROUPS).min(MOST_GROUPS));
         let view = View::Table { group, limit };
         let answer = self.ask(&Query { view, metric: Some(ranked), findings: false, ..query.clone() })?;
@@ -43,20 +57,19 @@ impl Recordings<'_> {
         let basis = answer.basis;
         let selection = basis.selection;
         let cells = self.cells((selection.from.0, selection.to.0.min(self.recording().ended())), most);
-        let why = match amount {
-            None => format!("The {} has no parts that add up over time.", metric.about().title),
-            Some(_) if metric.is_known(basis.tariff.sees()) => String::new(),
-            Some(_) => unknown(metric.about()),
-        };
+        let is_known = metric.is_known(basis.tariff.sees());
+        let why = if is_known { String::new() } else { unknown(metric.about()) };
         let mut pack = StackedPack {
             start_ns: cells.start_ns,
             interval_ns: cells.interval_ns,
-            is_live: amount == Some(Amount::Live),
+            is_live: amount == Amount::Live,
             groups: Vec::new(),
             why,
             damage: answer.missing.clone(),
         };
-        let Some(amount) = amount.filter(|_| pack.why.is_empty()) else { return Ok(Pack::new(&pack)) };
+        if !is_known {
+            return Ok(Pack::new(&pack));
+        }
         let named: Vec<&Row> = table.sites.iter().map(|row| &row.row).collect();
         let rest = named.len();
         let numbers: FxHashMap<_, _> = named
@@ -65,9 +78,14 @@ impl Recordings<'_> {
             .flat_map(|(number, row)| row.nodes.iter().map(move |node| (*node, number)))
             .collect();
         let mut stacks = self.stacks(&basis.view);
-        let groups = Grouped::new(self.recording(), rest + 1, |stack| {
-            let mut others = || !basis.view.selects() || stacks.of(stack).matches;
-            numbers.get(&stack).copied().or_else(|| others().then_some(rest))
+        let frames = &self.recording().frames;
+        let name = |frame: FrameId| qualified_name(frames.text(frames.frame(frame).function));
+        let through = through.map(qualified_name);
+        let groups = Grouped::new(self.recording(), rest + 1, |node| {
+            let stack = stacks.of(node);
+            let passes = |function| stacks.frames(stack.path).into_iter().any(|frame| name(frame) == function);
+            let counts = stack.matches && through.is_none_or(passes);
+            counts.then(|| numbers.get(&node).copied().unwrap_or(rest))
         });
         let (cuts, sliced) = (&cells.cuts[..], self.session().sliced());
         let thread_filter = &basis.thread_filter;
@@ -97,7 +115,8 @@ impl Recordings<'_> {
             })
         };
         if self.session().sliced().is_some() && (0..recording.images.len()).any(is_many) {
-            let cuts: Vec<u64> = [0].into_iter().chain(cuts(recording)).chain([recording.ended() + 1]).collect();
+            let cuts: Vec<u64> =
+                [0].into_iter().chain(cuts(recording)).chain([recording.ended().saturating_add(1)]).collect();
             let begin = cuts.partition_point(|cut| *cut <= from).saturating_sub(1);
             let end = cuts.partition_point(|cut| *cut <= to).min(cuts.len() - 1);
             if end.saturating_sub(begin) >= FEWEST_PARTS {

@@ -53,3 +53,16 @@ fn stacks_are_cut_as_asked() {
     assert!(!none.status.success());
     assert_eq!(none.stderr, "memtoll: no call stack is left with --focus \"^leaf$\" and --drop \"^main$\"\n");
 }
+
+/// What calls an inlined function stays, whichever of its calls within each other is cut.
+#[test]
+fn inlined_functions_collapse_as_others() {
+    let recording = Target::new(program_with("inlined_recursion.c", &["-O1", "-g"])).record();
+    let of = |options: &[&str]| paths(&recording, options);
+    assert_eq!(of(&[])["main;step;again;step;again;step;again;step"], 1);
+    assert_eq!(of(&["--collapse", "^step$"]), expected([("main;step", 4)]));
+    assert_eq!(of(&["--collapse", "^again$"]), expected([("main;step", 1), ("main;step;again;step", 3)]));
+    assert_eq!(of(&["--collapse", "^(step|again)$"]), expected([("main;step", 4)]));
+    let within = of(&["--focus", "^again$", "--collapse", "^step$"]);
+    assert_eq!(within, expected([("again;step", 3)]));
+}

@@ -12,7 +12,7 @@ export interface Cut {
     name: string;
 }
 
-interface CutChoice {
+export interface CutChoice {
     kind: CutKind;
     of: "function" | "module";
     key: string;
@@ -33,7 +33,7 @@ export const CUTS: CutChoice[] = [
 export const SAYS: Record<CutKind, { word: string; help: string }> = {
     focus: { word: "only", help: "Only calls through it are shown, from there on" },
     drop: { word: "without", help: "Calls through it are left out" },
-    collapse: { word: "collapsed", help: "It is shown once in a call path" },
+    collapse: { word: "collapsed", help: "Of its calls within each other, one is shown" },
     fold: { word: "folded", help: "It is folded away: its callers lead" },
 };
 

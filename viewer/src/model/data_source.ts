@@ -72,8 +72,8 @@ export interface Source {
     activity(span: Span | null, who: { process: string; thread: string }, signal?: AbortSignal): Promise<Pack<ActivityPack>>;
     /** What happens when in the recording before or, of one recording, in the span before. */
     activityBefore(base: Base | null, who: { process: string; thread: string }, signal: AbortSignal): Promise<Pack<ActivityPack>>;
-    /** A metric over time, divided among functions or types (`by`); `span`: null for the whole run. */
-    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>>;
+    /** A metric over time, divided among functions or types (`by`); `span`: null for the whole run; `through`: only of call stacks with this function. */
+    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal, through?: string): Promise<Pack<StackedPack>>;
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;

@@ -47,7 +47,7 @@ export type Page =
     | { source: { file: string } }
     | { memory: { range: [number, number] | null } }
     | { generations: { borders: Borders } }
-    | { stacked: { intervals: number } }
+    | { stacked: { intervals: number; through?: string } }
     | { layout: { of: string | null } };
 
 export interface Question {

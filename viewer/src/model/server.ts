@@ -144,11 +144,11 @@ export class Server implements Source {
         return this.shown(selection, { view: ACTIVITY }, signal);
     }
 
-    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal): Promise<Pack<StackedPack>> {
+    stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal, through?: string): Promise<Pack<StackedPack>> {
         const { pages: _, ...query } = queryOf({ ...selection, from: span && Math.round(span.from), to: span && Math.round(span.to) });
         const view: View = { table: { group: by, limit: STACKED } };
         const intervals = ACTIVITY_INTERVALS / (metric.join === "sum" ? COARSER : 1);
-        return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals } } }, signal);
+        return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals, ...(through !== undefined && { through }) } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

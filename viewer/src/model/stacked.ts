@@ -5,7 +5,6 @@ import type { Metric } from "./answer";
 import { counted, isolated, number } from "./format";
 import type { Column, Pack } from "./pack";
 import type { StackedPack } from "./packs";
-import { literally } from "./resident_set";
 import type { State } from "./state";
 
 /** Colors of functions or types; the others have one of their own. */
@@ -106,8 +105,7 @@ export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined): str
     return `${stack.isLive ? "" : `${title}: `}${own}${number(all, unit)}${stack.isLive ? " live" : ""} in all`;
 }
 
-/** Where a layer leads: to the stacks of a function, or to the lines of a type. */
+/** Where a layer leads: to what the function or type costs. */
 export function wayOf({ by }: Stack, layer: Layer): Partial<State> | null {
-    if (layer.full === "") return null;
-    return by === "type" ? { view: "lines", group: "type", search: "", focus: layer.full } : { filter: literally(layer.name) };
+    return layer.full === "" ? null : { view: "lines", group: by, search: "", focus: layer.full };
 }

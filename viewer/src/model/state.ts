@@ -195,6 +195,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["tree", { through: "" }],
     ["functions", { through: "" }],
     ["layout", { type: "" }],
+    ["", { panel: false }],
     ["", { search: "" }],
     ["", { from: null, to: null }],
     ["", { process: "", thread: "" }],

@@ -3,6 +3,7 @@ import { useShown } from "../context";
 import { useLoaded, useSize } from "../hooks";
 import type { Span } from "../model/activity";
 import { curveOf, pathOf, type Curve } from "../model/compared_curves";
+import { selects } from "../model/cuts";
 import { bytes } from "../model/format";
 import type { Base, Selection } from "../model/state";
 import { axisOf, timeAt } from "../model/time_axis";
@@ -16,7 +17,8 @@ export function ComparedCurves({ base, selection }: { base: Base | null; selecti
     const end = recording.timeline.end_ns;
     const spanIn = ({ from, to }: Base): Span => ({ from: from ?? 0, to: Math.min(to ?? end, end) });
     const spans = base && ([base, selection].map(spanIn) as [Span, Span]);
-    const { process, thread } = selection;
+    // Of two recordings, whole runs are compared.
+    const { process, thread } = base ? selection : { process: "", thread: "" };
     const key = JSON.stringify([spans, process, thread]);
     const asked = useLoaded(key, async (signal): Promise<[Curve, Curve]> => {
         const who = { process, thread };
@@ -39,6 +41,7 @@ export function ComparedCurves({ base, selection }: { base: Base | null; selecti
                 <span class="legend"><span class="key before" /> before{words(both?.[0])}</span>
                 <span class="legend"><span class="key curve" /> after{words(both?.[1])}</span>
                 {base && <span class="soft">each from the begin of its span</span>}
+                {selects(selection) && <span class="soft">all call stacks</span>}
                 {asked.error && <span class="error" role="alert">{asked.error}</span>}
             </figcaption>
             <span class="most">{both && bytes(most)}</span>

@@ -160,7 +160,7 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
             <div class="tools">
                 {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
                 {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
-                {state.zoom !== "" && <Door to={{ zoom: "" }} class="button">all</Door>}
+                {state.zoom !== "" ? <Door to={{ zoom: "" }} class="button">all</Door> : <button disabled>all</button>}
                 <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
                 <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>

@@ -7,7 +7,6 @@ import { useShown, useTree } from "../context";
 import { Door } from "../door";
 import { colorOf, useLoaded, useSize } from "../hooks";
 import { chanceOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
-import { withCut } from "../model/cuts";
 import { bytes, inRow, percent, spelledOut } from "../model/format";
 import { byFunction } from "../model/functions";
 import { rowsOf } from "../model/patterns";
@@ -15,7 +14,7 @@ import { costOf } from "../model/source_file";
 import { drawn, mostOf, scaleOf, stackOf, type Stack } from "../model/stacked";
 import { selectionOf } from "../model/state";
 import { through, toMetric } from "../model/ways";
-import { Chart } from "./lifetimes";
+import { Chart } from "./chart";
 import { Define, EditorLink, Newer, Pending, PlaceLink } from "../widgets";
 
 /** Callers that are listed. */
@@ -33,13 +32,13 @@ export function FramePanel({ frame }: { frame: Frame | null }) {
                 <h2>{frame ? <bdi>{frame.function}</bdi> : "No function is chosen"}</h2>
                 <button onClick={() => go({ panel: false })} aria-label="close the panel" title="i">×</button>
             </div>
-            {frame ? <About key={frame.full} frame={frame} main={main} /> : <p class="soft">Choose one: with the arrow keys, or with a click on a row of the call tree, of Lines or of Functions.</p>}
+            {frame ? <About key={frame.qualified} frame={frame} main={main} /> : <p class="soft">Choose one in the call tree, the flame graph, Lines or Functions, with a click or the arrow keys.</p>}
         </aside>
     );
 }
 
-/** The call sites that the function leads. */
-const sitesOf = (profile: Profile, { full, module }: Frame) => profile.sites.filter(({ frame }) => frame?.full === full && frame.module === module);
+/** The call sites that the function leads. Functions of one name are one, as in a tree through a function. */
+const sitesOf = (profile: Profile, { qualified }: Frame) => profile.sites.filter(({ frame }) => frame?.qualified === qualified);
 
 /** The sums of some call sites. */
 const sumsOf = (profile: Profile, sites: number[]): Numbers =>
@@ -47,7 +46,7 @@ const sumsOf = (profile: Profile, sites: number[]): Numbers =>
 
 function About({ frame, main }: { frame: Frame; main: Metric }) {
     const { profile } = useShown();
-    const sites = useMemo(() => sitesOf(profile, frame), [profile, frame.full]);
+    const sites = useMemo(() => sitesOf(profile, frame), [profile, frame.qualified]);
     const costliest = useMemo(() => sites.toSorted((a, b) => (valueOf(profile.siteNumbers, main, b.index) ?? 0) - (valueOf(profile.siteNumbers, main, a.index) ?? 0))[0]?.frame, [sites, main]);
     const line = frame.line || costliest?.line || 0;
     return (
@@ -71,7 +70,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
         const usual = shownIn(recording.metrics, "tree");
         return isAll ? known : known.filter((one) => one === main || usual.includes(one));
     }, [recording, profile, main, isAll]);
-    const tree = useTree({ metric: main, columns: metrics, reversed: true, through: frame.full, by: "", least: 0.002 });
+    const tree = useTree({ metric: main, columns: metrics, reversed: true, through: frame.qualified, by: "", least: 0.002 });
     const root = useMemo(() => tree.value && byFunction(tree.value), [tree.value]);
     const own = useMemo(() => sumsOf(profile, sites), [profile, sites.join()]);
     const callers = root?.children()[0]?.children().slice(0, CALLERS) ?? [];
@@ -86,7 +85,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                         const [self, total] = [valueOf(own, one, 0), root?.valueOf(one) ?? null];
                         const of = totalOf(profile.totals, one);
                         const cell = (value: number | null, variance: number) => (
-                            <td title={value === null ? "not known" : `${spelledOut(value, variance, one.unit)}${of && !one.over ? `, ${percent(value, of) || "0 %"}` : ""}`}>{value === null ? "–" : inRow(value, variance, one.unit)}</td>
+                            <td title={value === null ? "not known" : `${spelledOut(value, variance, one.unit)}${of && !one.over ? `, ${percent(value, of) || "0 %"} of all` : ""}`}>{value === null ? "–" : inRow(value, variance, one.unit)}</td>
                         );
                         return (
                             <tr key={one.name} class={one === main ? "main" : ""}>
@@ -103,13 +102,13 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
             {!root ? (
                 <Pending of={tree}>Adding up who calls it …</Pending>
             ) : callers.length === 0 ? (
-                <p class="soft">It begins the call paths.</p>
+                <p class="soft">No function calls it.</p>
             ) : (
                 <ul class="callers">
                     {callers.map((caller) => (
                         <li key={caller.key}>
                             <span class="number">{inRow(caller.value, caller.valueOf(varianceOf(main)) ?? 0, main.unit)}</span>
-                            <span class="soft">{percent(caller.value, root.value)}</span>
+                            <span class="soft" title={`of ${inRow(root.value, 0, main.unit)} with what it calls`}>{percent(caller.value, root.value)}</span>
                             {caller.frame ? <Door to={through(caller.frame)} title={caller.frame.full}><bdi class="code">{caller.frame.function}</bdi></Door> : <span class="soft">others</span>}
                         </li>
                     ))}
@@ -122,10 +121,10 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
 /** The metric over time, of the function and all that it calls. */
 function OverTime({ frame, main }: { frame: Frame; main: Metric }) {
     const { source, state, recording } = useShown();
-    const selection = selectionOf({ ...state, ...withCut(state, { kind: "focus", name: frame.qualified }) });
+    const selection = selectionOf(state);
     const { from, to } = state;
     const span = from === null && to === null ? null : { from: from ?? 0, to: to ?? recording.timeline.end_ns };
-    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main, span, signal), main, "function", new Map()));
+    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name, frame.qualified]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main, span, signal, frame.qualified), main, "function", new Map()));
     const stack = loaded.value;
     if (!source.asks) return null;
     return (

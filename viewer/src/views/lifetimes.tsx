@@ -5,13 +5,14 @@ import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, sizeText } from "../model/size_lifetime";
 import { blocks, bytes, count, counted, isolated, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
-import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
+import { quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Empty, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { Table } from "../table";
 import type { Column } from "../model/table_text";
+import { Chart } from "./chart";
 import { HeatMap } from "./heat_map";
 
 /** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
@@ -153,28 +154,3 @@ const HEADS: [string, string][] = [
     ["freed abroad", "Blocks that another thread freed than the one that allocated them."],
     ["threads", "Threads that allocated here. Of several processes, each counts its own."],
 ];
-
-/** Bars of the number of blocks in each bin; the axis is logarithmic. */
-export function Chart({ title, bins: exact, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
-    const bins = useMemo(() => histogram(exact), [exact]);
-    const all = bins.reduce((sum, bin) => sum + bin.count, 0);
-    const most = bins.reduce((most, bin) => Math.max(most, bin.count), 0);
-    const median = quantile(exact, 0.5);
-    return (
-        <figure class="chart">
-            <figcaption>
-                {title}: {all === 0 ? "none" : <>{count(all)}, median {show(median)}</>}
-            </figcaption>
-            <div class="bins" role="img" aria-label={`${title}: ${bins.filter((bin) => bin.count > 0).map((bin) => `${show(bin.low)} ${count(bin.count)}`).slice(0, 60).join(", ")}`}>
-                {bins.map((bin) => (
-                    <span key={bin.low} class="bin" title={`${show(bin.low)} to ${show(bin.high)}: ${count(bin.count)}, ${percent(bin.count, all)} of ${count(all)}`}>
-                        <span class="bar" style={{ height: `${most > 0 ? Math.max(bin.count > 0 ? 1.5 : 0, (bin.count / most) * 100) : 0}%` }} />
-                    </span>
-                ))}
-            </div>
-            <div class="scale">
-                {bins.length > 0 && [0, Math.floor(bins.length / 2), bins.length - 1].filter((at, index, list) => list.indexOf(at) === index).map((at) => <span key={at}>{show(bins[at]!.low)}</span>)}
-            </div>
-        </figure>
-    );
-}

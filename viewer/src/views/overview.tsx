@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
+import { selects } from "../model/cuts";
 import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, count, counted, estimate, exact, inRow, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
@@ -58,7 +59,7 @@ function Cost() {
     const { profile, answered, recording, damage } = useShown();
     const { balance, totals } = profile;
     const { recorder } = balance;
-    const isFiltered = answered.filter !== "";
+    const isFiltered = selects(answered);
     const parts = partsOf(balance, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
     const memory = parts.reduce((sum, part) => sum + (part.define === "program" ? 0 : (part.of?.value ?? 0)), 0);
     const whole = balance.processor_ns;

@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useCells } from "../cells";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded } from "../hooks";
+import { selects } from "../model/cuts";
 import { bytes, count, counted, exact, isolated, time, percent } from "../model/format";
 import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
@@ -72,7 +73,7 @@ export function ResidentView() {
                 </span>
                 {loaded.loading && <span class="soft">reading …</span>}
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
-                {state.filter !== "" && <span class="soft">The parts are those of all call stacks, whatever the filter is.</span>}
+                {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}
             </div>
             <Balance held={held} />
             <Pins held={held} />

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { Door, useWay } from "../door";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
+import { selects } from "../model/cuts";
 import { axisOf, timeAt } from "../model/time_axis";
 import { orderOf, sorted, type Order } from "../model/order";
 import { grouped } from "../model/tree";
@@ -127,7 +128,7 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
                         : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
-                {state.filter !== "" && <span class="soft">Lanes are of all that a thread does, whatever the filter is.</span>}
+                {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
                 {loading && <span class="soft">adding up …</span>}
             </div>
             <Table

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordings, report } from "./recordings.mjs";
+import { instantOf, recordings, report } from "./recordings.mjs";
 import { becomes, breaches, packOf, show, viewed, words } from "./viewer.mjs";
 
 const stacked = (page, metric, query = {}) => packOf(page, { query: { metric, view: { table: { group: "function", limit: 7 } }, ...query }, page: { stacked: { intervals: 4096 } } });
@@ -26,8 +26,8 @@ test("layers are what functions have, and add up to the time line", async (t) =>
     // A filter and a span leave out the rest.
     const filtered = layersOf(await stacked(page, "bytes", { filter: "^small$" }));
     assert.deepEqual(Object.entries(filtered).map(([name, values]) => [name, sum(values)]), [["small", 1_000_000]]);
-    const end_ns = report(recordings.staircase).seconds * 1e9;
-    const half = layersOf(await stacked(page, "live", { when: { span: { from_ns: Math.round(end_ns / 2), to_ns: null } } }));
+    const from_ns = instantOf(recordings.staircase, "allocations", 1_000, 1_100);
+    const half = layersOf(await stacked(page, "live", { when: { span: { from_ns, to_ns: null } } }));
     assert.deepEqual([half.small[0], half.small.at(-1), half.large.at(-1)], [1_000_000, 1_000_000, 2_000_000]);
 });
 
@@ -50,24 +50,26 @@ test("a switch divides the time line, and a layer leads to what it is made of", 
     await becomes(() => words(page).stack, "function");
     await legend(page).nth(1).waitFor();
     assert.deepEqual((await legend(page).allInnerTexts()).slice(0, 2).map((text) => text.trim()), ["large", "small"]);
+    const [all, end] = [instantOf(recordings.staircase, "allocations", 1_500, 1_600), Math.round(report(recordings.staircase).seconds * 1e9)];
+    await show(page, `metric=live&stack=function&left=${all}&right=${end}`);
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
         assert.deepEqual(await breaches(page), [], colorScheme);
     }
-    // Near the end, the lower two thirds are large's.
+    // At the end, the lower two thirds are large's.
     const area = await page.locator(".u-over").boundingBox();
-    const point = [area.x + area.width * 0.97, area.y + area.height * 0.4];
+    const point = [area.x + area.width * 0.5, area.y + area.height * 0.4];
     await page.mouse.move(...point);
     await page.waitForFunction(() => /: 1\.91 MiB .large., 2\.\d+ MiB live in all/.test(document.querySelector(".reading").textContent));
     await page.mouse.click(...point);
-    await becomes(() => words(page).filter, "large");
-    await becomes(async () => (await legend(page).allInnerTexts()).map((text) => text.trim()).join(), "large");
+    await becomes(() => [words(page).view, words(page).group, words(page).focus].join(), "lines,function,large");
+    await page.getByRole("region", { name: "details" }).getByRole("heading", { name: "large" }).waitFor();
     await page.goBack();
-    await becomes(() => words(page).filter, undefined);
+    await becomes(() => words(page).focus, undefined);
     await legend(page).filter({ hasText: "small" }).getByRole("link").click();
-    await becomes(() => words(page).filter, "small");
+    await becomes(() => words(page).focus, "small");
     await page.goBack();
-    await page.goBack();
+    await page.getByRole("group", { name: "time line" }).getByRole("button", { name: "live bytes" }).click();
     await becomes(() => words(page).stack, undefined);
     assert.deepEqual(problems, []);
 });

@@ -20,7 +20,7 @@ test("layers stand on each other", () => {
     expect(layerAt(stack, 1.5e6, 26)?.name).toBe("3 other functions");
     expect(wordsAt(stack, 1.5e6, stack.layers[1])).toBe("5 B \u2068save\u2069, 30 B live in all");
     expect(wordsAt(stack, 9e6, undefined)).toBeUndefined();
-    expect(wayOf(stack, stack.layers[0]!)).toEqual({ filter: "load" });
+    expect(wayOf(stack, stack.layers[0]!)).toEqual({ view: "lines", group: "function", search: "", focus: "load(int)" });
     expect(wayOf(stack, stack.layers[2]!)).toBeNull();
 });
 

@@ -4,6 +4,8 @@ use super::by_function::ByFunction;
 use super::{Texts, View};
 use memtoll_model::{FrameId, Recording, StackId, TextId};
 use regex::Regex;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What is cut out of stacks. Each expression names functions or loaded files.
 #[derive(Clone, Default)]
@@ -17,12 +19,29 @@ pub struct Cuts {
     pub collapse: Option<Regex>,
 }
 
+/// An inline chain, innermost first: one of the recording's, a part of it, or what collapsed functions leave.
+#[derive(Clone, Debug)]
+pub(super) enum Chain<'a> {
+    Of(&'a [FrameId]),
+    Left(Arc<[FrameId]>),
+}
+
+impl Deref for Chain<'_> {
+    type Target = [FrameId];
+
+    fn deref(&self) -> &[FrameId] {
+        match self {
+            Chain::Of(frames) => frames,
+            Chain::Left(frames) => frames,
+        }
+    }
+}
+
 /// A node of the stack tree, as far as it is there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call<'a> {
     pub caller: StackId,
-    /// Its inline chain, innermost first.
-    pub chain: &'a [FrameId],
+    pub chain: Chain<'a>,
     part: Part,
     /// Whether the filter lets the stack through.
     passes: bool,
@@ -89,10 +108,10 @@ impl<'a> Calls<'a> {
         if view.selects() || view.cuts.collapse.is_some() {
             let marks = Marks::of(recording, view);
             let part = if view.cuts.focus.is_some() { Part::Outside } else { Part::Inside };
-            let root = Call { caller: StackId::NONE, chain: &[], part, passes: view.filter.is_none() };
+            let root = Call { caller: StackId::NONE, chain: Chain::Of(&[]), part, passes: view.filter.is_none() };
             calls.cut.reserve(recording.stacks.len());
             for node in recording.stacks.ids() {
-                let call = if node.is_root() { root } else { calls.next(node, &marks, root) };
+                let call = if node.is_root() { root.clone() } else { calls.next(node, &marks, &root) };
                 calls.cut.push(call);
             }
         }
@@ -100,9 +119,9 @@ impl<'a> Calls<'a> {
     }
 
     pub fn call(&self, node: StackId) -> Call<'a> {
-        self.cut.get(node.index()).copied().unwrap_or_else(|| {
+        self.cut.get(node.index()).cloned().unwrap_or_else(|| {
             let of = self.recording.stacks.node(node);
-            let chain = self.recording.frames.chain(&of);
+            let chain = Chain::Of(self.recording.frames.chain(&of));
             Call { caller: of.parent, chain, part: Part::Inside, passes: true }
         })
     }
@@ -120,10 +139,10 @@ impl<'a> Calls<'a> {
     }
 
     /// The call of a node whose callers are there already.
-    fn next(&self, node: StackId, marks: &[Marks], root: Call<'a>) -> Call<'a> {
+    fn next(&self, node: StackId, marks: &[Marks], root: &Call<'a>) -> Call<'a> {
         let of = self.recording.stacks.node(node);
-        let mut chain = self.recording.frames.chain(&of);
-        let caller = self.cut.get(of.parent.index()).copied().unwrap_or(root);
+        let chain = self.recording.frames.chain(&of);
+        let caller = self.cut.get(of.parent.index()).unwrap_or(root);
         let last = |is: fn(&Marks) -> bool| chain.iter().rposition(|frame| is(&marks[frame.index()]));
         let passes = caller.passes || last(|marks| marks.passes).is_some();
         let focus = last(|marks| marks.is_focus).filter(|_| caller.part == Part::Outside);
@@ -132,15 +151,13 @@ impl<'a> Calls<'a> {
             Part::Outside if focus.is_some() => Part::Inside,
             part => part,
         };
-        if let Some(outermost) = focus {
-            chain = &chain[..=outermost];
-            return Call { caller: StackId::NONE, chain, part, passes };
-        }
-        if self.goes_on_in_file(chain, &caller, marks) {
-            return Call { part, passes, ..caller };
-        }
-        let again = last(|marks| marks.is_once).and_then(|at| self.caller_of(self.function(chain[at]), of.parent));
-        Call { caller: again.unwrap_or(of.parent), chain, part, passes }
+        let (parent, chain) = match focus {
+            Some(outermost) => (StackId::NONE, &chain[..=outermost]),
+            None if self.goes_on_in_file(chain, caller, marks) => return Call { part, passes, ..caller.clone() },
+            None => (of.parent, chain),
+        };
+        let (caller, chain) = self.once(parent, chain, marks);
+        Call { caller, chain, part, passes }
     }
 
     fn function(&self, frame: FrameId) -> TextId {
@@ -148,17 +165,35 @@ impl<'a> Calls<'a> {
     }
 
     /// Whether a call is of the collapsed file whose function called it.
-    fn goes_on_in_file(&self, chain: &[FrameId], caller: &Call, marks: &[Marks]) -> bool {
+    fn goes_on_in_file(&self, chain: &[FrameId], caller: &Call<'a>, marks: &[Marks]) -> bool {
         let module = |frame: FrameId| self.recording.frames.frame(frame).module;
         let pair = chain.last().zip(caller.chain.last());
         pair.is_some_and(|(&own, &outer)| marks[own.index()].is_of_collapsed_file && module(own) == module(outer))
     }
 
-    /// Who called a function, if it stands in this stack.
-    fn caller_of(&self, function: TextId, stack: StackId) -> Option<StackId> {
-        let nodes = self.stack(stack);
-        let of = nodes.iter().map(|node| self.call(*node));
-        let found = of.into_iter().find(|call| call.chain.iter().any(|frame| self.function(*frame) == function));
-        found.map(|call| call.caller)
+    /// The frames of a call and its caller, without what lies between calls of one function that is there once: of these, the
+    /// innermost frame stays, as what the outermost one's caller calls.
+    fn once(&self, caller: StackId, chain: &'a [FrameId], marks: &[Marks]) -> (StackId, Chain<'a>) {
+        if !chain.iter().any(|frame| marks[frame.index()].is_once) {
+            return (caller, Chain::Of(chain));
+        }
+        // All frames, outermost first, and how many of them each node and its callers have.
+        let (mut path, mut nodes) = (Vec::new(), vec![(StackId::NONE, 0)]);
+        for node in self.stack(caller).into_iter().rev() {
+            path.extend(self.call(node).chain.iter().rev().copied());
+            nodes.push((node, path.len()));
+        }
+        let mut kept = path.len();
+        for &frame in chain.iter().rev() {
+            let is_same = |other: &FrameId| self.function(*other) == self.function(frame);
+            if let Some(first) = path.iter().position(is_same).filter(|_| marks[frame.index()].is_once) {
+                path.truncate(first);
+                kept = kept.min(first);
+            }
+            path.push(frame);
+        }
+        nodes.retain(|(_, frames)| *frames <= kept);
+        let (caller, frames) = nodes.pop().unwrap_or((StackId::NONE, 0));
+        (caller, Chain::Left(path[frames..].iter().rev().copied().collect()))
     }
 }

@@ -49,7 +49,9 @@ impl Stacks<'_> {
     /// The frames of a node that are so, from a place on.
     pub(crate) fn shown_of_node(&self, from: FramePlace) -> impl DoubleEndedIterator<Item = FrameId> + '_ {
         let chain = self.calls.call(from.node).chain;
-        let places = chain.iter().enumerate().skip(from.at as usize);
-        places.filter(|(place, frame)| self.is_shown(**frame, place + 1 == chain.len())).map(|(_, frame)| *frame)
+        (from.at as usize..chain.len()).filter_map(move |place| {
+            let frame = chain[place];
+            self.is_shown(frame, place + 1 == chain.len()).then_some(frame)
+        })
     }
 }

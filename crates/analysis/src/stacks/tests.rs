@@ -41,6 +41,35 @@ fn what_leads_is_known_without_the_callers() {
     assert!(compared > 200, "{compared}");
 }
 
+/// How many stacks each cut leaves out, shortens or leaves as they are.
+#[test]
+fn cuts_change_stacks() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
+    let recording = Recording::open(&golden).unwrap();
+    let frames_of = |view: &View| {
+        let mut stacks = Stacks::new(&recording, view);
+        let nodes = recording.stacks.ids().filter(|node| !node.is_root());
+        nodes
+            .map(|node| stacks.of(node))
+            .map(|stack| (stacks.frames(stack.path).len(), stack.matches))
+            .collect::<Vec<_>>()
+    };
+    let of = |set: fn(&mut Cuts, Regex), names: &str| {
+        let mut view = View { unfold: true, ..View::default() };
+        set(&mut view.cuts, Regex::new(names).unwrap());
+        let (whole, cut) = (frames_of(&View { unfold: true, ..View::default() }), frames_of(&view));
+        let shorter = whole.iter().zip(&cut).filter(|((whole, _), (cut, _))| cut < whole).count();
+        (cut.iter().filter(|(_, matches)| *matches).count(), shorter)
+    };
+    let all = frames_of(&View::default()).len();
+    let (left, shorter) = of(|cuts, names| cuts.drop = Some(names), "^buffer$");
+    assert!(0 < left && left < all && shorter == 0, "{left} of {all}, {shorter} shorter");
+    let (left, shorter) = of(|cuts, names| cuts.focus = Some(names), "^buffer$");
+    assert!(0 < left && left < all && shorter >= left, "{left} of {all}, {shorter} shorter");
+    let (left, shorter) = of(|cuts, names| cuts.collapse = Some(names), "^libc");
+    assert!(left == all && shorter > 0, "{left} of {all}, {shorter} shorter");
+}
+
 /// Wrappers that are folded away later are as if they had always been, whatever was known by then.
 #[test]
 fn what_is_folded_later_is_folded() {

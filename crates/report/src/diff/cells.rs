@@ -68,7 +68,7 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         false => format!("unexplained: {quiet}, each with a change too small to tell from noise"),
     };
     let elsewhere = match of.is_filtered {
-        true => "not matched by --filter",
+        true => "left out by --filter, --drop or --focus",
         false => "unexplained: processes reach their peaks at different times",
     };
     let hidden = of.changes.get(limit..).unwrap_or_default();

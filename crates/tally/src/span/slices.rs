@@ -68,8 +68,8 @@ impl Slices {
                 + slice.sites.len() * size_of::<((Option<NodeId>, Metrics), Live)>()
                 + slice.curve.highest.len() * 8
         };
-        let before = size_of_val(&*self.before.live) + size_of_val(&*self.before.curve.highest);
-        self.all.iter().map(of).sum::<usize>() + before
+        let curves = size_of_val(&*self.before.curve.highest) + size_of_val(&*self.curve.highest);
+        self.all.iter().map(of).sum::<usize>() + size_of_val(&*self.before.live) + curves
     }
 }
 

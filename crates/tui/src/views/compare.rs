@@ -11,6 +11,7 @@ use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
 use memtoll_analysis::diff::{CONFIDENCE, Quantity, Values};
 use memtoll_analysis::estimate::Estimate;
+use memtoll_query::Span;
 use memtoll_text::format;
 use ratatui::style::Style;
 
@@ -46,7 +47,7 @@ impl CompareView {
         rows.retain(|(row, numbers)| !numbers.is_nothing() && (!searches || shown.finds(&row.name)));
         rows.sort_by(|(_, a), (_, b)| b.change.value.abs().total_cmp(&a.change.value.abs()));
         let thing = GROUPS[shown.state.compared_group()].1;
-        headings(&mut pane, ["before", "after"], &format!("{} by {thing}", about.title));
+        headings(&mut pane, ["before", "after"], &format!("{} by {thing}, {}", about.title, spans(shown)));
         let columns = pane.width();
         // The last lines are what is elsewhere, and the whole.
         let height = pane.height().saturating_sub(3);
@@ -84,6 +85,21 @@ impl CompareView {
     /// Moves the cursor.
     pub fn act(&mut self, action: Action) -> bool {
         self.cursor.act(action)
+    }
+}
+
+/// Which parts of the time are compared.
+fn spans(shown: &Shown) -> String {
+    let of = |span: Option<Span>| match span {
+        None => "whole run".to_owned(),
+        Some(Span { from_ns, to_ns }) => {
+            let at = |ns: u64| format::seconds(ns as f64 / 1e9);
+            format!("{} to {}", at(from_ns), to_ns.map_or_else(|| "the end".to_owned(), at))
+        }
+    };
+    match shown.has_before {
+        true => "whole runs".to_owned(),
+        false => format!("{} and {}", of(shown.state.before), of(shown.state.span)),
     }
 }
 
