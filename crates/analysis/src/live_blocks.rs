@@ -169,11 +169,11 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    /// Of a short recording, events tell; the end-to-end test of spans has chapters.
     #[test]
     fn live_blocks_are_those_of_the_sums() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
         let recording = Recording::open(&golden).unwrap();
-        assert!(recording.chapters(0).is_some());
         let ended = recording.ended();
         let mut seen = 0;
         for at in [0, ended / 3, ended / 2, ended] {

@@ -87,6 +87,15 @@ test("narrower intervals come with the zoom, and a metric without parts says so"
     assert.deepEqual(problems, []);
 });
 
+test("what is as narrow as it gets is not asked for again and again", async (t) => {
+    const { page } = await viewed(t, "staircase", "metric=live&stack=function", { viewport: { width: 3840, height: 1200 } });
+    let asked = 0;
+    page.on("request", (request) => (asked += Number(request.url().endsWith("/answer") && (request.postData() ?? "").includes("stacked"))));
+    await legend(page).first().waitFor();
+    await page.waitForTimeout(1500);
+    assert.ok(asked <= 3, `${asked} questions`);
+});
+
 test("layers beside each other are told apart in grey", async (t) => {
     const { page } = await viewed(t, "staircase");
     for (const theme of ["light", "dark"]) {

@@ -48,11 +48,12 @@ fn cuts_change_stacks() {
     let recording = Recording::open(&golden).unwrap();
     let frames_of = |view: &View| {
         let mut stacks = Stacks::new(&recording, view);
-        let nodes = recording.stacks.ids().filter(|node| !node.is_root());
-        nodes
-            .map(|node| stacks.of(node))
-            .map(|stack| (stacks.frames(stack.path).len(), stack.matches))
-            .collect::<Vec<_>>()
+        let mut all = Vec::new();
+        for node in recording.stacks.ids().filter(|node| !node.is_root()) {
+            let stack = stacks.of(node);
+            all.push((stacks.frames(stack.path).len(), stack.matches));
+        }
+        all
     };
     let of = |set: fn(&mut Cuts, Regex), names: &str| {
         let mut view = View { unfold: true, ..View::default() };
