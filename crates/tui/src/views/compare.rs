@@ -36,7 +36,10 @@ impl CompareView {
         }
     }
 
-    fn rows(&mut self, shown: &Shown, compared: &Compared, mut pane: Pane) {
+    fn rows(&mut self, shown: &Shown, compared: &Compared, mut whole: Pane) {
+        let (columns, lines) = (whole.width(), whole.height());
+        whole.put(0, 0, columns, &fit(&spans(shown), columns), SOFT);
+        let mut pane = whole.part(1, lines.saturating_sub(1));
         let about = shown.state.metric.about();
         let Some(quantity) = compared.quantity(shown.state.metric) else {
             return say(&mut pane, &format!("Compare does not show {}. m chooses another metric.", about.title));
@@ -47,8 +50,7 @@ impl CompareView {
         rows.retain(|(row, numbers)| !numbers.is_nothing() && (!searches || shown.finds(&row.name)));
         rows.sort_by(|(_, a), (_, b)| b.change.value.abs().total_cmp(&a.change.value.abs()));
         let thing = GROUPS[shown.state.compared_group()].1;
-        headings(&mut pane, ["before", "after"], &format!("{} by {thing}, {}", about.title, spans(shown)));
-        let columns = pane.width();
+        headings(&mut pane, ["before", "after"], &format!("{} by {thing}", about.title));
         // The last lines are what is elsewhere, and the whole.
         let height = pane.height().saturating_sub(3);
         let top = self.cursor.window(rows.len(), height);
@@ -98,8 +100,8 @@ fn spans(shown: &Shown) -> String {
         }
     };
     match shown.has_before {
-        true => "whole runs".to_owned(),
-        false => format!("{} and {}", of(shown.state.before), of(shown.state.span)),
+        true => "before and after: whole runs".to_owned(),
+        false => format!("before: {}; after: {}", of(shown.state.before), of(shown.state.span)),
     }
 }
 
