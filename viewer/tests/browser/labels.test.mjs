@@ -105,7 +105,7 @@ const REFUSED = [
     ["filter=(", /^The filter "\(" is not a regular expression: unclosed group\./, "empty the filter"],
     ["from=900000000000", /^The recording ends after .*: this selection begins at .*whole run/, "whole run"],
     ["process=99999999", /^No process of this recording is called "99999999"\./, "all processes and threads"],
-    [`filter=${"x".repeat(100_000)}`, /^The filter is too long: with it, this question has 100,\d{3} bytes, and at most 65,536 bytes are read\./, "empty the filter"],
+    [`filter=${"x".repeat(100_000)}`, /^The filter is too long, or there are too many cuts: this question has 100,\d{3} bytes, and at most 65,536 bytes are read\./, "empty the filter"],
 ];
 
 test("where a question has no answer, the old rows leave, and the page says why in its own words", async () => {
