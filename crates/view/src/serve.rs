@@ -4,6 +4,7 @@
 
 mod access;
 mod growing;
+mod knock;
 mod running;
 pub mod store_pages;
 
@@ -15,6 +16,7 @@ use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
 use access::{Entry, Guard};
 use growing::Look;
+use knock::Knock;
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_model::{Recording, reading};
 use memtoll_query::View;
@@ -79,12 +81,16 @@ pub enum CannotListen {
     /// The token of the link is a random number.
     #[error("cannot read /dev/urandom: {0}")]
     Random(std::io::Error),
+    /// No thread can be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
 }
 
 /// A server that listens and does not answer yet.
 pub struct Listening {
     server: Server,
     guard: Guard,
+    knock: Knock,
 }
 
 impl Listening {
@@ -92,15 +98,21 @@ impl Listening {
     pub fn new() -> Result<Listening, CannotListen> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let server = Server::http(address).map_err(CannotListen::Address)?;
-        let port = server.server_addr().to_ip().map(|address| address.port());
-        let port = port.ok_or(CannotListen::NoPort)?;
-        let guard = Guard::new(port).map_err(CannotListen::Random)?;
-        Ok(Listening { server, guard })
+        let address = server.server_addr().to_ip().ok_or(CannotListen::NoPort)?;
+        let guard = Guard::new(address.port()).map_err(CannotListen::Random)?;
+        let knock = Knock::at(address).map_err(CannotListen::Thread)?;
+        Ok(Listening { server, guard, knock })
     }
 
     /// The URL that opens the viewer, once.
     pub fn url(&self) -> String {
         self.guard.url()
+    }
+
+    /// What a request may have.
+    fn entry(&self, request: &Request) -> Entry {
+        self.knock.after_request();
+        self.guard.entry(request)
     }
 
     /// Answers until the process ends.
@@ -131,7 +143,7 @@ impl Listening {
     }
 
     fn answer(&self, mut request: Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) {
-        let reply = match self.guard.entry(&request) {
+        let reply = match self.entry(&request) {
             Entry::Refused(why) => text(403, why),
             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
             Entry::Known => route(&mut request, engines, shown, look),

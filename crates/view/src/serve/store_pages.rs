@@ -21,7 +21,7 @@ impl Listening {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     while let Ok(request) = self.server.recv() {
-                        let reply = match self.guard.entry(&request) {
+                        let reply = match self.entry(&request) {
                             Entry::Refused(why) => text(403, why),
                             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
                             Entry::Known if *request.method() == Method::Get => {
