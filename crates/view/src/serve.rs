@@ -137,6 +137,7 @@ impl Listening {
             }
             // When the first page is there, nothing is in a hurry until the user drags.
             if is_shown.recv().is_ok() {
+                behind_others();
                 sliced.cut(recording, |_| {});
             }
         });
@@ -152,6 +153,13 @@ impl Listening {
         // The browser may be gone.
         let _ = request.respond(reply);
     }
+}
+
+/// The calling thread, and those that it starts, leave the processors to threads that answer.
+fn behind_others() {
+    const NICE: i32 = 10;
+    // SAFETY: a system call without memory. 0 is the calling thread.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
 }
 
 /// One for each kind of question: each answers one at a time.
