@@ -95,7 +95,7 @@ export function FrameButtons({ frame }: { frame: Frame | null | undefined }) {
     );
 }
 
-/** A view, and what is known of the frame that is chosen in it. */
+/** A view with the menu and the panel of its chosen frame. */
 export function WithFrame({ children }: { children: ComponentChildren }) {
     const { state } = useShown();
     const [at, open] = useState<At | null>(null);

@@ -28,7 +28,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// That of a metric; `None`: it is not known over time, or has no parts that add up.
+    /// What an interval has of this metric; `None`: the metric has no values over time that add up.
     pub fn of(metric: Metric) -> Option<Amount> {
         let about = metric.about();
         match (metric, about.together) {
@@ -90,8 +90,8 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
     let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
     let last = cuts[cells].saturating_sub(1);
     let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
-    let is_told = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
-    let sliced = asked.sliced.filter(|sliced| is_told && sliced.is_cut_at(cuts, recording.ended()));
+    let is_plain = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
+    let sliced = asked.sliced.filter(|sliced| is_plain && sliced.is_cut_at(cuts, recording.ended()));
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = asked.thread_filter.of(index) else { continue };
         if asked.metric.about().seen == Seen::Frees && !image.own_allocators.show_frees() {

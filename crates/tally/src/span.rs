@@ -144,7 +144,7 @@ pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadabl
     let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
     let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None, run: None };
-    // What was live then is the same whoever is charged.
+    // Live bytes do not depend on whom costs are charged to.
     let known = chapters.slices(begin).filter(|_| is_of_sites(asked));
     if let Some(slices) = &known {
         adding.sums.go_on(&slices.before);

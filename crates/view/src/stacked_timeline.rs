@@ -105,7 +105,7 @@ impl Recordings<'_> {
         Ok(written)
     }
 
-    /// The narrowest intervals between two times, units; of so many events that these take long to read, as narrow as slices are.
+    /// Intervals between two times, units: `most` of them or, where that means reading many events, those of the slices.
     fn cells(&self, (from, to): (u64, u64), most: usize) -> Cells {
         let recording = self.recording();
         let is_many = |index| {

@@ -49,6 +49,17 @@ for (const how of ["flipped", "cut"])
         server.stop();
     });
 
+/** From now on, the server's answers wait. Returns what lets them through. */
+async function holdAnswers(page) {
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/answer", async (route) => {
+        await held;
+        await route.continue();
+    });
+    return answer;
+}
+
 test("a page of a recording that is harmed says so, too, and a comparison with one names it", async () => {
     recordings["python-cut"] = harmed("python", "cut");
     const server = await start(recordings["python-cut"], recordings.phases);
@@ -209,12 +220,7 @@ test("parts of the cost have the names of metrics, and shares one denominator", 
         assert.ok(advised.every((text) => / of CPU time, likely$/.test(text)), advised.join());
     }
     // Numbers keep their label until the answer of the next filter is there.
-    let answer;
-    const held = new Promise((resolve) => (answer = resolve));
-    await page.route("**/answer", async (route) => {
-        await held;
-        await route.continue();
-    });
+    const answer = await holdAnswers(page);
     await page.evaluate(() => void (location.hash = "view=overview"));
     await page.locator("main[aria-busy=true]").waitFor();
     assert.match(await page.locator(".cost h2").innerText(), /of the call stacks that match/);
@@ -362,12 +368,7 @@ test("what Snapshots and the map are of is said of the numbers that are shown, n
 test("threads do not stand in the table of processes while these are on their way", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=lines&metric=bytes&group=thread");
     await rows(page).first().waitFor();
-    let answer;
-    const held = new Promise((resolve) => (answer = resolve));
-    await page.route("**/answer", async (route) => {
-        await held;
-        await route.continue();
-    });
+    const answer = await holdAnswers(page);
     await page.evaluate(() => void (location.hash = "view=lines&metric=bytes&group=process"));
     await page.getByText("Reading all events").waitFor();
     assert.equal(await rows(page).count(), 0);

@@ -95,6 +95,14 @@ const ANONYMOUS: u16 = 1;
 const CLOSED: u16 = 1 << 7;
 
 impl Program {
+    /// These steps, and one block that stays.
+    fn of(steps: Vec<Step>) -> Program {
+        let mut program = Program::default();
+        steps.into_iter().for_each(|step| program.step(step));
+        program.acquire(MALLOC, 1, 9, 1);
+        program
+    }
+
     fn event(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64) {
         self.detailed(op, thread, node, block, size, address, ANONYMOUS);
     }
@@ -258,6 +266,12 @@ fn released(events: &[Event], selection: Selection) -> BTreeMap<Option<NodeId>, 
     counted
 }
 
+/// Some sizes and threads, charged to either.
+fn charged_parts() -> impl Strategy<Value = Part> {
+    prop_oneof![Just(Charge::Allocation), Just(Charge::Payment)]
+        .prop_flat_map(|charge| parts_of(Selection { charge, ..Selection::default() }))
+}
+
 /// Some sizes and threads.
 fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
     let sizes = prop_oneof![
@@ -287,9 +301,7 @@ proptest! {
         from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
         mut cuts in proptest::collection::vec(0u64..330, 0..9), are_cuts in proptest::bool::weighted(0.8),
     ) {
-        let mut program = Program::default();
-        steps.into_iter().for_each(|step| program.step(step));
-        program.acquire(MALLOC, 1, 9, 1);
+        let program = Program::of(steps);
         let selection = Selection { from: Units(from), to: Units(from.saturating_add(length)), ..Selection::default() };
         let mut plain = Aggregator::new(selection);
         program.events.iter().for_each(|event| plain.push(event));
@@ -348,9 +360,7 @@ proptest! {
         from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
         part in parts_of(Selection::default()),
     ) {
-        let mut program = Program::default();
-        steps.into_iter().for_each(|step| program.step(step));
-        program.acquire(MALLOC, 1, 9, 1);
+        let program = Program::of(steps);
         let recorded = scan(&program.events, fewest);
         for split in [Split::None, Split::Thread, Split::Size] {
             let selection = Selection { from: Units(from), to: Units(from.saturating_add(length)), split, ..*part.get() };
@@ -380,12 +390,9 @@ proptest! {
     fn chapters_say_what_all_events_of_some_threads_and_sizes_say(
         steps in steps(), ends in proptest::collection::vec(0usize..1000, 0..12),
         from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
-        part in prop_oneof![Just(Charge::Allocation), Just(Charge::Payment)]
-            .prop_flat_map(|charge| parts_of(Selection { charge, ..Selection::default() })),
+        part in charged_parts(),
     ) {
-        let mut program = Program::default();
-        steps.into_iter().for_each(|step| program.step(step));
-        program.acquire(MALLOC, 1, 9, 1);
+        let program = Program::of(steps);
         let (mut recorded, _) = record(&program.events, &ends);
         recorded.cut(&[from, from.saturating_add(length)]);
         let of_time = |split| Selection { from: Units(from), to: Units(from.saturating_add(length)), split, ..*part.get() };
@@ -416,12 +423,9 @@ proptest! {
     fn chapters_say_what_all_events_say_of_groups(
         steps in steps(), ends in proptest::collection::vec(0usize..1000, 0..12),
         mut cuts in proptest::collection::vec(0u64..330, 1..9), to in prop_oneof![Just(u64::MAX), 0u64..330],
-        part in prop_oneof![Just(Charge::Allocation), Just(Charge::Payment)]
-            .prop_flat_map(|charge| parts_of(Selection { charge, ..Selection::default() })),
+        part in charged_parts(),
     ) {
-        let mut program = Program::default();
-        steps.into_iter().for_each(|step| program.step(step));
-        program.acquire(MALLOC, 1, 9, 1);
+        let program = Program::of(steps);
         let (mut recorded, _) = record(&program.events, &ends);
         cuts.sort_unstable();
         cuts.dedup();
