@@ -60,6 +60,12 @@ const QUESTIONS = [
         prepare: async () => {},
         ask: (page, name) => until(page, name, () => page.keyboard.press("7"), () => document.querySelector("main .lane, main canvas")),
     },
+    {
+        name: "stack chart in time order",
+        goal: 1000,
+        prepare: (page) => until(page, "Flame graph", () => page.keyboard.press("4"), () => document.querySelector("canvas[aria-label^='flame graph']")),
+        ask: (page, name) => until(page, name, () => page.getByRole("button", { name: "in time order" }).click(), () => document.querySelector("canvas[aria-label^='stack chart']")),
+    },
 ];
 
 export async function questions(page, server) {

@@ -215,6 +215,17 @@ export function DirectionChoice() {
     );
 }
 
+/** Whether frames are added up over the selected time, or stand in its order. */
+export function OrderChoice() {
+    const { state, go } = useShown();
+    return (
+        <div class="switch" role="group" aria-label="order">
+            <button aria-pressed={!state.inOrder} onClick={() => go({ inOrder: false })} title="Each function once below its callers, largest first">merged</button>
+            <button aria-pressed={state.inOrder} onClick={() => go({ inOrder: true })} title="The calls of one thread from left to right as time goes by">in time order</button>
+        </div>
+    );
+}
+
 /** The field that is searched for; `hits`: how many places there are, where one is chosen (Enter: the next one). */
 export function Search({ hits }: { hits?: { count: number; isAll: boolean } }) {
     const { state, go } = useShown();

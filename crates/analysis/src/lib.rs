@@ -45,6 +45,7 @@ pub mod site_processes;
 pub mod site_text;
 pub mod sites;
 pub mod stable_key;
+pub mod stack_chart;
 pub mod stacked_timeline;
 pub mod stacks;
 pub mod student_t;

@@ -9,6 +9,7 @@ use crate::metric::{Metric, Seen, Together};
 use crate::parallel;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
+use crate::timeline::cell_of;
 use memtoll_model::{Chapters, Recording, StackId};
 use memtoll_tally::span::{Groups, Live, Slice, group_of};
 use memtoll_tally::{Charge, Part, Select, Selection, Split};
@@ -204,12 +205,6 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         slices.sort_unstable_by_key(|(number, _)| *number);
         Ok(Some((before.swap_remove(begin), slices.into_iter().flat_map(|(_, slices)| slices).collect())))
     }
-}
-
-/// The cell that a time is in.
-fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
-    let cell = cuts.partition_point(|cut| *cut <= time).checked_sub(1)?;
-    (cell + 1 < cuts.len()).then_some(cell)
 }
 
 fn plus((bytes, blocks): Live, (more_bytes, more_blocks): Live) -> Live {

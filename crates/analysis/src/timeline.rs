@@ -51,6 +51,12 @@ pub struct TimelineView {
     pub damage: Vec<String>,
 }
 
+/// The cell between two of these times, in ascending order, that a time is in. Units.
+pub(crate) fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
+    let cell = cuts.partition_point(|cut| *cut <= time).checked_sub(1)?;
+    (cell + 1 < cuts.len()).then_some(cell)
+}
+
 /// Cells of equal width: a grid that all processes share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {

@@ -72,7 +72,7 @@ pub struct Span {
 const BATCH: usize = 32;
 
 /// A site's stack node, what it is split by, and what a chapter adds to its sums.
-type Row = (Option<NodeId>, u64, Metrics);
+pub type Row = (Option<NodeId>, u64, Metrics);
 
 /// A chapter, and what it adds to each site; `None`: only its events tell.
 type Unpacked = (Chapter, Option<Vec<Row>>);
@@ -130,6 +130,11 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
         }
     }
     Ok((chapter, Some(rows)))
+}
+
+/// What a whole chapter adds to each site; `None`: only its events tell.
+pub fn sums_of_chapter(chapters: &impl Chapters, number: usize, asked: &Part) -> Result<Option<Vec<Row>>, Unreadable> {
+    Ok(unpack(chapters, asked, number)?.1)
 }
 
 /// Adds up what is asked for.

@@ -56,6 +56,13 @@ pub enum Page {
         #[serde(default)]
         through: Option<String>,
     },
+    /// The call stacks of a thread in the order of time: of the one that has most of the query's metric.
+    StackChart {
+        /// The most columns into which time is cut.
+        columns: usize,
+        /// Whether the lines of a function are frames of their own.
+        lines: bool,
+    },
     /// Types of the blocks, and how the members of one lie in memory.
     Layout {
         /// The type; `None`: of none.
@@ -125,6 +132,7 @@ pub(crate) mod tests {
             Page::Memory { range: None },
             Page::Generations { borders: Borders::Marks },
             Page::Stacked { intervals: 0, through: None },
+            Page::StackChart { columns: 0, lines: false },
             Page::Layout { of: None },
         ];
         assert!(pages.iter().all(has));

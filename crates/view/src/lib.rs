@@ -33,6 +33,7 @@ pub mod serve;
 pub mod settings;
 mod source_file;
 mod source_lines;
+mod stack_chart;
 mod stacked_timeline;
 mod thread_lanes;
 pub mod timeline;

@@ -82,6 +82,7 @@ packs! {
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
+    StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } or { "bars": BarVarianceColumns, } [];
     StackedPack {} or {} ["groups"];
 }
 

@@ -2,9 +2,10 @@
 
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{LaneColumns, LaneOfThread, LanesPack, WaitColumns};
+use crate::packs::{LaneColumns, LanesPack, WaitColumns};
 use crate::recordings::Recordings;
 use memtoll_analysis::lanes::Lane;
+use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::waits::{Single, longest};
 use memtoll_query::lanes::Lanes;
 use memtoll_query::{Query, Shown};
@@ -22,12 +23,8 @@ impl Recordings<'_> {
             return Err(NoAnswer::Lacks("lanes"));
         };
         let basis = answer.basis;
-        let threads = found.lanes.iter().take(MOST).map(|lane| {
-            let image = &self.recording().images[lane.image];
-            let thread = image.thread(lane.thread);
-            let name = thread.and_then(|thread| memtoll_analysis::thread_filter::thread_name(image, thread));
-            LaneOfThread { pid: image.about.pid, tid: thread.map(|thread| thread.tid), name: name.map(str::to_owned) }
-        });
+        let of = |lane: &Lane| ImageOrThread { image: lane.image, thread: Some(lane.thread) };
+        let threads = found.lanes.iter().take(MOST).map(|lane| self.thread(of(lane)));
         let threads = threads.collect();
         let lane_of: FxHashMap<(usize, Option<ThreadNo>), usize> =
             found.lanes.iter().take(MOST).enumerate().map(|(at, lane)| ((lane.image, Some(lane.thread)), at)).collect();

@@ -4,7 +4,11 @@
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::live_blocks::{Block, live_blocks};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::processor::ImageOrThread;
+use memtoll_analysis::stack_chart::{self, StackChart, columns, stack_chart};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
@@ -66,6 +70,19 @@ fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&S
     })
 }
 
+/// The stacks of a thread in the order of time, in equal columns, and in columns that are chapters.
+fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)]) -> [StackChart; 2] {
+    let mut stacks = Stacks::new(recording, &View::default());
+    let (number, tariff) = (recording.images[0].threads[1].number, Tariff::of(recording));
+    let equal = columns(recording, 0, (0, recording.ended()), 200);
+    let ends = chapters.iter().map(|(first, _)| *first).chain([recording.ended() + 1]);
+    [equal, ends.collect()].map(|cuts| {
+        let (selection, of) = (Selection::default(), ImageOrThread { image: 0, thread: Some(number) });
+        let asked = stack_chart::Asked { metric, tariff: &tariff, selection, of, cuts: &cuts, by_line: false };
+        stack_chart(recording, &mut stacks, &asked)
+    })
+}
+
 /// The live blocks of the first process at some instants.
 fn blocks_at(recording: &Recording, instants: &[u64]) -> Vec<Vec<Block>> {
     let of = |at: &u64| {
@@ -98,7 +115,13 @@ fn compare(file: &Path, what: &str, one_in: usize) {
         times.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
     let instants: Vec<u64> = instants.step_by(one_in).collect();
     let live = blocks_at(&recording, &instants);
+    let drawn = [Metric::Bytes, Metric::Frees];
+    let usual_charts = drawn.map(|metric| charts(&recording, metric, &times));
+    let is_drawn =
+        |chart: &StackChart| !chart.bars.is_empty() && chart.columns.iter().filter(|has| has.value > 0.0).count() > 1;
+    assert!(usual_charts.iter().flatten().all(is_drawn), "{what}: no charts");
     recording.read_plainly();
+    assert_eq!(drawn.map(|metric| charts(&recording, metric, &times)), usual_charts, "{what}: charts");
     assert!(recording.chapters(0).is_none());
     assert_eq!(divided.map(|metric| layers(&recording, metric, &thread, None)), usual_layers, "{what}: layers");
     assert!(live.iter().any(|blocks| blocks.len() > 100), "{what}: nothing to compare");

@@ -8,7 +8,7 @@ import type { Comparison } from "./comparison";
 import type { Damage } from "./damage";
 import type { Changed } from "./changed_tree";
 import type { Pack } from "./pack";
-import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack, StackedPack } from "./packs";
+import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack, StackChartPack, StackedPack } from "./packs";
 import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
 import type { Base, Selection, Wanted } from "./state";
@@ -74,6 +74,8 @@ export interface Source {
     activityBefore(base: Base | null, who: { process: string; thread: string }, signal: AbortSignal): Promise<Pack<ActivityPack>>;
     /** A metric over time, divided among functions or types (`by`); `span`: null for the whole run; `through`: only of call stacks with this function. */
     stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal, through?: string): Promise<Pack<StackedPack>>;
+    /** The call stacks of a thread in the order of time. */
+    stackChart(selection: Selection, metric: Metric, byLine: boolean, signal: AbortSignal): Promise<Pack<StackChartPack>>;
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;

@@ -302,6 +302,12 @@ export interface SourcesPack {
     family: never;
 }
 
+export interface StackChartPack {
+    head: { thread: LaneOfThread | null; others: number; why: string; texts: string[]; damage: string[]; };
+    column: "columns.begin" | "columns.end" | "columns.value" | "bars.caller" | "bars.frame" | "bars.first" | "bars.behind" | "bars.value" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "bars.variance";
+    family: never;
+}
+
 export interface StackedGroup {
     name: string;
     full: string;

@@ -147,6 +147,10 @@ export class Page implements Source {
         return this.noEvents();
     }
 
+    stackChart(): Promise<never> {
+        return this.noEvents();
+    }
+
     generations(): Promise<never> {
         return Promise.reject(new Error("This page does not hold when live blocks were acquired. Open the recording with memtoll view."));
     }

@@ -48,6 +48,7 @@ export type Page =
     | { memory: { range: [number, number] | null } }
     | { generations: { borders: Borders } }
     | { stacked: { intervals: number; through?: string } }
+    | { "stack-chart": { columns: number; lines: boolean } }
     | { layout: { of: string | null } };
 
 export interface Question {

@@ -8,7 +8,7 @@ import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackedPack } from "./packs";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackChartPack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { COARSER } from "./stacked";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
@@ -31,6 +31,8 @@ const ACTIVITY: View = { activity: { intervals: ACTIVITY_INTERVALS } };
 
 /** Functions or types of the time line that are shown one by one. */
 const STACKED = 7;
+/** Parts of the time of a stack chart at the most. */
+const CHART_COLUMNS = 1024;
 
 /** Cells of a map of pages at the most. */
 const PAGE_CELLS = 1 << 15;
@@ -149,6 +151,11 @@ export class Server implements Source {
         const view: View = { table: { group: by, limit: STACKED } };
         const intervals = ACTIVITY_INTERVALS / (metric.join === "sum" ? COARSER : 1);
         return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals, ...(through !== undefined && { through }) } } }, signal);
+    }
+
+    stackChart(selection: Selection, metric: Metric, byLine: boolean, signal: AbortSignal): Promise<Pack<StackChartPack>> {
+        const { pages: _, ...query } = queryOf(selection);
+        return this.answer({ query: { ...query, metric: metric.name }, page: { "stack-chart": { columns: CHART_COLUMNS, lines: byLine } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

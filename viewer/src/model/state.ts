@@ -50,6 +50,8 @@ export interface State extends Selection {
     zoom: string;
     /** Flame graph: what colors say, `metric` or, empty, the module. */
     color: string;
+    /** Flame graph: whether it shows the calls of one thread in the order of time. */
+    inOrder: boolean;
     /** Call tree: only stacks through this function, with its callers and what it calls. Functions: the chosen one. */
     through: string;
     /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
@@ -116,6 +118,7 @@ export const START: State = {
     branch: "",
     zoom: "",
     color: "",
+    inOrder: false,
     through: "",
     by: "",
     zeros: false,
@@ -140,7 +143,7 @@ export const START: State = {
     define: "",
 };
 
-const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "graph", "small", "blocks"] as const;
+const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "inOrder", "graph", "small", "blocks"] as const;
 
 const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 

@@ -6,7 +6,8 @@ import { changeOf, type Changed } from "../model/changed_tree";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
 import { DirectionChoice, Empty, Pending } from "../widgets";
-import { FlameGraph, LEAST, type Colors } from "./flame_graph";
+import { FlameGraph, LEAST } from "./flame_graph";
+import type { Colors } from "./frame_canvas";
 
 /** More is orange, less is blue, and the stronger the larger the share that changed is. */
 function paint(item: Changed, colors: Colors): string {

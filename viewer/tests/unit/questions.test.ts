@@ -49,6 +49,7 @@ test("each question is one that the server understands", async () => {
         server.activityBefore(base, { process: "4711", thread: "io" }, signal),
         server.stacked(some, "type", metric("live"), { from: 5, to: 7.75 }),
         server.stacked(all, "function", metric("cost"), null, signal, "app::run"),
+        server.stackChart(some, metric("bytes"), true, signal),
     ];
     await Promise.allSettled(questions);
     const text = `${JSON.stringify(asked, null, 2)}\n`;

@@ -79,6 +79,36 @@ columns! {
         elements,
     }
 
+    /// Parts of the time of a stack chart.
+    ChartColumns {
+        /// From when on, ns.
+        begin,
+        /// Until when, ns.
+        end,
+        /// What the thread has of the metric in it, in the metric's unit.
+        value,
+    }
+
+    /// Frames of a stack chart: callers come before what they call.
+    BarColumns {
+        /// The caller, from 1; 0: the outermost frame.
+        caller,
+        /// Number of the frame.
+        frame,
+        /// The first column.
+        first,
+        /// The first one behind it.
+        behind,
+        /// What call stacks with this frame and these callers have of the metric in these columns, in the metric's unit.
+        value,
+    }
+
+    /// Where values may be off by chance.
+    BarVarianceColumns {
+        /// In the metric's unit squared.
+        variance,
+    }
+
     /// Call sites of a map of memory, with most bytes first.
     MapSiteColumns {
         /// Number of the frame plus one; 0: none.

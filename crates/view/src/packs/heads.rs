@@ -114,6 +114,18 @@ sent! {
         others: Option<usize>,
     }
 
+    /// Call stacks of a thread in the order of time.
+    StackChartPack {
+        /// `None`: no thread has any of the metric.
+        thread: Option<LaneOfThread>,
+        /// How many other threads have some of it.
+        others: usize,
+        /// Why there is none; empty: there is, or nothing is selected.
+        why: String,
+        texts: Vec<String>,
+        damage: Vec<String>,
+    }
+
     /// Who holds the resident set of a process, and a map of its pages.
     ResidentPack {
         /// `None`: it was not looked at.

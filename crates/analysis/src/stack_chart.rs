@@ -1,0 +1,405 @@
+//! What a thread's call stacks have of a metric, in the order of time.
+//!
+//! Time is cut into columns. A column shows the call path that has most of it: from the outermost frame inwards, the call that has most
+//! of what its caller has, as long as it has more than the caller has itself. A frame goes on
+//! where the next column that has any shows it below the same callers: the thread may have left it in between, which no call tells.
+
+use crate::chapters::chapters_of;
+use crate::finer_chapters::OfImage;
+use crate::metric::Metric;
+use crate::parallel;
+use crate::processor::ImageOrThread;
+use crate::stacks::{Path, Stacks};
+use crate::tariff::Tariff;
+use crate::timeline::{Grid, cell_of};
+use memtoll_model::{Chapters, FrameId, Recording, StackId, TextId};
+use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
+use memtoll_tally::{Part, Select, Selection, Split, Threads};
+use memtoll_trace::costs::Cost;
+use memtoll_trace::ids::{NodeId, Units};
+use memtoll_trace::metrics::Metrics;
+use rustc_hash::FxHashMap;
+use std::cmp::{Ordering, Reverse};
+use std::ops::AddAssign;
+
+/// Chapters of which events are read. Of a span with more of them, columns are whole chapters, whose sums are known.
+const MOST_CHAPTERS: usize = 128;
+
+/// What is asked.
+pub struct Asked<'a> {
+    pub metric: Metric,
+    /// What the metric's numbers are worth.
+    pub tariff: &'a Tariff,
+    /// Its times do not matter: all columns count.
+    pub selection: Selection,
+    /// Whose calls they are; without a thread, the whole process's.
+    pub of: ImageOrThread,
+    /// The times between columns, in ascending order, with the begin of the first one and the end of the last one, units: [`columns`].
+    pub cuts: &'a [u64],
+    /// Whether the lines of a function are frames of their own.
+    pub by_line: bool,
+}
+
+/// A frame that one column shows after another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bar {
+    /// Its caller's index; `None`: the outermost frame.
+    pub caller: Option<usize>,
+    pub frame: FrameId,
+    /// Its first column, and the first one behind it.
+    pub columns: (usize, usize),
+    /// What all call stacks with this frame and these callers have in these columns.
+    pub has: Has,
+}
+
+/// An amount of the metric.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Has {
+    /// In the metric's unit.
+    pub value: f64,
+    /// By chance alone, in the unit squared.
+    pub variance: f64,
+}
+
+impl AddAssign for Has {
+    fn add_assign(&mut self, other: Has) {
+        self.value += other.value;
+        self.variance += other.variance;
+    }
+}
+
+/// The stacks of a thread in the order of time.
+#[derive(Default, PartialEq, Debug)]
+pub struct StackChart {
+    /// What the thread has in each column.
+    pub columns: Vec<Has>,
+    /// Callers come before what they call.
+    pub bars: Vec<Bar>,
+    /// Statements about what is missing.
+    pub damage: Vec<String>,
+}
+
+/// Draws up the chart of a metric that happens ([`crate::stacked_timeline::Amount::During`]).
+pub fn stack_chart(recording: &Recording, stacks: &mut Stacks, asked: &Asked) -> StackChart {
+    let Some(columns) = asked.cuts.len().checked_sub(1).filter(|columns| *columns > 0) else {
+        return StackChart::default();
+    };
+    let (amounts, damage) = amounts(recording, asked);
+    let mut drawing = Drawing::new(stacks, asked.by_line, columns);
+    for column in amounts.chunk_by(|one, other| one.column == other.column) {
+        drawing.column(column);
+    }
+    let Drawing { columns, bars, .. } = drawing;
+    StackChart { columns, bars, damage }
+}
+
+/// The borders of the columns of a process between two times, both included, units: of `most` (at least 1) equal columns or, where that
+/// means reading many events, of whole chapters.
+pub fn columns(recording: &Recording, image: usize, (from, to): (u64, u64), most: usize) -> Vec<u64> {
+    let chapters = chapters_of(recording, image);
+    let inside = |(first, last): &&(u64, u64)| *last >= from && *first <= to;
+    let met: Vec<u64> = chapters.iter().flat_map(Chapters::times).filter(inside).map(|(first, _)| *first).collect();
+    let mut cuts = match met.len() <= MOST_CHAPTERS {
+        true => Grid::of(from, to, most).cuts(),
+        false => met.iter().step_by(met.len().div_ceil(most.max(1))).copied().chain([to]).collect(),
+    };
+    let last = cuts.len() - 1;
+    (cuts[0], cuts[last]) = (from, to.saturating_add(1));
+    cuts.dedup();
+    cuts
+}
+
+/// What a call stack has in a column.
+#[derive(Clone, Copy)]
+struct Amount {
+    column: usize,
+    stack: StackId,
+    has: Has,
+}
+
+/// What is found in some chapters.
+#[derive(Default)]
+struct Found {
+    amounts: Vec<Amount>,
+    /// The sums of each stack, of which its amounts are shares: prices are settled for a call site as a whole.
+    sums: FxHashMap<StackId, Metrics>,
+}
+
+impl Found {
+    fn merge(&mut self, other: Found) {
+        self.amounts.extend(other.amounts);
+        other.sums.iter().for_each(|(stack, metrics)| self.sums.entry(*stack).or_default().add(metrics));
+    }
+}
+
+/// In the order of columns, and statements about what is missing.
+fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
+    let chapters = chapters_of(recording, asked.of.image);
+    let mut damage = Vec::new();
+    let cuts = asked.cuts;
+    let image = &recording.images[asked.of.image];
+    let (from, to) = (Units(cuts[0]), Units(cuts[cuts.len() - 1] - 1));
+    // Sums of a whole process are at hand without those of its threads.
+    let threads = match asked.of.thread {
+        Some(thread) if image.threads.len() > 1 => Threads::Only([thread].into()),
+        _ => Threads::All,
+    };
+    let part = Part::of(Selection { from, to, split: Split::None, ..asked.selection }, threads);
+    let value = |metrics: &Metrics| asked.metric.value(&asked.tariff.price(metrics)) as f64;
+    let take = |found: &mut Found, column: usize, stack: StackId, metrics: &Metrics| {
+        found.sums.entry(stack).or_default().add(metrics);
+        let value = value(metrics);
+        if value > 0.0 {
+            found.amounts.push(Amount { column, stack, has: Has { value, variance: 0.0 } });
+        }
+    };
+    let all = Groups { count: 0, of: NodeId::index_of };
+    let slices = |found: &mut Found, slices: Vec<Slice>| {
+        for slice in slices {
+            let Some(column) = cell_of(cuts, slice.times.0) else { continue };
+            let sites = slice.sites.iter().map(|(node, metrics)| (NodeId::new(group_of(*node) as u32), metrics));
+            sites.for_each(|(node, metrics)| take(found, column, image.node(node), metrics));
+        }
+    };
+    let read = |found: &mut Found, number: usize, chapters: &Chapters| {
+        let of_image = &OfImage::plain(chapters);
+        let (first, last) = chapters.times()[number];
+        let column = cell_of(cuts, first).filter(|column| last < cuts[column + 1]);
+        let sums = column.map(|_| sums_of_chapter(of_image, number, &part)).transpose()?.flatten();
+        match column.zip(sums) {
+            Some((column, sums)) => {
+                sums.iter().for_each(|(node, _, metrics)| take(found, column, image.node(*node), metrics));
+            }
+            None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
+        }
+        Ok(())
+    };
+    let from_chapters = chapters.as_ref().and_then(|chapters| {
+        let times = chapters.times();
+        let begin = times.partition_point(|(_, last)| *last < from.0);
+        let end = begin + times[begin..].partition_point(|(first, _)| *first <= to.0);
+        // If chapters are damaged, read all events.
+        parallel::fold(end - begin, |found: &mut Found, at| read(found, begin + at, chapters), Found::merge).ok()
+    });
+    let mut found = from_chapters.unwrap_or_else(|| {
+        let mut found = Found::default();
+        match all.cut_events(&part, cuts, |take| recording.for_each_events(asked.of.image, take)) {
+            Ok(cut) => slices(&mut found, cut),
+            Err(why) => damage.push(why.to_string()),
+        }
+        found
+    });
+    let mut costs: FxHashMap<(usize, StackId), Metrics> = FxHashMap::default();
+    let paid = recording.for_each_cost_between(asked.of.image, from, to, |cost: &Cost| {
+        if let (Some(column), Some(node)) = (cell_of(cuts, cost.time.0), part.charged(cost)) {
+            cost.add_to(costs.entry((column, image.node(Some(node)))).or_default());
+        }
+    });
+    damage.extend(paid.err().map(|why| why.to_string()));
+    costs.iter().for_each(|((column, stack), metrics)| take(&mut found, *column, *stack, metrics));
+    (shares(found, asked), damage)
+}
+
+/// The amounts, in the order of columns, so that those of a stack add up to what its sums are worth.
+fn shares(Found { mut amounts, sums }: Found, asked: &Asked) -> Vec<Amount> {
+    let mut parts: FxHashMap<StackId, f64> = FxHashMap::default();
+    amounts.iter().for_each(|amount| *parts.entry(amount.stack).or_default() += amount.has.value);
+    let share = |(stack, parts): (&StackId, &f64)| {
+        let priced = asked.tariff.price(&sums[stack]);
+        let (value, variance) = (asked.metric.value(&priced) as f64, asked.tariff.variance(asked.metric, &priced));
+        (*stack, (value / parts, variance / parts))
+    };
+    let shares: FxHashMap<StackId, (f64, f64)> = parts.iter().map(share).collect();
+    for Amount { stack, has, .. } in &mut amounts {
+        let (value, variance) = shares[stack];
+        *has = Has { value: has.value * value, variance: has.value * variance };
+    }
+    amounts.sort_by_key(|amount| (amount.column, amount.stack));
+    amounts
+}
+
+/// Bars, as far as they are drawn.
+struct Drawing<'a, 's> {
+    stacks: &'a mut Stacks<'s>,
+    by_line: bool,
+    /// The path of each stack that was met; `None`: the stack does not count.
+    paths: FxHashMap<StackId, Option<Path>>,
+    /// A function's frame that stands for all its lines.
+    functions: FxHashMap<(TextId, TextId), FrameId>,
+    /// Of the column, what is below each path, and what is its own: zero between columns.
+    below: Vec<Has>,
+    own: Vec<f64>,
+    columns: Vec<Has>,
+    bars: Vec<Bar>,
+    /// The bars of the last column, from the outermost frame inwards, with their paths.
+    open: Vec<(Path, usize)>,
+}
+
+impl<'a, 's> Drawing<'a, 's> {
+    fn new(stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
+        Drawing {
+            stacks,
+            by_line,
+            paths: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            below: Vec::new(),
+            own: Vec::new(),
+            columns: vec![Has::default(); columns],
+            bars: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Draws a column, whose amounts are not empty.
+    fn column(&mut self, amounts: &[Amount]) {
+        let number = amounts[0].column;
+        let mut ends = Vec::new();
+        for amount in amounts {
+            let Some(path) = self.path_of(amount.stack) else { continue };
+            self.columns[number] += amount.has;
+            ends.push((path, amount.has));
+        }
+        let paths = self.stacks.paths();
+        self.below.resize(paths, Has::default());
+        self.own.resize(paths, 0.0);
+        let mut met = Vec::new();
+        for (path, has) in ends {
+            self.own[path.number()] += has.value;
+            let mut at = path;
+            loop {
+                if self.below[at.number()].value == 0.0 {
+                    met.push(at);
+                }
+                self.below[at.number()] += has;
+                let Some((caller, _)) = self.stacks.split(at) else { break };
+                at = caller;
+            }
+        }
+        self.extend(number, &self.heaviest(&met));
+        for path in met {
+            (self.below[path.number()], self.own[path.number()]) = (Has::default(), 0.0);
+        }
+    }
+
+    /// The path that has most, from the outermost frame inwards: see above. `met`: all that have something.
+    fn heaviest(&self, met: &[Path]) -> Vec<Path> {
+        let mut best: FxHashMap<Path, Path> = FxHashMap::default();
+        for &path in met {
+            let Some((caller, _)) = self.stacks.split(path) else { continue };
+            let rank = |path: &Path| (self.below[path.number()].value, Reverse(path.number()));
+            let first = best.entry(caller).or_insert(path);
+            if rank(&path).partial_cmp(&rank(first)).is_some_and(Ordering::is_gt) {
+                *first = path;
+            }
+        }
+        let goes_on =
+            |at: &Path| best.get(at).copied().filter(|next| self.below[next.number()].value > self.own[at.number()]);
+        std::iter::successors(goes_on(&Path::EMPTY), goes_on).collect()
+    }
+
+    /// Adds a column's frames to bars of the one before it, as far as they are the same, and makes new ones.
+    fn extend(&mut self, column: usize, shown: &[Path]) {
+        let is_same = |(open, path): &(&(Path, usize), &Path)| open.0 == **path;
+        let same = self.open.iter().zip(shown).take_while(is_same).count();
+        self.open.truncate(same);
+        for &(path, bar) in &self.open {
+            self.bars[bar].columns.1 = column + 1;
+            self.bars[bar].has += self.below[path.number()];
+        }
+        for &path in &shown[same..] {
+            let Some((_, frame)) = self.stacks.split(path) else { continue };
+            let caller = self.open.last().map(|(_, bar)| *bar);
+            self.open.push((path, self.bars.len()));
+            self.bars.push(Bar { caller, frame, columns: (column, column + 1), has: self.below[path.number()] });
+        }
+    }
+
+    fn path_of(&mut self, stack: StackId) -> Option<Path> {
+        if let Some(known) = self.paths.get(&stack) {
+            return *known;
+        }
+        let mut path = None;
+        if self.stacks.leading(stack).matches {
+            let mut frames = Vec::new();
+            self.stacks.list(stack, &mut frames);
+            path = Some(frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.path_within(callers, frame)));
+        }
+        self.paths.insert(stack, path);
+        path
+    }
+
+    fn path_within(&mut self, callers: Path, frame: FrameId) -> Path {
+        let frames = &self.stacks.recording().frames;
+        let of = frames.frame(frame);
+        let frame = if self.by_line { frame } else { *self.functions.entry((of.function, of.module)).or_insert(frame) };
+        self.stacks.path_within(callers, frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::View;
+    use crate::sums::sums_of;
+    use crate::thread_filter::ThreadFilter;
+    use std::path::Path as File;
+
+    fn golden(name: &str) -> Recording {
+        Recording::open(&File::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll")))
+            .unwrap()
+    }
+
+    /// What columns have together is what the process has, in any span; a bar has no more than its caller, and no less than nothing.
+    #[test]
+    fn columns_add_up_to_the_sums_of_the_process() {
+        const METRICS: [Metric; 6] =
+            [Metric::Allocations, Metric::Bytes, Metric::Frees, Metric::Temporary, Metric::Cost, Metric::Faults];
+        let mut bars = 0;
+        for name in ["tiny", "costs", "forks", "killed"] {
+            let recording = golden(name);
+            let mut stacks = Stacks::new(&recording, &View::default());
+            let end = recording.ended();
+            for (image, span) in (0..recording.images.len())
+                .flat_map(|image| [(image, (0, end)), (image, (end / 3, end / 2)), (image, (end / 2, end))])
+            {
+                let filter = ThreadFilter::images(&recording, |index| index == image);
+                for metric in METRICS {
+                    let selection = Selection { from: Units(span.0), to: Units(span.1), ..Selection::default() };
+                    let (cuts, tariff) = (&columns(&recording, image, span, 64), &Tariff::of(&recording));
+                    let asked = Asked {
+                        metric,
+                        tariff,
+                        selection,
+                        of: ImageOrThread { image, thread: None },
+                        cuts,
+                        by_line: false,
+                    };
+                    let sums = sums_of(&recording, asked.selection, filter.clone());
+                    let expected: u64 = sums.sites.iter().map(|site| metric.value(&site.metrics())).sum();
+                    let chart = stack_chart(&recording, &mut stacks, &asked);
+                    let found: f64 = chart.columns.iter().map(|has| has.value).sum();
+                    assert!(
+                        (found - expected as f64).abs() < 0.5,
+                        "{name} {image} {metric:?} in {span:?}: {found}, {expected}"
+                    );
+                    assert_eq!(chart.damage, Vec::<String>::new());
+                    for bar in &chart.bars {
+                        let all = match bar.caller {
+                            Some(caller) => chart.bars[caller].has.value,
+                            None => chart.columns[bar.columns.0..bar.columns.1].iter().map(|has| has.value).sum(),
+                        };
+                        assert!(bar.has.value > 0.0 && bar.has.value <= all * (1.0 + 1e-9), "{name}: {bar:?} of {all}");
+                    }
+                    bars += chart.bars.len();
+                }
+            }
+        }
+        assert!(bars > 100, "{bars}");
+    }
+
+    #[test]
+    fn columns_are_within_the_span() {
+        let found = columns(&golden("tiny"), 0, (100, 199), 10);
+        assert_eq!((found[0], *found.last().unwrap(), found.len()), (100, 200, 8));
+    }
+}
