@@ -51,8 +51,8 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             {source.asks && <Who />}
             <FoldedWrappers />
             {cutsOf(state).map((cut) => (
-                <button key={`${cut.kind} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${cut.name}. Click to undo it.`}>
-                    {SAYS[cut.kind].word} <bdi>{cut.name}</bdi> <span aria-hidden="true">×</span>
+                <button key={`${cut.kind} ${cut.of} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${cut.name}. Click to undo it.`}>
+                    {SAYS[cut.kind].word} {cut.of === "module" && "module "}<bdi>{cut.name}</bdi> <span aria-hidden="true">×</span>
                 </button>
             ))}
             {isPart ? (

@@ -8,6 +8,7 @@ mod by_function;
 mod calls;
 mod frame_place;
 mod known;
+mod names;
 mod path_digests;
 mod paths;
 
@@ -28,6 +29,7 @@ use std::ops::Deref;
 pub use crate::texts::Texts;
 pub use calls::Cuts;
 pub(crate) use frame_place::FramePlace;
+pub use names::Names;
 pub(crate) use path_digests::PathDigests;
 pub use paths::Path;
 
@@ -37,9 +39,9 @@ pub struct View {
     /// Whether library frames are shown.
     pub unfold: bool,
     /// Functions whose names match, or whose loaded file's name does, are folded away like those of the library.
-    pub fold: Option<Regex>,
+    pub fold: Option<Names>,
     /// Wrappers of malloc, which are folded away in the same way: [`crate::wrappers::Folded::regex`].
-    pub wrappers: Option<Regex>,
+    pub wrappers: Option<Names>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
     /// What is cut out of stacks.
@@ -100,7 +102,7 @@ struct About {
 }
 
 impl About {
-    fn of(frames: &Frames, id: FrameId, texts: &Texts, owner: Owner, types: &mut Names) -> About {
+    fn of(frames: &Frames, id: FrameId, texts: &Texts, owner: Owner, types: &mut TypeNames) -> About {
         let is_library = !matches!(owner, Owner::Program);
         let type_name = is_library.then(|| type_of(texts.function)).flatten();
         let element = is_library.then(|| element_of(texts.function)).flatten();
@@ -147,7 +149,7 @@ pub struct Stacks<'a> {
     are_all_plain: bool,
     folds_wrappers: bool,
     about: Vec<About>,
-    type_names: Names,
+    type_names: TypeNames,
     nothing: Shown,
     /// By node. Empty until somebody asks for a whole stack: where stacks are never the same, there are tens of millions.
     known: Vec<Option<Shown>>,
@@ -159,7 +161,7 @@ impl<'a> Stacks<'a> {
     pub fn new(recording: &'a Recording, view: &View) -> Self {
         let frames = &recording.frames;
         let packages = Packages::of(frames);
-        let mut type_names = Names::default();
+        let mut type_names = TypeNames::default();
         // Many frames are of one function.
         let mut folds = ByFunction::new(view.fold.iter().chain(&view.wrappers));
         let about = |id: FrameId| {
@@ -189,7 +191,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// Folds functions away, too, that allocate for others. What is known of stacks that these do not lead stays known.
-    pub fn fold_wrappers(&mut self, wrappers: &Regex) {
+    pub fn fold_wrappers(&mut self, wrappers: &Names) {
         let frames = &self.recording.frames;
         let mut folds = ByFunction::new(std::iter::once(wrappers));
         let mut folded = FxHashSet::default();
@@ -466,14 +468,14 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Names of types, each once.
+/// TypeNames of types, each once.
 #[derive(Default)]
-struct Names {
+struct TypeNames {
     names: Vec<String>,
     numbers: FxHashMap<String, TypeNo>,
 }
 
-impl Names {
+impl TypeNames {
     fn number(&mut self, name: String) -> TypeNo {
         *self.numbers.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());

@@ -9,7 +9,7 @@ use memtoll_advise::{Advice, Finding, RULES, Root, RuleId, Wish, json, markdown,
 use memtoll_analysis::inclusive_lines::{self, InclusiveLine};
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows};
-use memtoll_analysis::stacks::Texts;
+use memtoll_analysis::stacks::{Names, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
@@ -17,7 +17,6 @@ use memtoll_model::Recording;
 use memtoll_query::{Query, Session, unnamed_functions};
 use memtoll_text::format;
 use memtoll_text::shell;
-use regex::Regex;
 use std::path::PathBuf;
 
 /// Suggest what to change, on which line, and predict the saving
@@ -54,7 +53,7 @@ pub struct Arguments {
     /// Fold matching functions away like library frames, such as the program's own wrappers of malloc [default: those that
     /// memtoll finds]
     #[arg(long, value_name = "REGEX")]
-    fold: Option<Regex>,
+    fold: Option<Names>,
 
     /// Name files relative to this folder [default: the sources' repository, or where the program ran]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -137,8 +136,8 @@ pub fn run(arguments: &Arguments) -> Code {
 }
 
 /// The advice on a recording. Functions that match `fold` are folded; without it, the program's wrappers of malloc are.
-pub fn advise(session: &Session, fold: Option<&Regex>, wish: &Wish) -> Result<(Advice, Sums), Failure> {
-    let query = Query { fold: fold.map(Regex::to_string), wrappers: fold.is_some(), ..Query::default() };
+pub fn advise(session: &Session, fold: Option<&Names>, wish: &Wish) -> Result<(Advice, Sums), Failure> {
+    let query = Query { fold: fold.map(Names::to_string), wrappers: fold.is_some(), ..Query::default() };
     let (sums, view) = session.sums(&query).map_err(|why| Code::of(&why).because(why))?;
     Ok((memtoll_advise::advise(session.recording(), &sums, &mut session.stacks(&view), wish), sums))
 }

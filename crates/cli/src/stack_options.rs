@@ -1,5 +1,6 @@
 //! Which stacks are shown, and which of their frames.
 
+use memtoll_analysis::stacks::Names;
 use memtoll_query::Query;
 use regex::Regex;
 
@@ -16,19 +17,19 @@ pub struct StackArguments {
 
     /// Fold away functions or whole libraries whose name matches, such as libsqlite3
     #[arg(long, value_name = "REGEX")]
-    pub fold: Option<Regex>,
+    pub fold: Option<Names>,
 
     /// Leave out stacks in which the name of a function or library matches
     #[arg(long, value_name = "REGEX")]
-    pub drop: Option<Regex>,
+    pub drop: Option<Names>,
 
     /// Show only stacks in which the name of a function or library matches, from there on
     #[arg(long, value_name = "REGEX")]
-    pub focus: Option<Regex>,
+    pub focus: Option<Names>,
 
     /// Collapse recursion: show a matching function once per call path; of a matching library, the function called first
     #[arg(long, value_name = "REGEX")]
-    pub collapse: Option<Regex>,
+    pub collapse: Option<Names>,
 
     /// Show functions that allocate for others, such as xmalloc or g_malloc, instead of their callers
     #[arg(long)]
@@ -38,9 +39,9 @@ pub struct StackArguments {
 impl StackArguments {
     /// The question that asks for these stacks.
     pub fn query(&self) -> Query {
-        let text = |regex: &Option<Regex>| regex.as_ref().map(Regex::to_string);
+        let text = |names: &Option<Names>| names.as_ref().map(Names::to_string);
         Query {
-            filter: text(&self.filter),
+            filter: self.filter.as_ref().map(Regex::to_string),
             fold: text(&self.fold),
             drop: text(&self.drop),
             focus: text(&self.focus),

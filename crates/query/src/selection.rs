@@ -8,7 +8,7 @@ use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
-use memtoll_analysis::stacks::{Cuts, Stacks, View};
+use memtoll_analysis::stacks::{Cuts, Names, Stacks, View};
 use memtoll_analysis::sums::{Known, Sums, sums, sums_knowing, sums_that_match};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
@@ -19,6 +19,7 @@ use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
 use std::cell::RefCell;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Functions and modules that an error names where a filter matches nothing.
@@ -64,20 +65,11 @@ impl Selected {
             let has_marks = recording.images.iter().any(|image| !image.marks.is_empty());
             return Err(Impossible::TooLate { ends, asked, has_marks });
         }
-        let pattern = |option: &'static str, text: &Option<String>| {
-            let regex = text.as_ref().map(|text| {
-                Regex::new(text).map_err(|error| {
-                    let why = error.to_string();
-                    Impossible::Pattern { option, pattern: text.clone(), why }
-                })
-            });
-            regex.transpose()
-        };
-        let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
+        let (fold, filter) = (parsed("--fold", &query.fold)?, parsed("--filter", &query.filter)?);
         let cuts = Cuts {
-            drop: pattern("--drop", &query.drop)?,
-            focus: pattern("--focus", &query.focus)?,
-            collapse: pattern("--collapse", &query.collapse)?,
+            drop: parsed("--drop", &query.drop)?,
+            focus: parsed("--focus", &query.focus)?,
+            collapse: parsed("--collapse", &query.collapse)?,
         };
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
         let (folded, wrappers, whole) = if shows_wrappers { (None, None, None) } else { session.folded() };
@@ -124,10 +116,14 @@ impl Selected {
         if is_any {
             return Ok(());
         }
-        let text = |regex: &Option<Regex>| regex.as_ref().map(Regex::to_string);
+        let text = |names: &Option<Names>| names.as_ref().map(Names::to_string);
         let View { filter, cuts: Cuts { drop, focus, .. }, .. } = &self.view;
         let Some(filter) = filter.as_ref().filter(|_| drop.is_none() && focus.is_none()) else {
-            return Err(Impossible::NoStackLeft { filter: text(filter), drop: text(drop), focus: text(focus) });
+            return Err(Impossible::NoStackLeft {
+                filter: filter.as_ref().map(Regex::to_string),
+                drop: text(drop),
+                focus: text(focus),
+            });
         };
         let [functions, modules] = self.largest(recording);
         let called = |[processes, threads]: [&[String]; 2]| ThreadFilter::select(recording, processes, threads).is_ok();
@@ -229,4 +225,14 @@ fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
         }
     };
     Impossible::NoMatch { what, name, there_are, list }
+}
+
+/// The expressions of an option's text.
+fn parsed<T: FromStr<Err = regex::Error>>(
+    option: &'static str,
+    text: &Option<String>,
+) -> Result<Option<T>, Impossible> {
+    let wrong =
+        |text: &String, why: regex::Error| Impossible::Pattern { option, pattern: text.clone(), why: why.to_string() };
+    text.as_ref().map(|text| text.parse().map_err(|why| wrong(text, why))).transpose()
 }

@@ -2,7 +2,7 @@
 
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::looks::Looks;
-use memtoll_analysis::stacks::{Cuts, Stacks, View};
+use memtoll_analysis::stacks::{Cuts, Names, Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::{Recording, reading};
@@ -37,7 +37,7 @@ struct Wrappers {
     /// Those of each recording.
     folded: Vec<Option<Folded>>,
     /// All of them.
-    regex: Option<Regex>,
+    names: Option<Names>,
 }
 
 impl<'r> Session<'r> {
@@ -83,7 +83,7 @@ impl<'r> Session<'r> {
 
     /// The same, with the expression that folds them. The first call adds up the whole recording to find them, and returns these
     /// sums, so that its caller need not add up again.
-    pub(crate) fn folded(&self) -> (Option<&Folded>, Option<&Regex>, Option<Sums>) {
+    pub(crate) fn folded(&self) -> (Option<&Folded>, Option<&Names>, Option<Sums>) {
         let mut whole = None;
         let wrappers = self.together.wrappers.get_or_init(|| {
             // Later questions use them, too, so the reading cannot be cancelled.
@@ -93,8 +93,8 @@ impl<'r> Session<'r> {
                     let mut stacks = Stacks::new(recording, &View::default());
                     let folded = Folded::of(&mut stacks, &sums);
                     if std::ptr::eq(*recording, self.recording) {
-                        let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
-                        wrappers.iter().for_each(|regex| stacks.fold_wrappers(regex));
+                        let wrappers = folded.as_ref().map(|folded| Names::from(folded.regex.clone()));
+                        wrappers.iter().for_each(|names| stacks.fold_wrappers(names));
                         self.stacks.replace(Some((View { wrappers, ..View::default() }, stacks)));
                         whole = Some(sums);
                     }
@@ -102,10 +102,10 @@ impl<'r> Session<'r> {
                 };
                 let folded: Vec<Option<Folded>> = self.together.recordings.iter().map(find).collect();
                 let regex = Folded::regex_of_all(folded.iter().flatten().map(|folded| &folded.regex));
-                Wrappers { folded, regex }
+                Wrappers { folded, names: regex.map(Names::from) }
             })
         });
-        (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.regex.as_ref(), whole)
+        (wrappers.folded.get(self.at).and_then(Option::as_ref), wrappers.names.as_ref(), whole)
     }
 
     /// What lies in memory at a look at the pages of an image; `None`: when processes end. The first call for a view reads all events.
@@ -140,7 +140,8 @@ impl<'r> Session<'r> {
 
 fn is_same(a: &View, b: &View) -> bool {
     let texts = |View { fold, wrappers, filter, cuts: Cuts { drop, focus, collapse }, .. }: &View| {
-        [fold, wrappers, filter, drop, focus, collapse].map(|of| of.as_ref().map(Regex::to_string))
+        let names = [fold, wrappers, drop, focus, collapse].map(|of| of.as_ref().map(Names::to_string));
+        (names, filter.as_ref().map(Regex::to_string))
     };
     a.unfold == b.unfold && texts(a) == texts(b)
 }

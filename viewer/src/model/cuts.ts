@@ -8,13 +8,12 @@ export type CutKind = "focus" | "drop" | "collapse" | "fold";
 
 export interface Cut {
     kind: CutKind;
+    of: "function" | "module";
     /** A function without its parameters, or a loaded file without its folder. */
     name: string;
 }
 
-export interface CutChoice {
-    kind: CutKind;
-    of: "function" | "module";
+export interface CutChoice extends Pick<Cut, "kind" | "of"> {
     key: string;
     text: string;
 }
@@ -38,17 +37,19 @@ export const SAYS: Record<CutKind, { word: string; help: string }> = {
 };
 
 /** What a choice does to a frame. */
-export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, name: of === "function" ? frame.qualified : fileName(frame.module) });
+export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, of, name: of === "function" ? frame.qualified : fileName(frame.module) });
 
 /** In the order in which they were asked for. */
 export function cutsOf({ cuts }: Pick<State, "cuts">): Cut[] {
-    const words = cuts.split("\n").map((line) => /^(focus|drop|collapse|fold) (.+)$/.exec(line));
-    return words.flatMap((found) => (found ? [{ kind: found[1] as CutKind, name: found[2]! }] : []));
+    const words = cuts.split("\n").map((line) => /^(focus|drop|collapse|fold) (function|module):(.+)$/.exec(line));
+    return words.flatMap((found) => (found ? [{ kind: found[1] as CutKind, of: found[2] as Cut["of"], name: found[3]! }] : []));
 }
 
-const toText = (all: Cut[]): string => all.map(({ kind, name }) => `${kind} ${name}`).join("\n");
+const lineOf = ({ kind, of, name }: Cut): string => `${kind} ${of}:${name}`;
 
-export const without = (state: Pick<State, "cuts">, cut: Cut): Partial<State> => ({ cuts: toText(cutsOf(state).filter((one) => one.kind !== cut.kind || one.name !== cut.name)) });
+const toText = (all: Cut[]): string => all.map(lineOf).join("\n");
+
+export const without = (state: Pick<State, "cuts">, cut: Cut): Partial<State> => ({ cuts: toText(cutsOf(state).filter((one) => lineOf(one) !== lineOf(cut))) });
 
 /** A state with one cut more. There is one focus. */
 export function withCut(state: Pick<State, "cuts">, cut: Cut): Partial<State> {

@@ -68,8 +68,12 @@ const pattern = (names: string[]) => names.map((name) => `^${name.replace(/[\\^$
 /** The cuts of each kind. */
 function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
     const cuts = cutsOf(selection);
-    const kinds = new Set(cuts.map(({ kind }) => kind));
-    return Object.fromEntries([...kinds].map((of) => [of, pattern(cuts.filter(({ kind }) => kind === of).map(({ name }) => name))]));
+    const lines = (kind: CutKind) =>
+        (["function", "module"] as const).flatMap((of) => {
+            const names = cuts.filter((cut) => cut.kind === kind && cut.of === of).map(({ name }) => name);
+            return names.length > 0 ? [`${of}:${pattern(names)}`] : [];
+        });
+    return Object.fromEntries([...new Set(cuts.map(({ kind }) => kind))].map((kind) => [kind, lines(kind).join("\n")]));
 }
 
 /** What selects the same in a query. */

@@ -26,20 +26,20 @@ test("cuts of the tree hold in all views, and are undone one by one", async (t) 
     assert.deepEqual([all.walk, all.visit, all.leaf], [5, 4, 17]);
     await choose(page, rowOf(page, "visit"), "leave out all calls through this function");
     await cut(page, "without visit").waitFor();
-    assert.equal(words(page).cuts, "drop visit");
+    assert.equal(words(page).cuts, "drop function:visit");
     await becomes(async () => (await page.locator(".shares").innerText()).startsWith("shares are of 8 allocations, of the call stacks that match"), true);
     await rowOf(page, "leaf").click();
     await page.keyboard.press("x");
     await cut(page, "folded leaf").waitFor();
-    assert.equal(words(page).cuts, "drop visit\nfold leaf");
+    assert.equal(words(page).cuts, "drop function:visit\nfold function:leaf");
     const left = reported("--drop", "^visit$", "--fold", "^leaf$");
     assert.deepEqual(left, { main: 7, walk: 1 });
-    await show(page, `view=lines&group=function&metric=allocations&cuts=${encodeURIComponent("drop visit\nfold leaf")}`);
+    await show(page, `view=lines&group=function&metric=allocations&cuts=${encodeURIComponent("drop function:visit\nfold function:leaf")}`);
     for (const [name, allocations] of Object.entries(left)) await becomes(() => allocationsOf(page, name), allocations);
     assert.equal(await numbersOf(page, "leaf"), undefined);
     assert.deepEqual(await breaches(page), []);
     await page.keyboard.press("Escape");
-    await becomes(() => words(page).cuts, "drop visit");
+    await becomes(() => words(page).cuts, "drop function:visit");
     await cut(page, "without visit").click();
     await becomes(() => allocationsOf(page, "leaf"), 17);
     await page.goBack();
@@ -61,7 +61,7 @@ test("a function that calls itself is shown once, a focus begins with it, and th
         await cut(page, `only ${name}`).waitFor();
         await becomes(async () => (await names())[0], name);
     }
-    assert.equal(words(page).cuts, "collapse walk\nfocus leaf");
+    assert.equal(words(page).cuts, "collapse function:walk\nfocus function:leaf");
     await becomes(async () => (await page.locator(".shares").innerText()).startsWith("shares are of 17 allocations"), true);
     assert.deepEqual(problems, []);
 });
@@ -96,7 +96,7 @@ test("frames of the flame graph, of lines and of functions have the same menu, w
 
 test("where nothing is left, the page says so, and a click leads back", async (t) => {
     const { page, problems } = await viewed(t, "recursion", "view=lines&metric=allocations");
-    await show(page, `view=lines&metric=allocations&cuts=${encodeURIComponent("focus leaf\ndrop main")}`);
+    await show(page, `view=lines&metric=allocations&cuts=${encodeURIComponent("focus function:leaf\ndrop function:main")}`);
     await page.getByRole("alert").filter({ hasText: "No call stack of this selection is left" }).waitFor();
     await page.getByRole("button", { name: "whole call stacks" }).click();
     await becomes(() => allocationsOf(page, "leaf"), 17);

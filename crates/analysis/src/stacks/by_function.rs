@@ -1,33 +1,18 @@
-//! Functions that regular expressions name.
+//! What names say of functions, each of which is looked at once.
 
 use super::Texts;
+use super::names::{Named, Names};
 use crate::library::qualified_name;
 use memtoll_model::{Frame, TextId};
-use regex::Regex;
 use rustc_hash::FxHashMap;
 
-/// What of a frame expressions name.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Named {
-    pub function: bool,
-    /// The loaded file.
-    pub module: bool,
-}
-
-impl Named {
-    pub fn is_any(self) -> bool {
-        self.function || self.module
-    }
-}
-
-/// Looks at each function once.
 pub(super) struct ByFunction<'v> {
-    all: Vec<&'v Regex>,
+    all: Vec<&'v Names>,
     known: FxHashMap<(TextId, TextId), Named>,
 }
 
 impl<'v> ByFunction<'v> {
-    pub fn new(all: impl IntoIterator<Item = &'v Regex>) -> Self {
+    pub fn new(all: impl IntoIterator<Item = &'v Names>) -> Self {
         ByFunction { all: all.into_iter().collect(), known: FxHashMap::default() }
     }
 
@@ -37,8 +22,10 @@ impl<'v> ByFunction<'v> {
             return Named::default();
         }
         *self.known.entry((frame.function, frame.module)).or_insert_with(|| {
-            let is = |text: &str| all.iter().any(|name| name.is_match(text));
-            Named { function: is(qualified_name(texts.function)), module: is(texts.module_name()) }
+            all.iter().fold(Named::default(), |found, names| {
+                let named = names.of(qualified_name(texts.function), texts.module_name());
+                Named { function: found.function || named.function, module: found.module || named.module }
+            })
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Stacks before anything is shown of them: which of them count, and which of their calls are there.
 
 use super::by_function::ByFunction;
+use super::names::Names;
 use super::{Texts, View};
 use memtoll_model::{FrameId, Recording, StackId, TextId};
 use regex::Regex;
@@ -11,12 +12,12 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct Cuts {
     /// Stacks with such a function do not count.
-    pub drop: Option<Regex>,
+    pub drop: Option<Names>,
     /// Only stacks with such a function count, and they begin with the outermost one.
-    pub focus: Option<Regex>,
+    pub focus: Option<Names>,
     /// A function that calls itself, or is called again by what it calls, is there once, without what lies between. Where
     /// functions of a loaded file call each other, the first one is there.
-    pub collapse: Option<Regex>,
+    pub collapse: Option<Names>,
 }
 
 /// An inline chain, innermost first: one of the recording's, a part of it, or what collapsed functions leave.

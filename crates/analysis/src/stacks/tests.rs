@@ -1,8 +1,12 @@
 use super::*;
 
-fn cut(set: fn(&mut Cuts, Regex)) -> View {
+fn names(text: &str) -> Names {
+    text.parse().unwrap()
+}
+
+fn cut(set: fn(&mut Cuts, Names)) -> View {
     let mut view = View::default();
-    set(&mut view.cuts, Regex::new("buffer|small|worker|^libc").unwrap());
+    set(&mut view.cuts, names("buffer|small|worker|^libc"));
     view
 }
 
@@ -12,13 +16,13 @@ fn what_leads_is_known_without_the_callers() {
     let views = [
         View::default(),
         View { unfold: true, ..View::default() },
-        View { fold: Regex::new("main|row").ok(), ..View::default() },
+        View { fold: Some(names("main|row")), ..View::default() },
         View { filter: Regex::new("main").ok(), ..View::default() },
         cut(|cuts, regex| cuts.drop = Some(regex)),
         cut(|cuts, regex| cuts.focus = Some(regex)),
         cut(|cuts, regex| cuts.collapse = Some(regex)),
         // Nothing is the program's own.
-        View { fold: Regex::new(".").ok(), ..View::default() },
+        View { fold: Some(names(".")), ..View::default() },
     ];
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
     let mut compared = 0;
@@ -55,9 +59,9 @@ fn cuts_change_stacks() {
         }
         all
     };
-    let of = |set: fn(&mut Cuts, Regex), names: &str| {
+    let of = |set: fn(&mut Cuts, Names), cut: &str| {
         let mut view = View { unfold: true, ..View::default() };
-        set(&mut view.cuts, Regex::new(names).unwrap());
+        set(&mut view.cuts, names(cut));
         let (whole, cut) = (frames_of(&View { unfold: true, ..View::default() }), frames_of(&view));
         let shorter = whole.iter().zip(&cut).filter(|((whole, _), (cut, _))| cut < whole).count();
         (cut.iter().filter(|(_, matches)| *matches).count(), shorter)
@@ -79,20 +83,20 @@ fn what_is_folded_later_is_folded() {
     for name in ["costs", "forks", "tiny"] {
         let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
         for pattern in ["^main$", "buffer|worker", "small", "."] {
-            let wrappers = Regex::new(pattern).unwrap();
+            let wrappers = names(pattern);
             let mut later = Stacks::new(&recording, &View::default());
-            let names = |stacks: &mut Stacks, node: StackId| {
+            let named = |stacks: &mut Stacks, node: StackId| {
                 let leading = stacks.leading(node);
                 let kind = stacks.type_of(&leading).map(|kind| stacks.type_name(kind).to_owned());
                 (stacks.frames(leading.leading), stacks.of(node).path != Path::EMPTY, kind)
             };
-            let before: Vec<_> = recording.stacks.ids().map(|node| names(&mut later, node)).collect();
+            let before: Vec<_> = recording.stacks.ids().map(|node| named(&mut later, node)).collect();
             later.fold_wrappers(&wrappers);
             let view = View { wrappers: Some(wrappers), ..View::default() };
             let mut always = Stacks::new(&recording, &view);
             for (node, before) in recording.stacks.ids().zip(before) {
-                let now = names(&mut later, node);
-                assert_eq!(now, names(&mut always, node), "{name}, {pattern}: {node:?}");
+                let now = named(&mut later, node);
+                assert_eq!(now, named(&mut always, node), "{name}, {pattern}: {node:?}");
                 changed += usize::from(now != before);
             }
         }

@@ -3,7 +3,7 @@
 
 use super::{Paths, find_among, keepers};
 use crate::library::qualified_name;
-use crate::stacks::{Stacks, Texts, View};
+use crate::stacks::{Names, Stacks, Texts, View};
 use crate::sums::Sums;
 use memtoll_model::{FrameId, Recording, TextId};
 use regex::Regex;
@@ -111,7 +111,7 @@ fn by_name<'r>(stacks: &mut Stacks<'r>, sums: &Sums, keepers: &FxHashSet<TextId>
 pub fn without_wrappers<'r>(recording: &'r Recording, sums: &Sums) -> Stacks<'r> {
     let mut stacks = Stacks::new(recording, &View::default());
     if let Some(folded) = Folded::of(&mut stacks, sums) {
-        stacks.fold_wrappers(&folded.regex);
+        stacks.fold_wrappers(&Names::from(folded.regex.clone()));
     }
     stacks
 }
