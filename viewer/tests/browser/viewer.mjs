@@ -77,7 +77,7 @@ export async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
     await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
-    await page.waitForFunction(() => document.querySelector("main")?.innerText.trim() && !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
+    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]")?.innerText.trim() );
 }
 
 /** Waits until something has a value, however slow the machine is. */
