@@ -140,7 +140,8 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     const loading = key !== null && loaded.of !== key;
     const stale = useContext(StaleParts);
     const part = useRef({});
-    useLayoutEffect(() => stale.set(part.current, loading), [loading]);
+    const isStale = loading && loaded.value !== null;
+    useLayoutEffect(() => stale.set(part.current, isStale), [isStale]);
     useLayoutEffect(() => () => stale.set(part.current, false), []);
     return { value: loaded.value, error: loaded.error, failed: loaded.failed, loading };
 }
