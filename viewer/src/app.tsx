@@ -196,7 +196,7 @@ export function App({ source }: { source: Source }) {
         if (recording.compares) return say("Compare shows two recordings already.");
         if (from === null && to === null) return say("Select a span of time first.");
         go({ base: baseText({ from, to }) });
-        say("This span is the one before. Select another one, and press 0.");
+        say("This span is the one before. Select another one: Compare (0) shows what changed.");
     };
 
     useEffect(() => {
@@ -205,7 +205,7 @@ export function App({ source }: { source: Source }) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = views.find((one) => KEYS[one] === event.key);
+            const view = VIEWS.find((one) => KEYS[one] === event.key);
             if (view) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {

@@ -45,8 +45,8 @@ export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props
     }
     return (
         <div class="events" style={{ margin: `0 ${MARGIN}px 0 ${GUTTER}px` }}>
-            {placed(signs, span, pixels).map(({ sign, left, width, hasRoom }) => (
-                <Door key={`${sign.at} ${sign.text}`} to={sign.to} class={sign.isFirst ? "peak" : ""} style={{ left: `${left}px`, width: `${width}px` }} title={sign.title} aria-label={sign.title}>
+            {placed(signs, span, pixels).map(({ sign, left, width, isBefore, hasRoom }) => (
+                <Door key={`${sign.at} ${sign.text}`} to={sign.to} class={`${sign.isFirst ? "peak" : ""} ${isBefore ? "before" : ""}`} style={{ left: `${left}px`, width: `${width}px` }} title={sign.title} aria-label={sign.title}>
                     {hasRoom && <bdi>{sign.text}</bdi>}
                 </Door>
             ))}

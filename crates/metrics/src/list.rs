@@ -173,7 +173,7 @@ metrics! {
     Temporary "temporary", "temporary": Count, Frees, None, Sum { Viewer Lines Overview Export Total } = |m| m.temporary;
     /// How long blocks live on average, from allocation to free, over the blocks that were freed and whose allocation was recorded.
     Lifetime "lifetime", "lifetime": Time, Frees, Measured, Mean over FreedWithAge { Viewer Lines Overview } = |m| m.lifetime_ns.0;
-    /// Page faults of all kinds. Each one stops the program until the kernel provides the page.
+    /// Page faults of all kinds that call sites pay for. Each one stops the program until the kernel provides the page.
     Faults "faults", "page faults": Count, Faults, None, Sum { Viewer Overview Export Fleet Compared Total Regions Budget } = Priced::faults;
     /// Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.
     MinorFaults "minor-faults", "minor faults": Count, Faults, None, Sum { Regions } = |m| m.small_faults.wrapping_add(m.huge_faults);

@@ -170,10 +170,10 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
     )
 }
 
-/// `Memory costs 493 ms, 9.1 % of the program's CPU time; no line takes more than 1.0 %: grow (vector.h:12)`.
+/// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; no line takes more than 1.0 %: grow (vector.h:12)`.
 fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
     let time = with_error(cheap.cost_ns, cheap.cost_interval);
-    let all = format!("Memory costs {time}, {} of the program's CPU time", percent(share));
+    let all = format!("Lines pay {time} for memory, {} of the program's CPU time", percent(share));
     match cheap.is_little {
         true => format!("{all}: little to gain"),
         false => {
@@ -227,7 +227,8 @@ fn costly_line(
         text += &format!(": {what}");
         text += &kinds(&finding.parts);
     }
-    text += &most_of(line, whole);
+    let is_of_waits = matches!(finding.what, What::Waiting(_) | What::WaitingForDisk(_));
+    text += &most_of(line, whole, is_of_waits);
     if !line.touched_by.is_empty() {
         let one =
             |by: &Toucher| format!("{} ({:.0} %)", names::function(&recording.frames, by.frame), by.share * 100.0);
@@ -278,8 +279,8 @@ fn lost(place: &str, lost: &Lost) -> String {
     )
 }
 
-/// What most of a line's cost is. Waiting takes no CPU time and stands beside it.
-fn most_of(line: &CostlyLine, of: Whole) -> String {
+/// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`.
+fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
     let of_processor = of == Whole::ProcessorTime;
     let working = [
         (
@@ -304,7 +305,9 @@ fn most_of(line: &CostlyLine, of: Whole) -> String {
             text += &format!(", {} a block", format::seconds(a_call / 1e9));
         }
     }
-    if let Some((ns, what)) = largest(&waiting).filter(|(ns, _)| of_processor && *ns * 10.0 >= whole && *ns > 0.0) {
+    if let Some((ns, what)) =
+        largest(&waiting).filter(|(ns, _)| of_processor && !is_of_waits && *ns * 10.0 >= whole && *ns > 0.0)
+    {
         let metrics = [(line.waiting_ns, Metric::Waiting), (line.reading_ns, Metric::Reading)];
         let interval = metrics.into_iter().find(|(of, _)| *of == ns).and_then(|(_, metric)| line.intervals.get(metric));
         let time = interval.map_or_else(|| format::seconds(ns / 1e9), |interval| with_error(ns, interval));
@@ -511,20 +514,24 @@ mod tests {
             ..nothing()
         };
         assert_eq!(
-            most_of(&line, Whole::ProcessorTime),
+            most_of(&line, Whole::ProcessorTime, false),
             "; 75.0 % of it making and removing mappings; 260 ms more waiting for the disk"
         );
-        assert_eq!(most_of(&line, Whole::CostOfMemory), "; 86.7 % of it waiting for the disk");
+        assert_eq!(most_of(&line, Whole::ProcessorTime, true), "; 75.0 % of it making and removing mappings");
+        assert_eq!(most_of(&line, Whole::CostOfMemory, false), "; 86.7 % of it waiting for the disk");
         let quick = CostlyLine { reading_ns: 1e6, cost_ns: 41e6, ..line };
-        assert_eq!(most_of(&quick, Whole::ProcessorTime), "; 75.0 % of it making and removing mappings");
+        assert_eq!(most_of(&quick, Whole::ProcessorTime, false), "; 75.0 % of it making and removing mappings");
     }
 
     #[test]
     fn few_slow_calls_say_how_slow() {
         let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_time_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
-        assert_eq!(most_of(&line, Whole::ProcessorTime), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
+        assert_eq!(
+            most_of(&line, Whole::ProcessorTime, false),
+            "; 96.3 % of it the allocator's own work, 15.5 ms a block"
+        );
         let many = CostlyLine { blocks: 1_000_000, ..line };
-        assert_eq!(most_of(&many, Whole::ProcessorTime), "; 96.3 % of it the allocator's own work");
+        assert_eq!(most_of(&many, Whole::ProcessorTime, false), "; 96.3 % of it the allocator's own work");
     }
 
     #[test]
@@ -540,13 +547,13 @@ mod tests {
         };
         assert_eq!(
             cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
-            "Memory costs 21 ± 2 ms, 4.1 % of the program's CPU time; no line takes more than 1.7 %: f (a.c:1)"
+            "Lines pay 21 ± 2 ms for memory, 4.1 % of the program's CPU time; no line takes more than 1.7 %: f (a.c:1)"
         );
         let little =
             CheapMemory { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
         assert_eq!(
             cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
-            "Memory costs under 11 ms, 1.0 % of the program's CPU time: little to gain"
+            "Lines pay under 11 ms for memory, 1.0 % of the program's CPU time: little to gain"
         );
     }
 

@@ -16,6 +16,8 @@ export interface Placed {
     sign: Sign;
     left: number;
     width: number;
+    /** Whether its end, not its begin, is where its instant is. */
+    isBefore: boolean;
     /** Whether the part of the name that fits can be read. */
     hasRoom: boolean;
 }
@@ -30,7 +32,10 @@ const READABLE = 50;
 export function placed(signs: Sign[], { from, to }: Span, pixels: number): Placed[] {
     const shown = signs.filter(({ at }) => at >= from && at <= to).map((sign) => ({ sign, x: ((sign.at - from) / (to - from)) * pixels }));
     const wish = (sign: Sign) => Math.min(MOST, sign.text.length * LETTER + BESIDE);
-    const first = shown.filter(({ sign }) => sign.isFirst).map(({ sign, x }) => ({ sign, left: Math.max(0, Math.min(x, pixels - wish(sign))), width: wish(sign), hasRoom: true }));
+    const first = shown.filter(({ sign }) => sign.isFirst).map(({ sign, x }) => {
+        const isBefore = x > pixels - wish(sign) && x >= wish(sign);
+        return { sign, left: isBefore ? x - wish(sign) : x, width: wish(sign), isBefore, hasRoom: true };
+    });
     const others = shown.filter(({ sign }) => !sign.isFirst).sort((a, b) => a.x - b.x);
     const list: Placed[] = [...first];
     let free = 0;
@@ -41,7 +46,7 @@ export function placed(signs: Sign[], { from, to }: Span, pixels: number): Place
         const room = Math.min(pixels - x, (others[next]?.x ?? pixels) - x, ...first.filter(({ left }) => left >= x).map(({ left }) => left - x));
         if (room < LEAST) return;
         const width = Math.min(wish(sign), room);
-        list.push({ sign, left: x, width, hasRoom: width >= Math.min(wish(sign), READABLE) });
+        list.push({ sign, left: x, width, isBefore: false, hasRoom: width >= Math.min(wish(sign), READABLE) });
         free = x + width;
     });
     return list.sort((a, b) => a.left - b.left);

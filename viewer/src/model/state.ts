@@ -201,6 +201,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["", { panel: false }],
     ["", { search: "" }],
     ["", { from: null, to: null }],
+    ["compare", { base: "" }],
     ["", { process: "", thread: "" }],
     ["", { cuts: "" }],
     ["", { filter: "" }],

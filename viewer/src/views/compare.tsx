@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { timeAt } from "../model/time_axis";
-import { exact, known, number, percent, signed, signedEstimate } from "../model/format";
+import { exact, known, number, percent, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { orderOf, sorted } from "../model/order";
@@ -95,8 +95,8 @@ export function Compare() {
     );
     const said = (
         <span class="soft">
-            <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {main.title} {signed(by(found.total, main), main.unit)}
-            {found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
+            <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {main.title} {differenceOf(found, main, found.total)}
+            {Math.abs(by(found.total, main)) <= found.margin(main, found.total) ? ", no more than chance" : found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
             {found.files ? ". Whole runs." : "."}
             {hasMargins && " ± is half of the 95 % interval."}
         </span>

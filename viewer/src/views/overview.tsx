@@ -50,7 +50,7 @@ function partsOf(balance: Balance, metrics: Metric[]): Part[] {
     return all.filter((part): part is Part => part !== null);
 }
 
-/** What threads waited for; it is no CPU time. */
+/** What threads waited for, by the names of metrics; it is no CPU time. */
 const WAITS = [["waiting_ns", "waiting"], ["reading_ns", "reading"]] as const;
 
 const nsOf = (part: { of: Estimated | null } | undefined) => Math.max(0, part?.of?.value ?? 0);
@@ -66,7 +66,7 @@ function Cost() {
     const sum = Math.max(parts.reduce((sum, part) => sum + nsOf(part), 0), isFiltered ? (whole ?? 0) : 0);
     const isTooMuch = balance.rest !== null && balance.rest.value < 0;
     const others = balance.other_faults?.value ?? 0;
-    const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
+    const waits = WAITS.flatMap(([name, title]) => ((balance[name] ?? 0) > memory / 10 ? [`${time(balance[name]!)} of ${title}`] : []));
     const isLess = parts.some((part) => part.of === null);
     const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
     // Lines say who pays for a part; what no line pays for has a definition.
@@ -77,7 +77,7 @@ function Cost() {
             <h2>
                 What memory costs{isFiltered && " of the call stacks that match"}{damage.length > 0 && ", as far as it can be read"}: {isLess && "at least "}{time(memory)}
                 {whole !== null && ` of ${time(whole)} CPU time${isFiltered ? " of all" : ""} (${percent(memory, whole)})`}
-                {waiting > memory / 10 && `, and ${time(waiting)} of waiting`} <Define name="cost" />
+                {waits.length > 0 && `, and ${waits.join(" and ")}`} <Define name="cost" />
             </h2>
             <div class="stack" role="group" aria-label={parts.map((part) => `${part.name} ${part.of ? time(part.of.value) : "not known"}`).join(", ")}>
                 {bars.map(({ name, color, ns, define }) => (ns > 0 ? <Door key={name} to={wayOf(define)} class={`bar ${color}`} style={{ width: `${(ns / sum) * 100}%` }} aria-label={`${name} ${time(ns)}`} title={`${name}: ${exact(ns, "ns")}`} /> : null))}
@@ -188,8 +188,8 @@ interface Share {
     name: string;
     /** What a row has of it. */
     part: (row: number) => number;
-    /** What a row waited beside it, ns. */
-    waited: (row: number) => number;
+    /** The metrics of what a row waited beside it, ns. */
+    waits: (row: number) => [title: string, ns: number][];
 }
 
 /** What shares of a metric are of; null: a mean has none. */
@@ -200,11 +200,11 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
     };
     const processor = profile.balance.processor_ns;
     if (processor !== null && CPU_TIME.includes(metric.name)) {
-        const waited = (row: number) => (metric.name === "cost" ? of("waiting", row) + of("reading", row) : 0);
-        return { whole: processor, name: "CPU time", part: (row) => of(metric.name, row) - waited(row), waited };
+        const waits = (row: number) => (metric.name === "cost" ? WAITS.map(([, title]): [string, number] => [title, of(title, row)]) : []);
+        return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns, of(metric.name, row)), waits };
     }
     const total = totalOf(profile.totals, metric);
-    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row), waited: () => 0 };
+    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row), waits: () => [] };
 }
 
 export function Overview() {
@@ -274,7 +274,7 @@ export function Overview() {
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
-                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}{share && share.waited(site.index) > 0 && `, beside ${time(share.waited(site.index))} of waiting`}</span>
+                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}{share?.waits(site.index).map(([title, ns]) => ns > 0 && `, beside ${time(ns)} of ${title}`)}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>

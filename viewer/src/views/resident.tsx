@@ -69,7 +69,7 @@ export function ResidentView() {
             <div class="tools">
                 {looks}
                 <span>
-                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
+                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
                 {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}
