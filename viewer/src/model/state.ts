@@ -35,6 +35,8 @@ export interface State extends Selection {
     group: string;
     /** The column by which a table is sorted, behind it `-up` where the smallest comes first; empty: as the view has it. */
     order: string;
+    /** Which columns tables show, and how wide (columns.ts); empty: all, as wide as a table makes them. */
+    columns: string;
     /** Call tree and flame graph: from the allocations outwards. */
     reversed: boolean;
     search: string;
@@ -110,6 +112,7 @@ export const START: State = {
     thread: "",
     group: "line",
     order: "",
+    columns: "",
     reversed: false,
     search: "",
     hit: 1,
@@ -145,7 +148,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "inOrder", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

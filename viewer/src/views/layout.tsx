@@ -56,7 +56,7 @@ export function LayoutView() {
                     ) : (
                         <Table
                             label={`members of ${layout.name}`}
-                            template="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
+                            columns="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
                             heads={
                                 <>
                                     <div role="columnheader">member</div>
@@ -96,7 +96,7 @@ export function LayoutView() {
                 ) : (
                     <Table
                         label="types of the selected blocks"
-                        template="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
+                        columns="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
                         heads={
                             <>
                                 <div role="columnheader">type</div>

@@ -99,7 +99,7 @@ export function Lifetimes() {
                     )}
                     <Table
                         label="how lines use memory"
-                        template={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
+                        columns={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>

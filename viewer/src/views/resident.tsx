@@ -134,7 +134,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
             </h2>
             <Table
                 label="lines that pin free memory"
-                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
+                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">line</div>
@@ -180,7 +180,7 @@ function Globals({ held: { set } }: { held: Held }) {
             <h2>Global variables</h2>
             <Table
                 label="global variables"
-                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
+                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">variable</div>

@@ -133,7 +133,7 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
             </div>
             <Table
                 label="threads over time"
-                template={template}
+                columns={template}
                 heads={
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>
