@@ -85,7 +85,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
 };
 
 /** What only a server can select. */
-const UNFILTERED = { filter: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+const UNFILTERED = { filter: "", sizes: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
 
 export function App({ source }: { source: Source }) {
     // A page has sums of all call stacks: it does not say that they are of some.

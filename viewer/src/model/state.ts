@@ -2,6 +2,7 @@
 
 import { withoutLast } from "./cuts";
 import { OF_PAGES } from "./packs";
+import { sizesOf } from "./sizes";
 
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes", "functions"] as const;
 export type ViewName = (typeof VIEWS)[number];
@@ -11,6 +12,8 @@ export interface Selection {
     from: number | null;
     to: number | null;
     filter: string;
+    /** Sizes of the blocks that count (sizes.ts); empty: all. */
+    sizes: string;
     /** What is cut out of call stacks, a line each (cuts.ts). */
     cuts: string;
     unfold: boolean;
@@ -104,6 +107,7 @@ export const START: State = {
     from: null,
     to: null,
     filter: "",
+    sizes: "",
     cuts: "",
     unfold: false,
     wrappers: false,
@@ -148,7 +152,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "inOrder", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "sizes", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -172,6 +176,7 @@ export function fromHash(hash: string): State {
         if (state[first] !== null && state[last] !== null && state[first] > state[last]) [state[first], state[last]] = [state[last], state[first]];
     for (const key of ["line", "budget", "hit"] as const) state[key] = words.has(key) ? Math.max(0, Math.floor(Number(words.get(key)) || 0)) : START[key];
     if (baseOf(state.base) === null) state.base = "";
+    if (sizesOf(state.sizes) === null) state.sizes = "";
     const view = words.get("view");
     state.view = VIEWS.find((name) => name === view) ?? START.view;
     return state;
@@ -206,6 +211,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["", { from: null, to: null }],
     ["", { process: "", thread: "" }],
     ["", { cuts: "" }],
+    ["", { sizes: "" }],
     ["", { filter: "" }],
 ];
 
@@ -217,8 +223,8 @@ export function leaving(state: State): Partial<State> | null {
 }
 
 export function selectionOf(state: State): Wanted {
-    const { from, to, filter, cuts, unfold, wrappers, paid, process, thread, metric } = state;
-    return { from, to, filter, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
+    const { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
 }
 
 export interface Base {

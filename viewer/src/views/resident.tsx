@@ -73,6 +73,7 @@ export function ResidentView() {
                 </span>
                 {loaded.loading && <span class="soft">reading …</span>}
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
+                {state.sizes !== "" && <span class="soft">All is of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}
             </div>
             <Balance held={held} />

@@ -128,6 +128,7 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
                         : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
+                {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
                 {loading && <span class="soft">adding up …</span>}
             </div>
