@@ -26,4 +26,4 @@ export function toSizes(bin: Pick<Bin, "low" | "high">, selected: string): { siz
     return { sizes: text === selected ? "" : text };
 }
 
-export const sizesInWords = ({ least, most }: Sizes): string => (least === most ? `blocks of ${bytes(least)}` : `blocks of ${bytes(least)} to ${bytes(most)}`);
+export const sizesInWords = ({ least, most }: Sizes): string => (least === most ? `blocks of ${bytes(least)}` : `blocks of ${bytes(least)} to below ${bytes(most + 1)}`);

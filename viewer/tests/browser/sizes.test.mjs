@@ -28,7 +28,7 @@ test("a bin of a histogram leads to the blocks of its sizes, in all views, and b
     await becomes(async () => (await numbersOf(page, "small"))?.allocations, "1000");
     assert.equal(await tableRows(page).filter({ hasText: "large" }).count(), 0);
     await page.getByText("curves: all sizes").waitFor();
-    await page.getByRole("button", { name: "only blocks of 768 B to 1023 B" }).click();
+    await page.getByRole("button", { name: "only blocks of 768 B to below 1.00 KiB" }).click();
     await becomes(() => words(page).sizes, undefined);
     await becomes(async () => (await numbersOf(page, "large"))?.allocations, "500");
     await page.goBack();
