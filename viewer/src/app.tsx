@@ -4,7 +4,7 @@ import { Door } from "./door";
 import { Header } from "./header";
 import { Help } from "./help";
 import { WithFrame } from "./frame_in_hand";
-import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
+import { Generation, isTyping, newStale, StaleParts, useIsStale, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
@@ -87,6 +87,11 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
 /** What only a server can select. */
 const UNFILTERED = { filter: "", sizes: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
 
+/** What the view shows; its numbers fade while others are on the way. */
+function Main({ title, children }: { title: string; children: preact.ComponentChildren }) {
+    return <main aria-label={title} aria-busy={useIsStale()}>{children}</main>;
+}
+
 export function App({ source }: { source: Source }) {
     // A page has sums of all call stacks: it does not say that they are of some.
     const here = () => ({ ...fromHash(location.hash), ...(source.asks ? {} : UNFILTERED) });
@@ -96,6 +101,8 @@ export function App({ source }: { source: Source }) {
     const [theme, changeTheme] = useTheme();
     const [help, setHelp] = useState(false);
     const [said, say] = useState("");
+    // The time line fades by itself.
+    const timeline = useRef(newStale());
     const copied = useRef<(() => TextTable) | null>(null);
     const spans = useRef<{ list: [number | null, number | null][]; at: number }>({ list: [[state.from, state.to]], at: 0 });
 
@@ -255,9 +262,9 @@ export function App({ source }: { source: Source }) {
     return (
         <Generation.Provider value={recording?.live ?? 0}>
         <Shown.Provider value={context}>
-            <Header live={live?.over ? null : live} loading={loaded.loading} error={gone} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
+            <Header live={live?.over ? null : live} error={gone} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
             <Missing />
-            <TimelineBand />
+            <StaleParts.Provider value={timeline.current}><TimelineBand /></StaleParts.Provider>
             <nav aria-label="views">
                 <ul>
                     {views.map((view) => (
@@ -275,9 +282,9 @@ export function App({ source }: { source: Source }) {
                     <button onClick={() => void copyTable("csv")} title="Save the table as CSV (C)">CSV</button>
                 </div>
             </nav>
-            <main aria-label={TITLES[state.view]} aria-busy={loaded.loading}>
+            <Main title={TITLES[state.view]}>
                 {loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <WithFrame><View /></WithFrame>}
-            </main>
+            </Main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}
             <Waiting />

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
+import { useIsStale } from "./hooks";
 import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
@@ -10,7 +11,6 @@ import type { State } from "./model/state";
 interface Props {
     /** A recording that is being made. */
     live: Live | null;
-    loading: boolean;
     error: string;
     changeTheme: () => void;
     help: () => void;
@@ -28,10 +28,10 @@ function useLasts(is: boolean): boolean {
     return lasts;
 }
 
-export function Header({ live, loading, error, changeTheme, help, compareWith }: Props) {
+export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const { recording, damage, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
-    const lasts = useLasts(loading);
+    const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
     const sizes = sizesOf(state.sizes);

@@ -79,26 +79,71 @@ export const Generation = createContext(0);
 
 export type Loaded<T> = { value: T | null; error: string; loading: boolean; failed: boolean };
 
+/** The parts of the page whose numbers are of something else than what is selected by now: their answers are on the way. */
+class Stale {
+    private readonly parts = new Set<object>();
+    private readonly told = new Set<() => void>();
+
+    get isAny(): boolean {
+        return this.parts.size > 0;
+    }
+
+    set(part: object, isStale: boolean): void {
+        const before = this.isAny;
+        if (isStale) this.parts.add(part);
+        else this.parts.delete(part);
+        if (before !== this.isAny) this.told.forEach((tell) => tell());
+    }
+
+    subscribe(tell: () => void): () => void {
+        this.told.add(tell);
+        return () => void this.told.delete(tell);
+    }
+}
+
+export const newStale = () => new Stale();
+
+/** Whom parts of the page tell. */
+export const StaleParts = createContext(newStale());
+
+/** Whether some part of the page is stale. */
+export function useIsStale(): boolean {
+    const stale = useContext(StaleParts);
+    const [isStale, set] = useState(stale.isAny);
+    useLayoutEffect(() => {
+        const look = () => set(stale.isAny);
+        look();
+        return stale.subscribe(look);
+    }, [stale]);
+    return isStale;
+}
+
 /** What `load` gives for `key`. While something new is loaded, what was there before stays; where it fails, that leaves. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, generation = useContext(Generation)): Loaded<T> {
-    const [loaded, setLoaded] = useState<Loaded<T>>({ value: null, error: "", loading: true, failed: false });
+    const [loaded, setLoaded] = useState<Omit<Loaded<T>, "loading"> & { of: string | null }>({ of: null, value: null, error: "", failed: false });
     const latest = useRef(load);
     latest.current = load;
     useEffect(() => {
         if (key === null) return;
         const abort = new AbortController();
-        setLoaded((before) => ({ ...before, loading: true }));
         latest.current(abort.signal).then(
-            (value) => !abort.signal.aborted && setLoaded({ value, error: "", loading: false, failed: false }),
+            (value) => !abort.signal.aborted && setLoaded({ of: key, value, error: "", failed: false }),
             (error: unknown) => {
                 if (abort.signal.aborted) return;
                 const text = error instanceof Error ? error.message : String(error);
-                setLoaded({ value: null, error: text, loading: false, failed: true });
+                setLoaded({ of: key, value: null, error: text, failed: true });
             },
         );
         return () => abort.abort();
     }, [key, generation]);
-    return loaded;
+    // At once: what stands beside a number may have changed already.
+    const loading = key !== null && loaded.of !== key;
+    const stale = useContext(StaleParts);
+    const part = useRef({});
+    const isStale = loading && loaded.value !== null;
+    useLayoutEffect(() => stale.set(part.current, isStale), [isStale]);
+    useLayoutEffect(() => () => stale.set(part.current, false), []);
+    return { value: loaded.value, error: loaded.error, failed: loaded.failed, loading };
 }
 
 /** The theme that was chosen, or that of the system. */

@@ -27,6 +27,8 @@ pub struct Row {
 pub struct Compared {
     pub rows: Vec<Row>,
     pub elsewhere: Values,
+    /// Why that is so.
+    pub why_elsewhere: &'static str,
     pub whole: Values,
     known: Vec<Quantity>,
 }
@@ -43,7 +45,11 @@ impl Compared {
         };
         let rows = comparison.changes.iter().chain(&comparison.within_noise).map(row).collect();
         let known = comparison.quantities().collect();
-        Ok(Compared { rows, elsewhere: comparison.elsewhere, whole: comparison.whole, known })
+        let why_elsewhere = match comparison.is_filtered {
+            true => "call stacks that do not match, and peaks of processes at different times",
+            false => "processes reach their peaks at different times",
+        };
+        Ok(Compared { rows, elsewhere: comparison.elsewhere, why_elsewhere, whole: comparison.whole, known })
     }
 
     /// The metric, if it is compared and known on both sides.

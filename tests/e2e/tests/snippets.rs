@@ -253,8 +253,9 @@ fn code_compiles() {
         let standards = text.lines().find_map(|line| line.strip_prefix("// standards: ")).expect("standards");
         let only_debug = text.contains("\n// only without NDEBUG");
         for compiler in if is_c { ["gcc", "clang"] } else { ["g++", "clang++"] } {
-            for standard in standards.split(' ') {
-                for release in [false, true] {
+            for (number, standard) in standards.split(' ').enumerate() {
+                // What NDEBUG leaves out is the same in all standards.
+                for release in [false, true].into_iter().take(if number == 0 { 2 } else { 1 }) {
                     let mut command = Command::new(compiler);
                     command.arg(format!("-std=c{}{standard}", if is_c { "" } else { "++" }));
                     command.args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&include);

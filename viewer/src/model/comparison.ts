@@ -41,8 +41,11 @@ function withRest(told: Comparison, rest: Change[]): Comparison {
 
 const comparedOf = (all: Metric[]) => all.filter((one) => one.compared && one.known);
 
-/** What a server says. */
-export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison {
+/** What is in the whole and in no row; `isPart`: only some call stacks have rows. */
+const inNoRow = (at: number, isPart: boolean): Change => together(`in no row: ${isPart ? "call stacks that do not match, " : ""}peaks at other times`, at);
+
+/** What a server says; `isPart`: of some call stacks. */
+export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = false): Comparison {
     const { rows, others, files } = pack.head;
     const exceeds = pack.column("compare.exceeds");
     const changes = rows.map((row, at): Change => {
@@ -53,7 +56,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[]): Comparison
     // NaN: not known, or counted.
     const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
     // Behind the rows: those without a row, what is in no row, and all.
-    const rest = [together(counted(others, "other call site"), rows.length), together("in no row: peaks at other times", rows.length + 1)];
+    const rest = [together(counted(others, "other call site"), rows.length), inNoRow(rows.length + 1, isPart)];
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 
@@ -84,7 +87,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
             const fate = !isThere("before", at) ? "new" : isThere("after", at) ? "changed" : "gone";
             return { frame: site.frame, name: siteName(site), type: site.type, fate, exceeds: exceeds(at), at };
         });
-    return withRest({ files: null, metrics, changes, total, value, margin: () => 0 }, [together("in no row: peaks at other times", total - 1)]);
+    return withRest({ files: null, metrics, changes, total, value, margin: () => 0 }, [inNoRow(total - 1, false)]);
 }
 
 function sumOf(profile: Profile, metric: Metric): number {

@@ -10,6 +10,7 @@ import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackChartPack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
+import { selects } from "./cuts";
 import { COARSER } from "./stacked";
 import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
@@ -160,7 +161,7 @@ export class Server implements Source {
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {
         const query = { ...queryOf(selection), view: table("site") };
-        return comparisonOf(await this.answer<ChangesPack>({ query, page: { changes: { before: base && whenOf(base) } } }, signal), this.metrics);
+        return comparisonOf(await this.answer<ChangesPack>({ query, page: { changes: { before: base && whenOf(base) } } }, signal), this.metrics, selects(selection));
     }
 
     difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {

@@ -90,12 +90,12 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(holder);
-    const [at, setAt] = useState<Box | null>(null);
+    /** Where the mouse is: pixels from the left, and the line. */
+    const [pointed, point] = useState<[x: number, line: number] | null>(null);
     const [kept, choose] = useState<Box | null>(null);
     const matches = useMemo(() => matcher(search), [search]);
     useEffect(() => {
         choose(null);
-        setAt(null);
     }, [root, state.zoom]);
     const boxes = useMemo(() => place(width), [place, width]);
     const hits = useMemo(() => (matches ? boxes.filter(({ item }) => matches(item.frame, item.label)).sort((a, b) => a.depth - b.depth || a.x - b.x) : []), [boxes, matches]);
@@ -118,12 +118,12 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
         return () => setCopy(null);
     }, [boxes, title]);
 
-    const boxAt = (event: MouseEvent): Box | null => {
+    const placeOf = (event: MouseEvent): [x: number, line: number] => {
         const area = canvas.current!.getBoundingClientRect();
-        const [x, y] = [event.clientX - area.left, event.clientY - area.top];
-        const line = Math.floor(y / LINE);
-        return boxes.find((box) => box.depth === line && x >= box.x && x < box.x + box.width) ?? null;
+        return [event.clientX - area.left, Math.floor((event.clientY - area.top) / LINE)];
     };
+    const boxAt = ([x, line]: [x: number, line: number]) => boxes.find((box) => box.depth === line && x >= box.x && x < box.x + box.width) ?? null;
+    const at = useMemo(() => pointed && boxAt(pointed), [pointed, boxes]);
     const scroller = useRef<HTMLDivElement>(null);
     useEffect(() => {
         const top = (hit?.depth ?? 0) * LINE;
@@ -185,13 +185,16 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
                     role="application"
                     aria-label={`${name} of ${title}: arrow keys move, Enter zooms in, Backspace goes back. A table shows the same.`}
                     style={{ width: `${width}px`, height: `${height}px` }}
-                    onMouseMove={(event) => setAt(boxAt(event))}
-                    onMouseLeave={() => setAt(null)}
+                    onMouseMove={(event) => {
+                        const place = placeOf(event);
+                        if (!pointed || boxAt(place) !== at) point(place);
+                    }}
+                    onMouseLeave={() => point(null)}
                     onClick={(event) => {
-                        const box = boxAt(event);
+                        const box = boxAt(placeOf(event));
                         if (box) into(box.item as Item);
                     }}
-                    onContextMenu={(event) => hand.menu(event, event.button === 2 ? boxAt(event)?.item.frame : inHand)}
+                    onContextMenu={(event) => hand.menu(event, event.button === 2 ? boxAt(placeOf(event))?.item.frame : inHand)}
                     onKeyDown={pressed}
                 />
             </div>

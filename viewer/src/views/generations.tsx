@@ -57,7 +57,6 @@ export function GenerationsView() {
                 <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => go({ blocks: event.currentTarget.checked })} /> blocks</label>
                 <Search />
                 <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
-                {loaded.loading && <span class="soft">adding up …</span>}
             </div>
             {rows.length === 0 ? (
                 <Empty>Nothing is live at the end of this selection. Choose another span, or empty the search field.</Empty>

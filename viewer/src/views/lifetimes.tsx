@@ -79,7 +79,6 @@ export function Lifetimes() {
                 <span class="soft">
                     {chosen ? `Histograms of ${isolated(siteName(chosen))}: click it again for all lines.` : `Histograms of ${counted(shown.length, "line")}: click one for its own.`} Values are at most 3.1 % off.
                 </span>
-                {loaded.loading && <span class="soft">adding up …</span>}
             </div>
             {shown.length === 0 ? (
                 <Empty>No block in this selection. Press Esc for the whole run, or empty the search field.</Empty>

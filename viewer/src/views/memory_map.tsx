@@ -59,7 +59,6 @@ export function MemoryMap() {
                     <button aria-pressed={!isAge} onClick={() => go({ map: "line" }, true)}>by line</button>
                     <button aria-pressed={isAge} onClick={() => go({ map: "age" }, true)}>by age</button>
                 </div>
-                {loaded.loading && <span class="soft">reading …</span>}
                 {map.areasLeftOut > 0 && <span class="soft">{counted(map.areasLeftOut, "area")} with fewer live bytes not drawn</span>}
             </div>
             <Legend map={map} isAge={isAge} />

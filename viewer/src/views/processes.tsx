@@ -50,7 +50,6 @@ export function Processes() {
                 <span class="soft">
                     {counted(process_count, "process")}, each below the one that started it{processes.length < process_count && `; the first ${count(processes.length)}`}. A row selects its process.
                 </span>
-                {asked.loading && source.asks && <span class="soft">adding up …</span>}
                 {asked.failed && <span class="error" role="alert">{asked.error}</span>}
             </div>
             {rows.length === 0 ? (

@@ -71,7 +71,6 @@ export function ResidentView() {
                 <span>
                     {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
-                {loaded.loading && <span class="soft">reading …</span>}
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
                 {state.sizes !== "" && <span class="soft">All is of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}

@@ -146,7 +146,6 @@ function Instants() {
                 <Search />
                 {first === 0 && <span class="soft">Drag over the time line: its two ends are the two instants.</span>}
                 {isOfSeveral && <span class="soft">{source.asks ? "Blocks of a process that has ended are gone." : "At the end, what processes had when they ended counts, too."}</span>}
-                {loaded.loading && <span class="soft">adding up …</span>}
             </div>
             {loaded.value === null ? (
                 <Pending of={loaded}>Adding up what was live …</Pending>

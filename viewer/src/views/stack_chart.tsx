@@ -33,7 +33,7 @@ export function StackChart() {
         </>
     );
     const found = loaded.value;
-    if (found?.chart) return <Drawn chart={found.chart} tools={tools} loading={loaded.loading} />;
+    if (found?.chart) return <Drawn chart={found.chart} tools={tools} />;
     return (
         <div class="fill">
             <div class="tools">{tools}</div>
@@ -55,7 +55,7 @@ function lengthOf({ lengths: [least, most] }: Chart): string {
     return time(least) === time(most) ? `of ${time(least)}` : `of ${time(least)} to ${time(most)}`;
 }
 
-function Drawn({ chart, tools, loading }: { chart: Chart; tools: preact.ComponentChildren; loading: boolean }) {
+function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren }) {
     const { metric, recording, state, go } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const { root, thread, others } = chart;
@@ -97,7 +97,6 @@ function Drawn({ chart, tools, loading }: { chart: Chart; tools: preact.Componen
                         <span class="soft">
                             {counted(chart.count, "column")} {lengthOf(chart)}: the calls with most {main.title} in each, drawn through gaps that they surround.
                             {others > 0 && <> Of <Door to={{ ...toMember(thread.pid, thread.tid), view: "flame" }}>{threadName(thread)}</Door>, which has most; <Door to={{ view: "threads" }}>{counted(others, "other thread")}</Door> with some.</>}
-                            {loading && " adding up …"}
                         </span>
                     </>
                 )}

@@ -36,7 +36,7 @@ export function Threads() {
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
     if (!drawn.value || !sums) return <Pending of={drawn.failed ? drawn : added.failed ? added : drawn}>Reading all events …</Pending>;
     if (drawn.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
-    return <Lanes pack={drawn.value} sums={sums} loading={drawn.loading || (lanes !== selected && added.loading)} />;
+    return <Lanes pack={drawn.value} sums={sums} />;
 }
 
 /** How long a thread was there, and did each of these, ns. */
@@ -78,7 +78,7 @@ function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order): Ro
     return sorted(processes, order, value).flatMap((process) => [...(groups.size > 1 ? [process] : []), ...sorted(groups.get(process.pid)!, order, value)]);
 }
 
-function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<string, Sum>; loading: boolean }) {
+function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }) {
     const { theme, state, recording, setCopy } = useShown();
     const { lanes: threads, sees_switches: sees, times_faults, interval_ns: interval, start_ns: start, count: total, waits: waitCount } = pack.head;
     const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
@@ -130,7 +130,6 @@ function Lanes({ pack, sums, loading }: { pack: Pack<LanesPack>; sums: Map<strin
                 </span>
                 {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
-                {loading && <span class="soft">adding up …</span>}
             </div>
             <Table
                 label="threads over time"

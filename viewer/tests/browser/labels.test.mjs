@@ -154,9 +154,18 @@ test("where a question has no answer, the old rows leave, and the page says why 
 
 /** What the cells of a column say exactly, of the rows that match. */
 async function exactly(page, selector, column) {
-    const titles = await page.locator(selector).evaluateAll((rows, column) => rows.map((row) => row.children[column].title), column);
+    const titles = await page.locator(selector).evaluateAll((rows, column) => rows.map((row) => row.children[column].title || row.children[column].textContent), column);
     return titles.map(number);
 }
+
+/** What selects call stacks in the address, and in a report. */
+const SELECTIONS = [
+    ["", []],
+    ["&filter=late", ["--filter", "late"]],
+    ["&filter=phases.c", ["--filter", "phases.c"]],
+    [`&cuts=${encodeURIComponent("drop function:late")}`, ["--drop", "function:^late$"]],
+    [`&cuts=${encodeURIComponent("focus function:thread\nfold function:main")}`, ["--focus", "function:^thread$", "--fold", "function:^main$"]],
+];
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
@@ -164,15 +173,15 @@ test("rows add up to the totals, with each filter in each view", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);
     const column = (title) => page.locator('main [role="columnheader"]').evaluateAll((heads, title) => heads.findIndex((head) => head.textContent.replace(/ ?▾?\s*\?$/, "") === title), title);
-    const own = report(recordings.phases).sites.filter((site) => site.function === "late");
-    for (const filter of ["", "late", "phases.c"]) {
-        const expected = report(recordings.phases, ...(filter ? ["--filter", filter] : []), "--limit", "100000").sites;
+    const all = report(recordings.phases).sites;
+    const first = String(report(recordings.phases, "--list", "processes").processes[0].pid);
+    for (const [part, options] of SELECTIONS) {
+        const expected = report(recordings.phases, ...options, "--limit", "100000").sites;
         const totals = Object.fromEntries(["allocations", "bytes"].map((name) => [name, sum(expected.map((site) => site[name]))]));
-        if (filter === "late") assert.ok(totals.bytes < sum(report(recordings.phases).sites.map((site) => site.bytes)) && own.length > 0);
-        const part = filter && `&filter=${filter}`;
+        if (/late|thread/.test(part)) assert.ok(totals.bytes < sum(all.map((site) => site.bytes)) && totals.bytes > 0, part);
         await show(page, `view=overview&metric=bytes${part}`);
         await page.waitForFunction((bytes) => document.querySelector(".facts-of")?.textContent && [...document.querySelectorAll(".facts-of dd")].some((one) => one.title === bytes), `${totals.bytes.toLocaleString("en-US")} bytes`);
-        assert.equal(number((await facts(page)).allocations), totals.allocations, filter);
+        assert.equal(number((await facts(page)).allocations), totals.allocations, part);
         // The worst lines are shares of the same total.
         const shares = await page.locator(".worst .amount .soft:nth-of-type(2)").allInnerTexts();
         const named = await page.locator(".facts-of div", { hasText: /^bytes/ }).locator("dd").innerText();
@@ -181,19 +190,37 @@ test("rows add up to the totals, with each filter in each view", async () => {
             await show(page, `view=lines&metric=bytes&group=${group}${part}`);
             await rows(page).first().waitFor();
             assert.ok((await page.locator("main .shares").innerText()).startsWith(`shares are of ${named}`), group);
-            for (const [name, total] of Object.entries(totals)) assert.equal(sum(await exactly(page, "main .body .row", await column(name))), total, `${group} ${name} ${filter}`);
+            for (const [name, total] of Object.entries(totals)) assert.equal(sum(await exactly(page, "main .body .row", await column(name))), total, `${group} ${name} ${part}`);
         }
         for (const reversed of [false, true]) {
             await show(page, `view=tree&metric=bytes&reversed=${reversed}${part}`);
             await rows(page).first().waitFor();
-            assert.equal(sum(await exactly(page, 'main [aria-level="1"]', 1)), totals.bytes, `tree ${reversed} ${filter}`);
+            assert.equal(sum(await exactly(page, 'main [aria-level="1"]', 1)), totals.bytes, `tree ${reversed} ${part}`);
         }
         await show(page, `view=flame&metric=bytes${part}`);
         const graph = await page.locator("main canvas").boundingBox();
         await page.mouse.move(graph.x + 30, graph.y + 9);
         await page.waitForFunction((named) => document.querySelector(".told").textContent.includes(`, 100 % of ${named} bytes`), named);
-        await show(page, `view=snapshots${part}`);
-        await page.locator("main .tools", { hasText: "at the end" }).waitFor();
+        /** The sums of some columns of a view, as soon as all is there. */
+        const addsUp = async (view, columns, expected) => {
+            await show(page, `view=${view}${part}`);
+            await becomes(async () => (await Promise.all(columns.map(async (at) => sum(await exactly(page, "main .body .row", at))))).join(), expected.join());
+        };
+        await addsUp("functions&metric=bytes", [1], [totals.bytes]);
+        await addsUp("lifetimes", [1], [totals.allocations]);
+        await addsUp("source&metric=bytes", [1, 3], [totals.bytes, totals.allocations]);
+        // The blocks of the second process went with it.
+        const kept = report(recordings.phases, ...options, "--process", first, "--limit", "100000").sites;
+        await addsUp("snapshots", [2], [sum(kept.map((site) => site.live_bytes))]);
+        await addsUp("processes", [8], [totals.allocations]);
+        // What does not match has a row of its own.
+        await show(page, `view=compare&metric=bytes&small=true&base=0-200000000&from=200000001${part}`);
+        await rows(page).first().waitFor();
+        const compared = await page.locator("main .body .row").evaluateAll((all) => all.map((row) => [row.children[0].innerText, row.children[1].title, row.children[2].title]));
+        const both = (of) => sum(of.flatMap(([, before, after]) => [number(before), number(after)]));
+        const elsewhere = compared.filter(([name]) => name.startsWith(/late|thread/.test(part) ? "in no row: call stacks that do not match, peaks at other times" : "in no row:"));
+        assert.equal(both(compared), sum(all.map((site) => site.bytes)), `compare ${part}`);
+        assert.equal(both(compared) - both(elsewhere), totals.bytes, `compare ${part}`);
     }
     assert.deepEqual(problems, []);
     await close();
@@ -354,7 +381,7 @@ test("what Snapshots and the map are of is said of the numbers that are shown, n
             await route.continue();
         });
         await page.evaluate((hash) => void (location.hash = hash), `${view}&to=${to}`);
-        await page.locator("main .tools", { hasText: /adding up|reading …/ }).first().waitFor();
+        await page.locator("main[aria-busy=true]").waitFor();
         assert.match((await page.locator("main .tools").allInnerTexts()).join("\n"), live, `${view}: ${before}`);
         answer();
         await page.waitForFunction(() => !/ at the end/.test([...document.querySelectorAll("main .tools")].map((one) => one.innerText).join("\n").replace("at the end, what", "")));

@@ -77,7 +77,7 @@ export async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
     await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
-    await page.waitForFunction(() => document.querySelector("main")?.innerText.trim() && !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
+    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)/.test(document.body.innerText));
 }
 
 /** Waits until something has a value, however slow the machine is. */
@@ -90,6 +90,8 @@ export async function becomes(get, value) {
 
 /** Breaches of the rules of accessibility. */
 export async function breaches(page) {
+    // Numbers on their way out are faint.
+    await page.locator('main[aria-busy="true"]').waitFor({ state: "detached" });
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => window.axe.run(document));
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));

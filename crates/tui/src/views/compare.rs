@@ -69,13 +69,7 @@ impl CompareView {
         let last = pane.height().saturating_sub(1);
         let elsewhere = of(&compared.elsewhere);
         if !elsewhere.is_nothing() {
-            put(
-                &mut pane,
-                last.saturating_sub(1),
-                &elsewhere,
-                "processes reach their peaks at different times",
-                [SOFT; 2],
-            );
+            put(&mut pane, last.saturating_sub(1), &elsewhere, compared.why_elsewhere, [SOFT; 2]);
         }
         let whole = match searches {
             true => format!("the whole; {} found", format::counted(rows.len() as u64, "row")),
