@@ -85,7 +85,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
 };
 
 /** What only a server can select. */
-const UNFILTERED = { filter: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+const UNFILTERED = { filter: "", sizes: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
 
 /** What the view shows; its numbers fade while others are on the way. */
 function Main({ title, children }: { title: string; children: preact.ComponentChildren }) {

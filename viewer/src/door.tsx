@@ -5,7 +5,7 @@ import type { ComponentChildren, PartialAnchorHTMLAttributes } from "preact";
 import { useShown } from "./context";
 import { changed, toHash, type State } from "./model/state";
 
-interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "tabIndex" | "aria-label" | "aria-current"> {
+interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "onFocus" | "tabIndex" | "aria-label" | "aria-current"> {
     to: Partial<State>;
     class?: string;
     children?: ComponentChildren;

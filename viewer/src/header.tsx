@@ -5,6 +5,7 @@ import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
 import { cutsOf, SAYS, without } from "./model/cuts";
+import { sizesInWords, sizesOf } from "./model/sizes";
 import type { State } from "./model/state";
 
 interface Props {
@@ -33,6 +34,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
+    const sizes = sizesOf(state.sizes);
     const from = state.from ?? 0;
     const to = Math.max(from, state.to ?? timeline.end_ns);
     return (
@@ -50,6 +52,11 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
             <FoldedWrappers />
+            {sizes && (
+                <button class="folded" onClick={() => go({ sizes: "" })} title={`Only ${sizesInWords(sizes)} count. Click for all sizes.`}>
+                    only {sizesInWords(sizes)} <span aria-hidden="true">×</span>
+                </button>
+            )}
             {cutsOf(state).map((cut) => (
                 <button key={`${cut.kind} ${cut.of} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${cut.name}. Click to undo it.`}>
                     {SAYS[cut.kind].word} {cut.of === "module" && "module "}<bdi>{cut.name}</bdi> <span aria-hidden="true">×</span>

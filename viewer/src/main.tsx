@@ -1,5 +1,6 @@
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
+import "./look.css";
 import "./style.css";
 import { App } from "./app";
 import { Page, packsIn } from "./model/page";

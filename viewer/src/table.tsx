@@ -1,14 +1,17 @@
 // A long table of which only the rows in sight exist.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Resizing } from "./columns";
+import { useShown } from "./context";
 import { throughDoor } from "./door";
 import { ROW, useRows } from "./hooks";
+import { templateOf, withWidth, type TableColumn } from "./model/columns";
 
 interface Props<Row> {
     label: string;
-    /** Widths of the columns, as CSS has them. */
-    template: string;
+    /** The columns that are shown, whose headings have edges to drag; or their widths, as CSS has them. */
+    columns: readonly TableColumn[] | string;
     /** The cells of the head. */
     heads: ComponentChildren;
     /** The cells of a row that stays below the head. */
@@ -31,13 +34,17 @@ interface Props<Row> {
     children?: ComponentChildren;
 }
 
-export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, children }: Props<Row>) {
+export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, children }: Props<Row>) {
     const scroller = useRef<HTMLDivElement>(null);
     const { items, height, show } = useRows(scroller, rows.length);
     useEffect(() => {
         if (chosen !== undefined && chosen >= 0) show(chosen);
     }, [chosen]);
-    const columns = { gridTemplateColumns: template };
+    const { state } = useShown();
+    const [dragged, setDragged] = useState<[column: string, width: number] | null>(null);
+    const template = typeof columns === "string" ? columns : templateOf(columns, dragged ? withWidth(state.columns, ...dragged) : state.columns);
+    const grid = { gridTemplateColumns: template };
+    const resizing = typeof columns === "string" ? null : { columns, preview: (column: string, width: number | null) => setDragged(width === null ? null : [column, width]) };
     const above = first ? 3 : 2;
     const rightClick = (event: MouseEvent) => {
         const number = (event.target as Element).closest("[aria-rowindex]")?.getAttribute("aria-rowindex");
@@ -47,8 +54,10 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
     return (
         <div class={dense ? "table dense" : "table"} role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed} onContextMenu={rightClick}>
             <div class="sticky" role="rowgroup">
-                <div class="row head" role="row" style={columns}>{heads}</div>
-                {first && <div class="row" role="row" style={columns}>{first}</div>}
+                <Resizing.Provider value={resizing}>
+                    <div class="row head" role="row" style={grid}>{heads}</div>
+                </Resizing.Provider>
+                {first && <div class="row" role="row" style={grid}>{first}</div>}
             </div>
             <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
                 {children}
@@ -65,7 +74,7 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
                             aria-expanded={of?.isOpen}
                             aria-selected={chosen === undefined ? undefined : index === chosen}
                             class={index === chosen ? "row chosen" : "row"}
-                            style={{ ...columns, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                            style={{ ...grid, transform: `translateY(${start}px)`, height: `${ROW}px` }}
                             onClick={choose ? () => choose(row) : throughDoor}
                         >
                             {cells(row)}

@@ -260,6 +260,7 @@ export function TimelineBand() {
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
                 {!timeline.known && <span>not known of all processes</span>}
+                {state.sizes !== "" && <span title="The curves of allocations and page faults are of blocks of all sizes.">curves: all sizes</span>}
                 {selects(state) && <span title={isDivided ? "The curves of allocations and page faults are of all call stacks." : "The curves are of all call stacks."}>{isDivided ? "curves: all call stacks" : "all call stacks"}</span>}
                 {error && <span class="error" role="alert">{error}</span>}
                 {there > 0 && <Door to={recording.regions ? { view: "regions" } : { view: "snapshots", map: "generations" }} class="link" title={names.slice(0, 50).join("\n")}>{eventsOf(whole!.marks.length, whole!.regions.length)}{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</Door>}

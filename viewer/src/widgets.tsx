@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { Edge } from "./columns";
 import { useShown } from "./context";
 import { Door } from "./door";
 import type { Loaded } from "./hooks";
@@ -65,6 +66,7 @@ export function Heading({ metric, order, isMain = order !== null, before }: { me
         <div role="columnheader" aria-sort={sortOf(order)} title={`${before ? "Difference. " : ""}${metric.help}`}>
             {metric.known ? <Door to={{ metric: metric.name, order: order ? clicked(order, metric.name) : "" }} tabIndex={isMain ? 0 : -1}>{title}</Door> : <span class="soft">{title}</span>}
             <Define name={metric.name} inHead />
+            <Edge column={metric.name} />
         </div>
     );
 }

@@ -4,6 +4,8 @@ use crate::live_blocks::live_blocks;
 use crate::process_ends::is_there;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Recording, StackId};
+use memtoll_tally::Selection;
+use memtoll_trace::ids::Bytes;
 use rustc_hash::FxHashMap;
 
 /// Live blocks.
@@ -24,8 +26,14 @@ pub struct Generations {
 }
 
 /// The blocks that are live at `at`, each in the generation in which it was acquired: one before the first of `borders`, which
-/// are in ascending order, and one from each of them on. Units.
-pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filter: &ThreadFilter) -> Generations {
+/// are in ascending order, and one from each of them on. Units. Of the selection, sizes count.
+pub fn generations(
+    recording: &Recording,
+    at: u64,
+    borders: &[u64],
+    selection: &Selection,
+    thread_filter: &ThreadFilter,
+) -> Generations {
     let mut all = Generations::default();
     for (image, of) in recording.images.iter().enumerate() {
         if !is_there(recording, image, at) || thread_filter.of(image).is_none() || !of.own_allocators.show_frees() {
@@ -34,7 +42,7 @@ pub fn generations(recording: &Recording, at: u64, borders: &[u64], thread_filte
         let (blocks, missing) = live_blocks(recording, image, at);
         all.damage.extend(missing.map(|why| why.to_string()));
         for block in blocks {
-            if !thread_filter.admit(image, block.thread) {
+            if !thread_filter.admit(image, block.thread) || !selection.admits_size(Bytes(block.size)) {
                 continue;
             }
             let of_node = all.of_node.entry(block.node).or_insert_with(|| vec![Live::default(); borders.len() + 1]);

@@ -52,7 +52,7 @@ mod tests {
         // A span that goes on to the end has what each process left.
         let span = Selection { instant: false, ..at };
         assert_eq!(live(&recording, span, ThreadFilter::default()), all.total.live_bytes.0);
-        let generations = generations(&recording, end, &[], &ThreadFilter::default());
+        let generations = generations(&recording, end, &[], &Selection::default(), &ThreadFilter::default());
         assert_eq!(generations.of_node.values().map(|live| live[0].bytes).sum::<u64>(), expected);
         // Of a process that ended before, the end is its own.
         for index in gone {

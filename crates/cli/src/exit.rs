@@ -55,7 +55,7 @@ pub const TABLE: [About; 11] = [
         meaning: "The recording has nothing that matches the question",
         ends: Ends::Only(&[
             "report", "diff", "advise", "layout", "export", "verify", "replay", "compare-allocators", "fleet top",
-            "fleet trend", "fleet compare",
+            "fleet trend", "fleet compare", "fleet runs",
         ]),
     },
     About {

@@ -16,7 +16,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_fleet::Error;
 use memtoll_fleet::grouping::{By, Per};
 use memtoll_fleet::open::open;
-use memtoll_fleet::question::{Question, compare, top, trend, usual_label};
+use memtoll_fleet::question::{Question, compare, runs, top, trend, usual_label};
 use memtoll_fleet::selection::Selection;
 use memtoll_fleet::store::{Purpose, Store};
 use memtoll_fleet::table::Table;
@@ -40,6 +40,7 @@ enum Command {
     Top(Top),
     Trend(Trend),
     Compare(Compare),
+    Runs(Runs),
     Check(Check),
     RollUp(RollUp),
     Forget(Forget),
@@ -100,7 +101,7 @@ struct OfStacks {
     limit: usize,
 }
 
-/// What top, trend and compare have.
+/// What top, trend, compare and runs have.
 #[derive(clap::Args)]
 struct Asking {
     #[command(flatten)]
@@ -173,6 +174,13 @@ struct Compare {
     after: Vec<(String, String)>,
 }
 
+/// List the runs that have most of a metric, and where their recordings are
+#[derive(clap::Args)]
+struct Runs {
+    #[command(flatten)]
+    asking: Asking,
+}
+
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Format {
     Text,
@@ -187,6 +195,7 @@ pub fn run(arguments: &Arguments) -> Code {
         Command::Top(top) => top.run(),
         Command::Trend(trend) => trend.run(),
         Command::Compare(compare) => compare.run(),
+        Command::Runs(runs) => runs.run(),
         Command::Check(check) => check.run(),
         Command::RollUp(roll_up) => roll_up.run(),
         Command::Forget(forget) => forget.run(),
@@ -265,6 +274,12 @@ impl Trend {
             };
             trend(store, question, label)
         })
+    }
+}
+
+impl Runs {
+    fn run(&self) -> Code {
+        self.asking.answer(By::All, runs)
     }
 }
 

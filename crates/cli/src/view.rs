@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Starts a server on this machine that only this machine reaches, prints its link, and opens the link in a browser where
 /// there is a screen. The link works once. Ctrl-C ends the server. With two recordings, shows the second and what changed since
 /// the first. Give several recordings a side to tell changes from noise. With --store, shows the answers of memtoll fleet top,
-/// trend and compare.
+/// trend, compare and runs.
 #[derive(clap::Args)]
 #[command(
     override_usage = "memtoll view [OPTIONS] FILE [AFTER]\n       \

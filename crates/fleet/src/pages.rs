@@ -3,19 +3,23 @@
 //!
 //! * [`link`]: the address of a page is the question
 //! * [`html`]: tables as HTML; all texts are escaped there
+//! * [`order`]: what a table is sorted by
+//! * [`chart`]: the curve of a trend
 
+mod chart;
 mod html;
 mod link;
+mod order;
 
 use crate::error::Error;
 use crate::grouping::{By, Per};
-use crate::question::{Question, compare, top, trend, usual_label};
+use crate::question::{Question, compare, runs, top, trend, usual_label};
 use crate::run::{HOST, SERVICE, VERSION};
 use crate::selection::Selection;
 use crate::statement;
 use crate::store::Store;
-use crate::table::{Table, Value};
-use html::Html;
+use crate::table::{NAME, Table, Value};
+use html::{Door, Html};
 use link::{GROUPS, Link, View};
 use regex::Regex;
 
@@ -33,31 +37,75 @@ pub struct Page {
 /// Answers a request for an address, which begins with `/`.
 pub fn page(store: &mut dyn Store, url: &str) -> Page {
     if url == "/fleet.css" {
-        return Page { status: 200, kind: "text/css; charset=utf-8", body: include_str!("pages/style.css").to_owned() };
+        return Page { status: 200, kind: "text/css; charset=utf-8", body: style() };
     }
     let link = match Link::parse(url) {
         Ok(Some(link)) => link,
-        Ok(None) => return html_page(404, &Html::message("There is nothing here.")),
-        Err(why) => return html_page(400, &Html::message(&why.to_string())),
+        Ok(None) => return wrong(404, &Html::default(), "There is nothing here."),
+        Err(why) => return wrong(400, &Html::default(), &why.to_string()),
     };
     let known = known_labels(store);
     let answer = answer(store, &link);
-    let mut html = Html::default();
-    html.add(&navigation(&link, &known));
-    match &answer {
-        Ok((link, table)) => html.table(table, |row, name| next(link, table, row, name)),
-        Err(error) => html.add(&Html::message(&error.to_string())),
+    let navigation = navigation(&link, &known);
+    match answer {
+        Ok((link, table)) => html_page(200, &navigation, &shown(&link, &table)),
+        Err(error @ Error::Question(_)) => wrong(422, &navigation, &error.to_string()),
+        Err(error) => wrong(502, &navigation, &error.to_string()),
     }
-    let status = match answer {
-        Ok(_) => 200,
-        Err(Error::Question(_)) => 422,
-        Err(_) => 502,
-    };
-    html_page(status, &html)
 }
 
-fn html_page(status: u16, html: &Html) -> Page {
-    Page { status, kind: "text/html; charset=utf-8", body: html.page() }
+fn html_page(status: u16, navigation: &Html, html: &Html) -> Page {
+    Page { status, kind: "text/html; charset=utf-8", body: html.page(navigation) }
+}
+
+fn wrong(status: u16, navigation: &Html, why: &str) -> Page {
+    let mut html = Html::heading("No answer");
+    html.add(&Html::message(why));
+    html_page(status, navigation, &html)
+}
+
+/// Colors and sizes are the viewer's. It has a button for the dark ones; here, the browser says what the reader prefers.
+fn style() -> String {
+    const DARK: &str = ":root[data-theme=\"dark\"] {";
+    let look = include_str!("../../../viewer/src/look.css");
+    let (light, rest) = look.split_once(DARK).unwrap_or((look, ""));
+    let (dark, common) = rest.split_once("}\n").unwrap_or_default();
+    let own = include_str!("pages/style.css");
+    format!("{light}@media (prefers-color-scheme: dark) {{\n:root {{{dark}}}\n}}\n{common}{own}")
+}
+
+/// An answer.
+fn shown(link: &Link, table: &Table) -> Html {
+    let mut html = Html::heading(&table.title);
+    let of_row = |row: usize| match table.rows[row].last() {
+        Some(Value::Text(name)) => next(link, table, row, name),
+        _ => None,
+    };
+    if link.view == View::Trend {
+        html.add(&chart::chart(link.metric, table, of_row));
+    }
+    let door = |row: usize, column: usize| match (link.view, table.columns[column].name.as_str()) {
+        (View::Runs, NAME) => match table.rows[row].last() {
+            Some(Value::Text(path)) => Some(Door::Command(format!("memtoll view {}", memtoll_text::shell::file(path.as_ref())))),
+            _ => None,
+        },
+        (View::Trend, "runs") => runs_of(link, table, row).map(Door::Page),
+        (_, NAME) => of_row(row).map(Door::Page),
+        _ => None,
+    };
+    html.table(table, &order::order(link, table), link, door);
+    if link.view == View::Runs {
+        let how = "A command opens the recording on the machine that added it; a click selects the command to copy it.";
+        html.add(&Html::message(how));
+    }
+    html
+}
+
+/// The runs of a row of a trend. Those of a day have no label.
+fn runs_of(link: &Link, table: &Table, row: usize) -> Option<Link> {
+    let label = link.label.clone()?;
+    let Value::Text(value) = table.rows[row].last()? else { return None };
+    Some(Link { view: View::Runs, sort: None, ..link.with((label, value.clone())) })
 }
 
 type Label = (String, String);
@@ -74,7 +122,7 @@ fn answer(store: &mut dyn Store, link: &Link) -> Result<(Link, Table), Error> {
     let filter = link.filter.as_deref().map(Regex::new).transpose();
     let filter = filter.map_err(|error| Error::Question(format!("expected a regular expression: {error}")))?;
     let selection = Selection { labels: link.labels.clone(), filter, ..Selection::default() };
-    let by = if link.view == View::Trend { By::All } else { link.by };
+    let by = if matches!(link.view, View::Trend | View::Runs) { By::All } else { link.by };
     let question = Question { selection, metric: link.metric, by, per: link.per.clone(), limit: link.limit };
     if link.view == View::Trend && link.label.is_none() && !link.by_day {
         link.label = usual_label(store, &question)?.map(str::to_owned);
@@ -86,6 +134,7 @@ fn answer(store: &mut dyn Store, link: &Link) -> Result<(Link, Table), Error> {
         View::Top => top(store, &question),
         View::Trend => trend(store, &question, link.label.as_deref()),
         View::Compare => compare(store, &question, &link.before, &link.after),
+        View::Runs => runs(store, &question),
     }?;
     Ok((link, table))
 }
@@ -106,14 +155,18 @@ fn last_two(store: &mut dyn Store, question: &Question) -> Result<[Vec<Label>; 2
 
 /// Where a row leads to.
 fn next(link: &Link, table: &Table, row: usize, name: &str) -> Option<Link> {
+    let link = &Link { sort: None, ..link.clone() };
     // What stands behind a function's name are its place and module.
     let function = name.split("  ").next().unwrap_or(name);
     let is_sum = matches!(name, crate::question::TOTAL | crate::question::OTHERS);
     let of_name = |label: &str| (label.to_owned(), name.to_owned());
     match (link.view, link.by) {
+        (View::Runs, _) => None,
         (View::Trend, _) => {
             let label = link.label.as_deref()?;
-            let before = table.rows.get(row.checked_sub(1)?)?.last()?;
+            // The first one changed nothing that is known.
+            let Some(before) = row.checked_sub(1) else { return runs_of(link, table, row) };
+            let before = table.rows.get(before)?.last()?;
             let Value::Text(before) = before else { return None };
             let (before, after) = (vec![(label.to_owned(), before.clone())], vec![of_name(label)]);
             Some(Link { view: View::Compare, before, after, ..link.clone() })
@@ -135,16 +188,17 @@ fn next(link: &Link, table: &Table, row: usize, name: &str) -> Option<Link> {
 
 /// Links to the same question in other words.
 fn navigation(link: &Link, known: &[Label]) -> Html {
+    let link = &Link { sort: None, ..link.clone() };
     let mut html = Html::default();
-    let views = [("top", View::Top), ("trend", View::Trend), ("compare", View::Compare)];
-    html.choice("", views.map(|(name, view)| (name.to_owned(), Link { view, ..link.clone() }, view == link.view)));
+    let views = [("top", View::Top), ("trend", View::Trend), ("compare", View::Compare), ("runs", View::Runs)];
+    html.choice("memtoll fleet", views.map(|(name, view)| (name.to_owned(), Link { view, ..link.clone() }, view == link.view)));
     let metrics = crate::columns::METRICS
         .map(|metric| (metric.about().name.to_owned(), Link { metric, ..link.clone() }, metric == link.metric));
     html.choice("metric", metrics);
-    if link.view != View::Trend {
+    if matches!(link.view, View::Top | View::Compare) {
         let groups = GROUPS.map(|(name, by)| (name.to_owned(), Link { by, ..link.clone() }, by == link.by));
         html.choice("group", groups);
-    } else {
+    } else if link.view == View::Trend {
         let mut names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
         let has_versions = names.contains(&VERSION);

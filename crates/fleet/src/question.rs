@@ -1,10 +1,12 @@
-//! The questions: top, trend, compare; here, what they have in common.
+//! The questions: top, trend, compare, runs; here, what they have in common.
 
 mod compare;
+mod runs;
 mod top;
 mod trend;
 
 pub use compare::compare;
+pub use runs::runs;
 pub use top::top;
 pub use trend::{trend, usual_label};
 

@@ -35,6 +35,8 @@ pub struct Wish {
     pub labels: BTreeMap<String, String>,
     /// The rows' windows of time, ns; `None`: a run is one window.
     pub window_ns: Option<u64>,
+    /// Where the recording is; empty: the store does not keep that.
+    pub recording: String,
     /// Leaves the name of the machine out.
     pub without_host: bool,
     /// Leaves the paths of source files out.
@@ -50,6 +52,8 @@ pub struct Run {
     pub service: String,
     /// The machine; empty with `--private`.
     pub host: String,
+    /// The path of its recording when it was added; empty: not kept.
+    pub recording: String,
     /// When it began: ns since 1970, UTC.
     pub start_ns: i64,
     /// How long it took, ns.
@@ -168,6 +172,7 @@ impl Run {
             id: memtoll_query::run_digest(recording),
             service: labels.remove(SERVICE).unwrap_or_else(called),
             host: if wish.without_host { String::new() } else { about.machine.host.clone() },
+            recording: wish.recording.clone(),
             start_ns: about.started as i64,
             wall_ns: (about.clock.seconds(recording.ended()) * 1e9) as u64,
             cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,

@@ -8,7 +8,7 @@ use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 6;
+pub const VERSION: i64 = 7;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -42,6 +42,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("upload", Run),
                 column("run_id", Id),
                 column("host", Text),
+                column("recording", Text),
                 column("start_ns", Time),
                 column("wall_ns", Count),
                 column("cpu_ns", Count),

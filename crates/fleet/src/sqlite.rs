@@ -165,12 +165,13 @@ impl Upload<'_> {
         }
         let last: Option<i64> = self.transaction.query_row("SELECT max(upload) FROM runs", [], |row| row.get(0))?;
         let upload = last.unwrap_or(0) + 1;
-        let about: [Value; 11] = [
+        let about: [Value; 12] = [
             day(run.start_ns).into(),
             run.service.clone().into(),
             upload.into(),
             run.id.to_vec().into(),
             run.host.clone().into(),
+            run.recording.clone().into(),
             run.start_ns.into(),
             (run.wall_ns as i64).into(),
             (run.cpu_ns as i64).into(),

@@ -289,6 +289,16 @@ impl Sites<'_> {
         self.named(sql, dialect, &["a0", "a1", "a2"].map(str::to_owned), None)
     }
 
+    /// The runs that have most of the first metric: upload and value.
+    pub fn of_each_run(&self, runs: &Runs, dialect: &Dialect, limit: usize) -> Select {
+        let upload = (dialect.run_text)("run");
+        let mut sql = Sql::text(&format!("SELECT {upload} AS k, sum({}0) / min(weight) AS a0 FROM (", self.value()));
+        sql.sql(&self.grouped(dialect, Sums::OfEachRun)).add(") AS y ").add(dialect.join);
+        sql.add(" (").sql(&weights(runs, dialect)).add(") AS w USING (run) GROUP BY run ORDER BY a0 DESC, k LIMIT ");
+        sql.number(limit as i64);
+        Select { sql, columns: 2 }
+    }
+
     /// Rows with names for their keys, largest first: name, module, file, line, and the values.
     fn named(&self, inner: Sql, dialect: &Dialect, values: &[String], limit: Option<usize>) -> Select {
         let Dialect { join, merged, .. } = dialect;
@@ -335,6 +345,39 @@ impl Sites<'_> {
 /// Keys, names and modules of all functions.
 pub fn functions(dialect: &Dialect) -> Select {
     Select { sql: Sql::text(&format!("SELECT function, name, module FROM functions{}", dialect.merged)), columns: 3 }
+}
+
+/// The columns of [`about_runs`].
+#[derive(Clone, Copy)]
+pub enum AboutRuns {
+    Start = 1,
+    Wall,
+    Cpu,
+    Service,
+    Host,
+    Recording,
+}
+
+/// What a store has of each of these uploads.
+pub fn about_runs(uploads: &[String], dialect: &Dialect) -> Select {
+    let upload = (dialect.run_text)("upload");
+    let columns = format!("{upload} AS k, start_ns, wall_ns, cpu_ns, service, host, recording");
+    let sql = Sql::text(&format!("SELECT {columns} FROM runs WHERE upload IN ({})", listed(uploads, dialect)));
+    Select { sql, columns: 7 }
+}
+
+/// The value of a label of each of these uploads.
+pub fn labels_of(uploads: &[String], label: &str, dialect: &Dialect) -> Select {
+    let mut sql = Sql::text(&format!("SELECT {} AS k, value FROM labels WHERE name = ", (dialect.run_text)("run")));
+    sql.bind(label).add(&format!(" AND run IN ({})", listed(uploads, dialect)));
+    Select { sql, columns: 2 }
+}
+
+/// Uploads as a store wrote them; what is no upload is none.
+fn listed(uploads: &[String], dialect: &Dialect) -> String {
+    let is_upload = |text: &&String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let all: Vec<String> = uploads.iter().filter(is_upload).map(|text| (dialect.run_value)(text)).collect();
+    if all.is_empty() { (dialect.run_value)("0") } else { all.join(", ") }
 }
 
 /// Services and labels that runs have, some of each: name and value.

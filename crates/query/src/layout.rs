@@ -97,15 +97,21 @@ pub fn find(
     for path in modules(recording) {
         match layout(&path, name, folders) {
             Ok(found) => return Ok((found, path)),
-            // A library without debug information says less than a program that lacks the type.
-            Err(error) if matches!(error, LayoutError::NoType { .. } | LayoutError::Several { .. }) => {
-                let is_first = !matches!(why, Some(LayoutError::NoType { .. } | LayoutError::Several { .. }));
-                why = if is_first { Some(error) } else { why };
-            }
-            Err(error) => why = why.or(Some(error)),
+            Err(error) if why.as_ref().is_none_or(|why| tells(why) < tells(&error)) => why = Some(error),
+            Err(_) => {}
         }
     }
     Err(why)
+}
+
+/// How much an error tells. A library without debug information says less than a program that lacks the type, and that says less
+/// than one that has similar ones.
+fn tells(error: &LayoutError) -> u8 {
+    match error {
+        LayoutError::File { .. } | LayoutError::NoDebugInfo { .. } => 0,
+        LayoutError::NoType { there_are, .. } => 1 + u8::from(!there_are.is_empty()),
+        LayoutError::Several { .. } => 3,
+    }
 }
 
 /// Whether a file was written after the recording began.

@@ -58,6 +58,16 @@ pub enum LayoutError {
     },
 }
 
+impl LayoutError {
+    /// Names of types that may be meant.
+    pub fn names(&self) -> &[String] {
+        match self {
+            LayoutError::NoType { there_are, .. } | LayoutError::Several { there_are, .. } => there_are,
+            LayoutError::File { .. } | LayoutError::NoDebugInfo { .. } => &[],
+        }
+    }
+}
+
 fn near(names: &[String]) -> String {
     match names {
         [] => ": only types that the program uses are in the debug information".to_owned(),

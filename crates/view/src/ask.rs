@@ -140,6 +140,7 @@ pub(crate) mod tests {
         assert_eq!(some.when, When::Span { from_ns: Some(1), to_ns: Some(2_000_000_000) });
         assert_eq!((&some.processes[..], &some.threads[..]), (&["4711".to_owned()][..], &["io".to_owned()][..]));
         assert_eq!((some.filter.as_deref(), some.unfold, some.wrappers, some.paid), (Some("app::"), true, true, true));
+        assert_eq!((some.min_size, some.max_size), (Some(768), Some(1023)));
         assert_eq!(some.view, View::Table { group: GroupBy::Site, limit: Some(2000) });
         assert_eq!(asks[1].query.when, When::All);
     }

@@ -39,7 +39,7 @@ impl Recordings<'_> {
         let at = until(self.recording(), selection.to, thread_filter);
         let borders = self.borders(borders, selection.from.0, at, thread_filter);
         let times: Vec<u64> = borders.iter().map(|border| border.at).collect();
-        let found = generations(self.recording(), at, &times, thread_filter);
+        let found = generations(self.recording(), at, &times, &selection, thread_filter);
         let of_row = |row: &Row| {
             let mut live = vec![Live::default(); times.len() + 1];
             for of_node in row.nodes.iter().filter_map(|node| found.of_node.get(node)) {

@@ -46,7 +46,7 @@ impl Recordings<'_> {
             let known = last.take().filter(|known| known.name == name);
             last.insert(known.unwrap_or_else(|| self.look_up(name)))
         });
-        let none = LayoutPack { types, layout: Value::Null, newer: None, why: String::new() };
+        let none = LayoutPack { types, layout: Value::Null, newer: None, why: String::new(), similar: Vec::new() };
         Pack::new(&match known {
             Some(LookedUp { layout: Ok(layout), newer, .. }) => {
                 if self.recording().sees_frees() {
@@ -54,7 +54,9 @@ impl Recordings<'_> {
                 }
                 LayoutPack { layout: json!(layout), newer: newer.clone(), ..none }
             }
-            Some(LookedUp { layout: Err(Some(why)), .. }) => LayoutPack { why: why.to_string(), ..none },
+            Some(LookedUp { layout: Err(Some(why)), .. }) => {
+                LayoutPack { why: why.to_string(), similar: why.names().to_vec(), ..none }
+            }
             Some(LookedUp { layout: Err(None), .. }) => {
                 LayoutPack { why: "The files of the recorded program are not on this machine.".to_owned(), ..none }
             }

@@ -15,6 +15,7 @@ use memtoll_analysis::process_ends::{is_there, until};
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
 use memtoll_model::StackId;
 use memtoll_query::Query;
+use memtoll_trace::ids::Bytes;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -82,6 +83,7 @@ impl Recordings<'_> {
         });
         let is_shown = |block: &&Block| {
             thread_filter.admit(image, block.thread)
+                && selected.sums.selection.admits_size(Bytes(block.size))
                 && matching.as_ref().is_none_or(|nodes| nodes.contains(&block.node))
         };
         let shown: Vec<Block> = blocks.iter().filter(is_shown).copied().collect();

@@ -151,19 +151,6 @@ fn join(metric: Metric) -> Join {
     }
 }
 
-/// The kind of cost that gives a metric its color (empty: none).
-fn color(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Cost => "cost",
-        Metric::Allocator => "allocator",
-        Metric::FaultTime => "faults",
-        Metric::Zeroing => "zeroing",
-        Metric::Mapping => "mapping",
-        Metric::Waiting | Metric::Reading => "waiting",
-        _ => "",
-    }
-}
-
 /// The lists of the front end that a metric is in.
 fn lists(about: &About) -> Vec<&'static str> {
     let lists = [(Place::Lines, "lines"), (Place::Tree, "tree"), (Place::Overview, "overview")];
@@ -184,7 +171,7 @@ pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
             "origin": about.origin(),
             "known": metric.is_known(sees),
             "join": match join(metric) { Join::Sum => "sum", Join::Last => "last", Join::Highest => "highest" },
-            "color": color(metric),
+            "color": metric.color().unwrap_or_default(),
             "lists": lists(about),
             "over": metric.over().map(|over| over.about().name),
             "compared": compared.is_some(),

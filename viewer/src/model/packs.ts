@@ -145,7 +145,7 @@ export interface LanesPack {
 }
 
 export interface LayoutPack {
-    head: { types: ListedType[]; layout: Layout | null; newer: string | null; why: string; };
+    head: { types: ListedType[]; layout: Layout | null; newer: string | null; why: string; similar: string[]; };
     column: never;
     family: never;
 }

@@ -1,6 +1,7 @@
 // What a server is asked: a query, as `memtoll_query::Query` has it, and which page of its answer is wanted
 // (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
 
+import { sizesOf } from "./sizes";
 import { cutsOf, type CutKind } from "./cuts";
 import { type Base, type Selection, type Wanted } from "./state";
 
@@ -21,6 +22,8 @@ export interface Query {
     processes?: string[];
     threads?: string[];
     filter?: string;
+    min_size?: number;
+    max_size?: number;
     focus?: string;
     drop?: string;
     collapse?: string;
@@ -79,6 +82,7 @@ function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
 /** What selects the same in a query. */
 export function queryOf(selection: Selection & Partial<Wanted>): Query {
     const { filter, unfold, wrappers, paid, process, thread, pages, at } = selection;
+    const sizes = sizesOf(selection.sizes);
     const when: When = at === undefined ? whenOf(selection) : { at: { ns: Math.max(0, Math.floor(at)) } };
-    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...cutPatterns(selection), unfold, wrappers, paid, ...(pages && { pages }) };
+    return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...(sizes && { min_size: sizes.least, max_size: sizes.most }), ...cutPatterns(selection), unfold, wrappers, paid, ...(pages && { pages }) };
 }

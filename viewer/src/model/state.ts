@@ -2,6 +2,7 @@
 
 import { withoutLast } from "./cuts";
 import { OF_PAGES } from "./packs";
+import { sizesOf } from "./sizes";
 
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes", "functions"] as const;
 export type ViewName = (typeof VIEWS)[number];
@@ -11,6 +12,8 @@ export interface Selection {
     from: number | null;
     to: number | null;
     filter: string;
+    /** Sizes of the blocks that count (sizes.ts); empty: all. */
+    sizes: string;
     /** What is cut out of call stacks, a line each (cuts.ts). */
     cuts: string;
     unfold: boolean;
@@ -35,6 +38,8 @@ export interface State extends Selection {
     group: string;
     /** The column by which a table is sorted, behind it `-up` where the smallest comes first; empty: as the view has it. */
     order: string;
+    /** Which columns tables show, and how wide (columns.ts); empty: all, as wide as a table makes them. */
+    columns: string;
     /** Call tree and flame graph: from the allocations outwards. */
     reversed: boolean;
     search: string;
@@ -102,6 +107,7 @@ export const START: State = {
     from: null,
     to: null,
     filter: "",
+    sizes: "",
     cuts: "",
     unfold: false,
     wrappers: false,
@@ -110,6 +116,7 @@ export const START: State = {
     thread: "",
     group: "line",
     order: "",
+    columns: "",
     reversed: false,
     search: "",
     hit: 1,
@@ -145,7 +152,7 @@ export const START: State = {
 
 const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "inOrder", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "cuts", "process", "thread", "group", "order", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "sizes", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -169,6 +176,7 @@ export function fromHash(hash: string): State {
         if (state[first] !== null && state[last] !== null && state[first] > state[last]) [state[first], state[last]] = [state[last], state[first]];
     for (const key of ["line", "budget", "hit"] as const) state[key] = words.has(key) ? Math.max(0, Math.floor(Number(words.get(key)) || 0)) : START[key];
     if (baseOf(state.base) === null) state.base = "";
+    if (sizesOf(state.sizes) === null) state.sizes = "";
     const view = words.get("view");
     state.view = VIEWS.find((name) => name === view) ?? START.view;
     return state;
@@ -204,6 +212,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["compare", { base: "" }],
     ["", { process: "", thread: "" }],
     ["", { cuts: "" }],
+    ["", { sizes: "" }],
     ["", { filter: "" }],
 ];
 
@@ -215,8 +224,8 @@ export function leaving(state: State): Partial<State> | null {
 }
 
 export function selectionOf(state: State): Wanted {
-    const { from, to, filter, cuts, unfold, wrappers, paid, process, thread, metric } = state;
-    return { from, to, filter, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
+    const { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, metric } = state;
+    return { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
 }
 
 export interface Base {

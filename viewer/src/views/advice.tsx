@@ -29,7 +29,7 @@ function saving({ low, high }: Range, title: string, unit: Unit): string {
 /** What to change in the program, and what that saves: cards, the one that saves most first. */
 export function Advice() {
     const { source, state, profile } = useShown();
-    const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !selects(state);
+    const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !selects(state) && state.sizes === "";
     const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
     if (!isWhole) return null;
     const advice = loaded.value;

@@ -138,7 +138,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
-                template={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
+                columns={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>

@@ -15,6 +15,7 @@ import { drawn, mostOf, scaleOf, stackOf, type Stack } from "../model/stacked";
 import { selectionOf } from "../model/state";
 import { through, toMetric } from "../model/ways";
 import { Chart } from "./chart";
+import { toSizes } from "../model/sizes";
 import { Define, EditorLink, Newer, Pending, PlaceLink } from "../widgets";
 
 /** Callers that are listed. */
@@ -171,7 +172,7 @@ function Sizes({ sites }: { sites: number[] }) {
         return all ? sites.flatMap((site) => all.sizes[site] ?? []) : null;
     }, [loaded.value, sites.join()]);
     if (sites.length === 0) return <p class="soft">The function allocates nothing itself.</p>;
-    return bins ? <Chart title="size of its own blocks, at most 3.1 % off" bins={bins} show={(value) => bytes(value)} /> : <Pending of={loaded}>Adding up sizes …</Pending>;
+    return bins ? <Chart title="size of its own blocks, at most 3.1 % off" bins={bins} show={(value) => bytes(value)} to={(bin) => toSizes(bin, state.sizes)} /> : <Pending of={loaded}>Adding up sizes …</Pending>;
 }
 
 /** The lines around one, and what each costs of itself. */

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, columnFor, Edge, nameColumn, notHidden } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -28,7 +29,8 @@ export function Functions() {
     const loaded = useLoaded(JSON.stringify(selection), (signal) => source.functions(selection, signal));
     const found = loaded.value;
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const columns = useMemo(() => [metric, ...shownIn(recording.metrics, "tree").filter((one) => one !== metric && totalOf(profile.totals, one))], [metric, recording, profile]);
+    const metrics = useMemo(() => [metric, ...shownIn(recording.metrics, "tree").filter((one) => one !== metric && totalOf(profile.totals, one))], [metric, recording, profile]);
+    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
     const order = orderOf(state.order, PARTS, "total");
     const valueIn = (row: FunctionRow, of: Metric, part: Part) => (found ? valueOf(found.numbers[part], of, row.at) : null);
     const rows = useMemo(() => {
@@ -55,6 +57,7 @@ export function Functions() {
                 <MetricChoice />
                 <LiveChoice />
                 {rows[chosen] && <LinesChoice />}
+                <ColumnChoice metrics={metrics} chosen={metric} />
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
@@ -68,14 +71,15 @@ export function Functions() {
                 <Table
                     label={`functions, ${order.isUp ? "smallest" : "largest"} ${metric.title} ${order.column} first`}
                     dense
-                    template={`minmax(190px, 5fr) repeat(${2 * columns.length}, minmax(79px, 1fr))`}
+                    columns={[nameColumn("function"), ...columns.map((one) => ({ ...columnFor(one), parts: PARTS.length }))]}
                     heads={
                         <>
-                            <div role="columnheader">function</div>
+                            <div role="columnheader">function<Edge column="name" /></div>
                             {columns.map((one) => (
                                 <div key={one.name} role="columnheader" aria-colspan={2} class="pair" title={one.help}>
                                     <Door to={{ metric: one.name }} tabIndex={-1}>{one.title}</Door>
                                     <Define name={one.name} inHead />
+                                    <Edge column={one.name} />
                                 </div>
                             ))}
                         </>

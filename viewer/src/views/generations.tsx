@@ -63,7 +63,7 @@ export function GenerationsView() {
             ) : (
                 <Table
                     label="live blocks by generation"
-                    template={`minmax(260px, 5fr) minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
+                    columns={`minmax(260px, 5fr) minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

@@ -14,7 +14,7 @@ export function LayoutView() {
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify([selection, state.type]), (signal) => source.layout(selection, state.type, signal));
     const pack = loaded.value;
-    const { types, layout, newer, why } = pack?.head ?? { types: [], layout: null, newer: null, why: "" };
+    const { types, layout, newer, why, similar } = pack?.head ?? { types: [], layout: null, newer: null, why: "", similar: [] };
     const [typed, setTyped] = useState(state.type);
     useEffect(() => setTyped(state.type), [state.type]);
     const parts = useMemo(() => (layout ? partsOf(layout) : []), [layout]);
@@ -48,6 +48,13 @@ export function LayoutView() {
                 <span class="soft">{loaded.loading ? "Reading debug information …" : state.type === "" ? "Types of the selected blocks, where the names of functions tell them. A click shows the members of what a container holds." : ""}</span>
             </form>
             {why && <Empty>{why}</Empty>}
+            {similar.length > 0 && (
+                <ul class="similar" aria-label="similar types">
+                    {similar.map((name) => (
+                        <li key={name}><Door to={{ type: name }} class="link"><bdi class="code">{name}</bdi></Door></li>
+                    ))}
+                </ul>
+            )}
             {layout && <Head layout={layout} newer={newer} />}
             {layout ? (
                 <>
@@ -56,7 +63,7 @@ export function LayoutView() {
                     ) : (
                         <Table
                             label={`members of ${layout.name}`}
-                            template="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
+                            columns="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
                             heads={
                                 <>
                                     <div role="columnheader">member</div>
@@ -96,7 +103,7 @@ export function LayoutView() {
                 ) : (
                     <Table
                         label="types of the selected blocks"
-                        template="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
+                        columns="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
                         heads={
                             <>
                                 <div role="columnheader">type</div>

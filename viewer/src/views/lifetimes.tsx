@@ -2,7 +2,8 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
-import { cellFrom, countIn, lifetimeText, sizeText } from "../model/size_lifetime";
+import { cellFrom, countIn, lifetimeText, lowest, sizeText } from "../model/size_lifetime";
+import { toSizes } from "../model/sizes";
 import { blocks, bytes, count, counted, isolated, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { quantile, rowsOf, type Bin } from "../model/patterns";
@@ -84,7 +85,7 @@ export function Lifetimes() {
             ) : (
                 <>
                     <div class="histograms with-heat">
-                        <Chart title="size of blocks, when they are allocated" bins={sizes} show={(value) => bytes(value)} />
+                        <Chart title="size of blocks, when they are allocated" bins={sizes} show={(value) => bytes(value)} to={(bin) => toSizes(bin, state.sizes)} />
                         <Chart title="lifetime of blocks, when they are freed" bins={lifetimes} show={(value) => time(value)} />
                         <HeatMap cells={both} unit={all.cells.unit} />
                     </div>
@@ -93,12 +94,13 @@ export function Lifetimes() {
                             <span>
                                 {listed.length === 0 ? "No line" : counted(listed.length, "line")} with {blocks(allInCell)} of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
                             </span>
+                            {source.asks && <Door to={{ ...toSizes({ low: lowest(cell.size), high: lowest(cell.size + 1) }, ""), cell: "" }} class="link">only blocks of this size</Door>}
                             <button onClick={() => go({ cell: "" }, true)}>all lines <kbd>Esc</kbd></button>
                         </p>
                     )}
                     <Table
                         label="how lines use memory"
-                        template={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
+                        columns={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>

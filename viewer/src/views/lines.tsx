@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, columnFor, Edge, nameColumn, notHidden } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -74,13 +75,14 @@ export function Lines() {
     const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, async (signal) => ({ group, pack: await source.groups(selection, group, signal) }));
     // Threads are no processes, also while these are on their way.
     const pack = asked.value?.group === group ? asked.value.pack : null;
-    const [columns, nothing] = useMemo(() => {
+    const [metrics, nothing] = useMemo(() => {
         const shown = shownIn(recording.metrics, "lines");
         // A column of zeros tells nothing that a sentence does not.
         const isEmpty = (one: Metric) => one !== metric && totalOf(profile.totals, one) === 0;
         const filled = shown.filter((one) => !isEmpty(one));
         return [filled.includes(metric) ? filled : [metric, ...filled], shown.filter(isEmpty)] as const;
     }, [recording, metric, profile]);
+    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
     const all = useMemo(() => {
         if (!ASKED.includes(group)) return rowsOf(profile, group);
         return pack ? askedRows(pack, recording.metrics) : [];
@@ -122,6 +124,7 @@ export function Lines() {
                 <MetricChoice />
                 <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
+                <ColumnChoice metrics={metrics} chosen={metric} />
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
@@ -135,10 +138,10 @@ export function Lines() {
                 <Table
                     label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}
                     dense
-                    template={`minmax(190px, 5fr) repeat(${columns.length}, minmax(79px, 1fr))`}
+                    columns={[nameColumn(group), ...columns.map(columnFor)]}
                     heads={
                         <>
-                            <div role="columnheader">{group}</div>
+                            <div role="columnheader">{group}<Edge column="name" /></div>
                             {columns.map((one) => (
                                 <Heading key={one.name} metric={one} order={one === metric ? order : null} />
                             ))}

@@ -204,7 +204,7 @@ function Blocks() {
             </div>
             <Table
                 label="blocks in this range"
-                template="minmax(150px, 1fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(260px, 5fr)"
+                columns="minmax(150px, 1fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(260px, 5fr)"
                 heads={
                     <>
                         <div role="columnheader">address</div>

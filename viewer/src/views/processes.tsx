@@ -57,7 +57,7 @@ export function Processes() {
             ) : (
                 <Table
                     label="processes"
-                    template="minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) repeat(3, minmax(100px, 1fr))"
+                    columns="minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) repeat(3, minmax(100px, 1fr))"
                     heads={
                         <>
                             <div role="columnheader">process</div>

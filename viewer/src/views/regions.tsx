@@ -58,7 +58,7 @@ export function Regions() {
             <div class="few" style={{ "--rows": Math.min(6, spreads.length) }}>
                 <Table
                     label="regions"
-                    template={`minmax(200px, 5fr) repeat(${SPREADS.length}, minmax(110px, 1fr))`}
+                    columns={`minmax(200px, 5fr) repeat(${SPREADS.length}, minmax(110px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">region</div>
@@ -85,7 +85,7 @@ export function Regions() {
             </div>
             <Table
                 label="runs of regions"
-                template="minmax(200px, 5fr) minmax(130px, 1fr) minmax(110px, 1fr) minmax(140px, 1fr)"
+                columns="minmax(200px, 5fr) minmax(130px, 1fr) minmax(110px, 1fr) minmax(140px, 1fr)"
                 heads={
                     <>
                         <SortHead column="name" order={runOrder} isLeft>run</SortHead>

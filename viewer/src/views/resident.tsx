@@ -72,6 +72,7 @@ export function ResidentView() {
                     {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
+                {state.sizes !== "" && <span class="soft">All is of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}
             </div>
             <Balance held={held} />
@@ -133,7 +134,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
             </h2>
             <Table
                 label="lines that pin free memory"
-                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
+                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">line</div>
@@ -179,7 +180,7 @@ function Globals({ held: { set } }: { held: Held }) {
             <h2>Global variables</h2>
             <Table
                 label="global variables"
-                template="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
+                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
                 heads={
                     <>
                         <div role="columnheader" class="left">variable</div>

@@ -154,7 +154,7 @@ function Instants() {
             ) : (
                 <Table
                     label="live blocks at two instants"
-                    template={`minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
+                    columns={`minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

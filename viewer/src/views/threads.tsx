@@ -128,11 +128,12 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
                         : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
+                {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
             </div>
             <Table
                 label="threads over time"
-                template={template}
+                columns={template}
                 heads={
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>

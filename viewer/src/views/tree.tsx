@@ -219,7 +219,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    template={`minmax(400px, 5fr) minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
+                    columns={`minmax(400px, 5fr) minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>

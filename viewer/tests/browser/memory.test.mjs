@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, afterEarly, afterThread, html, recordings, report, run } from "./recordings.mjs";
-import { becomes, breaches, numbersOf, open, show, start } from "./viewer.mjs";
+import { becomes, breaches, numbersOf, open, show, start, words } from "./viewer.mjs";
 
 test("the heat map has all freed blocks, and each cell its lines", async () => {
     const server = await start(recordings.phases);
@@ -255,6 +255,9 @@ test("the members of a type are those of memtoll layout, times the live instance
     await page.getByLabel("type").fill("app::Rows");
     await page.keyboard.press("Enter");
     await page.locator("main .empty", { hasText: 'no type is called "app::Rows"' }).waitFor();
+    await page.getByRole("list", { name: "similar types" }).getByRole("link", { name: "app::Row", exact: true }).click();
+    await table.locator(".body .row").first().waitFor();
+    assert.equal(words(page).type, "app::Row");
     assert.deepEqual(problems, []);
     await close();
     server.stop();

@@ -19,7 +19,7 @@ test("each question is one that the server understands", async () => {
     const { signal } = new AbortController();
     const part = { metric: metric("cost"), columns: [metric("peak")], reversed: true, through: "app::run(int)", by: "", least: 0.25 };
     const all: Selection = START;
-    const some: Selection = { from: 1.5, to: 2e9, filter: "app::", cuts: "fold function:app::get<int*>\nfocus function:main\ndrop module:libz.so.1\ncollapse function:app::walk\nfold module:libz.so.1", unfold: true, wrappers: true, paid: true, process: "4711", thread: "io" };
+    const some: Selection = { from: 1.5, to: 2e9, filter: "app::", sizes: "768-1023", cuts: "fold function:app::get<int*>\nfocus function:main\ndrop module:libz.so.1\ncollapse function:app::walk\nfold module:libz.so.1", unfold: true, wrappers: true, paid: true, process: "4711", thread: "io" };
     const base = { from: null, to: 100 };
     const questions: Promise<unknown>[] = [
         server.open(),

@@ -45,7 +45,7 @@ pub struct Add {
 enum Private {
     /// The name of the machine
     Host,
-    /// The paths of source files
+    /// The paths of source files, and of the recordings
     Paths,
 }
 
@@ -58,6 +58,11 @@ fn not_added(error: &Error) -> Code {
         }
         error => failed(error),
     }
+}
+
+/// Where a file is, whatever folder a reader is in.
+fn shown_path(file: &Path) -> String {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).to_string_lossy().into_owned()
 }
 
 /// A clock that is ahead by more than this gets a warning.
@@ -96,11 +101,13 @@ impl Add {
 
     /// A recording as a run.
     fn read(&self, file: &Path) -> Result<Run, Failure> {
+        let without_paths = self.without.contains(&Private::Paths);
         let wish = Wish {
             labels: self.label.iter().cloned().collect(),
             window_ns: self.window,
+            recording: if without_paths { String::new() } else { shown_path(file) },
             without_host: self.without.contains(&Private::Host),
-            without_paths: self.without.contains(&Private::Paths),
+            without_paths,
         };
         let recording = self.names.open(file).map_err(|error| Code::Usage.because(error))?;
         let mut run = Run::of(&recording, &wish);

@@ -1,11 +1,12 @@
 //! HTML of texts that may hold anything.
 
 use super::link::Link;
-use crate::table::{Kind, NAME, Table, Value};
+use super::order::{Order, is_sum, next};
+use crate::table::{Kind, Table};
 use std::fmt::Write;
 
 /// A text as HTML shows it, also between quotes.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -25,7 +26,23 @@ fn escaped(text: &str) -> String {
 #[derive(Default)]
 pub struct Html(String);
 
+/// Where a cell of a table leads to.
+pub enum Door {
+    Page(Link),
+    /// A command, which a page cannot run.
+    Command(String),
+}
+
 impl Html {
+    /// Text that is HTML already.
+    pub fn raw(html: String) -> Html {
+        Html(html)
+    }
+
+    pub fn heading(text: &str) -> Html {
+        Html(format!("<h1>{}</h1>\n", escaped(text)))
+    }
+
     /// A paragraph.
     pub fn message(text: &str) -> Html {
         Html(format!("<p>{}</p>\n", escaped(text)))
@@ -37,12 +54,13 @@ impl Html {
     }
 
     /// The whole page.
-    pub fn page(&self) -> String {
+    pub fn page(&self, navigation: &Html) -> String {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n<title>memtoll fleet</title>\n\
-             <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/fleet.css\">\n<body>\n{}</body>\n</html>\n",
-            self.0
+             <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/fleet.css\">\n\
+             <body>\n<header>\n{}</header>\n<main>\n{}</main>\n</body>\n</html>\n",
+            navigation.0, self.0
         )
     }
 
@@ -54,33 +72,52 @@ impl Html {
             let _ = write!(links, " <a href=\"{}\"{current}><bdi>{}</bdi></a>", escaped(&link.url()), escaped(&name));
         }
         if !links.is_empty() {
-            let _ = writeln!(self.0, "<nav><span>{}</span>{links}</nav>", escaped(title));
+            let title = escaped(title);
+            let _ = writeln!(self.0, "<nav aria-label=\"{title}\"><span>{title}</span>{links}</nav>");
         }
     }
 
-    /// A table. `next`: where the name of a row leads to.
-    pub fn table(&mut self, table: &Table, next: impl Fn(usize, &str) -> Option<Link>) {
-        let _ = writeln!(self.0, "<h1>{}</h1>\n<table>\n<thead><tr>", escaped(&table.title));
-        let class = |kind: Kind| if kind == Kind::Text { "" } else { " class=\"number\"" };
-        for column in &table.columns {
-            let _ = write!(self.0, "<th scope=\"col\"{}>{}</th>", class(column.kind), escaped(&column.title));
+    /// A table; names come first. `link`: to this page; `door`: where a cell leads to, by its row and column.
+    pub fn table(&mut self, table: &Table, order: &Order, link: &Link, door: impl Fn(usize, usize) -> Option<Door>) {
+        let name = table.columns.len() - 1;
+        let columns: Vec<usize> = std::iter::once(name).chain(0..name).collect();
+        let class = |column: usize| if table.columns[column].kind == Kind::Text { "" } else { " class=\"number\"" };
+        self.0 += "<div class=\"scroll\"><table>\n<thead><tr>";
+        for column in &columns {
+            let title = escaped(&table.columns[*column].title);
+            if title.is_empty() {
+                self.0 += "<td></td>";
+                continue;
+            }
+            let sorted = match order.sort.as_ref().filter(|sort| sort.column == table.columns[*column].name) {
+                Some(sort) if sort.is_up => " aria-sort=\"ascending\"",
+                Some(_) => " aria-sort=\"descending\"",
+                None => "",
+            };
+            let to = Link { sort: Some(next(table, *column, order.sort.as_ref())), ..link.clone() };
+            let to = format!("<a href=\"{}\">{title}</a>", escaped(&to.url()));
+            let _ = write!(self.0, "<th scope=\"col\"{}{sorted}>{to}</th>", class(*column));
         }
         self.0 += "</tr></thead>\n<tbody>\n";
-        for (index, row) in table.rows.iter().enumerate() {
-            self.0 += "<tr>";
-            for ((cell, value), column) in table.cells(row).zip(row).zip(&table.columns) {
-                let cell = format!("<bdi>{}</bdi>", escaped(&cell));
-                // The last column is what rows are called.
-                let link = match value {
-                    Value::Text(name) if column.name == NAME => next(index, name),
-                    _ => None,
+        for row in &order.rows {
+            let values = &table.rows[*row];
+            let cells: Vec<String> = table.cells(values).collect();
+            self.0 += if is_sum(values) { "<tr class=\"sum\">" } else { "<tr>" };
+            for column in &columns {
+                let text = format!("<bdi>{}</bdi>", escaped(&cells[*column]));
+                let cell = match door(*row, *column) {
+                    Some(Door::Page(link)) => format!("<a href=\"{}\">{text}</a>", escaped(&link.url())),
+                    Some(Door::Command(command)) => format!("<code>{}</code>", escaped(&command)),
+                    None => text,
                 };
-                let cell = link.map_or(cell.clone(), |link| format!("<a href=\"{}\">{cell}</a>", escaped(&link.url())));
-                let _ = write!(self.0, "<td{}>{cell}</td>", class(column.kind));
+                let _ = match *column == name {
+                    true => write!(self.0, "<th scope=\"row\">{cell}</th>"),
+                    false => write!(self.0, "<td{}>{cell}</td>", class(*column)),
+                };
             }
             self.0 += "</tr>\n";
         }
-        self.0 += "</tbody>\n</table>\n";
+        self.0 += "</tbody>\n</table></div>\n";
         table.notes.iter().for_each(|note| self.add(&Html::message(note)));
     }
 }

@@ -26,6 +26,15 @@ pub enum View {
     Top,
     Trend,
     Compare,
+    Runs,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sort {
+    /// The name of a column.
+    pub column: String,
+    pub is_up: bool,
 }
 
 /// A question.
@@ -46,6 +55,8 @@ pub struct Link {
     pub before: Vec<(String, String)>,
     pub after: Vec<(String, String)>,
     pub limit: usize,
+    /// Nothing: the order of the answer.
+    pub sort: Option<Sort>,
 }
 
 impl Default for Link {
@@ -62,6 +73,7 @@ impl Default for Link {
             before: Vec::new(),
             after: Vec::new(),
             limit: LIMIT,
+            sort: None,
         }
     }
 }
@@ -91,6 +103,7 @@ impl Link {
             "/" | "/top" => View::Top,
             "/trend" => View::Trend,
             "/compare" => View::Compare,
+            "/runs" => View::Runs,
             _ => return Ok(None),
         };
         let mut link = Link { view, ..Link::default() };
@@ -121,6 +134,10 @@ impl Link {
                 "before" => link.before.push(label()?),
                 "after" => link.after.push(label()?),
                 "n" => link.limit = value.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or(BadAddress::Number)?,
+                "sort" => {
+                    let down = value.strip_prefix('-');
+                    link.sort = Some(Sort { column: down.unwrap_or(&value).to_owned(), is_up: down.is_none() });
+                }
                 _ => return Err(BadAddress::Word),
             }
         }
@@ -133,6 +150,7 @@ impl Link {
             View::Top => "/top",
             View::Trend => "/trend",
             View::Compare => "/compare",
+            View::Runs => "/runs",
         };
         let mut words = Vec::new();
         let mut word = |name: &str, value: &str| words.push(format!("{name}={}", encoded(value)));
@@ -166,6 +184,9 @@ impl Link {
         }
         if self.limit != default.limit {
             word("n", &self.limit.to_string());
+        }
+        if let Some(Sort { column, is_up }) = &self.sort {
+            word("sort", &format!("{}{column}", if *is_up { "" } else { "-" }));
         }
         if words.is_empty() { path.to_owned() } else { format!("{path}?{}", words.join("&")) }
     }
@@ -231,6 +252,8 @@ mod tests {
                 ..Link::default()
             },
             Link { view: View::Trend, by_day: true, metric: Metric::FaultTime, ..Link::default() },
+            Link { view: View::Runs, sort: Some(Sort { column: "cost_ns".to_owned(), is_up: false }), ..Link::default() },
+            Link { sort: Some(Sort { column: "name".to_owned(), is_up: true }), ..Link::default() },
             Link { view: View::Compare, before: label("1=2"), after: label("é\n"), by: By::Line, ..Link::default() },
             Link { per: Some(Per::Label("requests".to_owned())), labels: label("x"), limit: 7, ..Link::default() },
         ];

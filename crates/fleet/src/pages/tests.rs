@@ -21,10 +21,11 @@ fn run(version: &str, allocations: u64) -> Run {
     let id = Identity::of("stack").id();
     let (file, build_id) = (format!("/src/{HOSTILE}.c"), String::new());
     Run {
-        id: Identity::of("run").with(version).id(),
+        id: Identity::of("run").with(version).with_number(allocations).id(),
         service: HOSTILE.to_owned(),
         host: "here".to_owned(),
-        start_ns: 1_700_000_000_000_000_000 + allocations as i64,
+        recording: format!("/recordings/it's {version}.memtoll"),
+        start_ns: (1_700_000_000 + allocations as i64) * 1_000_000_000,
         wall_ns: 1,
         cpu_ns: 1_000_000_000,
         sees_faults: true,
@@ -98,10 +99,9 @@ fn top_leads_to_trend_and_trend_to_compare() {
     );
     assert!(top.body.contains("<td class=\"number\"><bdi>40</bdi></td>"), "{}", top.body);
     let of_row = |page: &Page, view: &str| {
-        let rows = page.body.split_once("<tbody>").unwrap().1;
-        let link = rows.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
-        assert!(link.starts_with(view), "{link}");
-        link
+        let rows = Page { status: 200, kind: "", body: page.body.split_once("<tbody>").unwrap().1.to_owned() };
+        let links = links(&rows);
+        links.iter().find(|link| link.starts_with(view)).unwrap_or_else(|| panic!("{view}: {links:#?}")).clone()
     };
     let trend = get(&of_row(&top, "/trend?metric=allocations&filter="));
     assert!(trend.body.contains(">1.4<") && trend.body.contains(">1.5<"), "{}", trend.body);
@@ -111,6 +111,77 @@ fn top_leads_to_trend_and_trend_to_compare() {
     assert_eq!(back.status, 200);
     // Without versions to compare, the last two are.
     assert!(get("/compare?metric=allocations").body.contains("version=1.4 (1 run) against version=1.5"));
+}
+
+/// The cells of a column in the body of a page's table.
+fn column(page: &Page, column: usize) -> Vec<String> {
+    let rows = page.body.split_once("<tbody>").unwrap().1.split("<tr").skip(1);
+    let cell = |row: &str| row.split("<bdi>").nth(column + 1).unwrap().split("</bdi>").next().unwrap().to_owned();
+    rows.map(cell).collect()
+}
+
+#[test]
+fn a_trend_is_a_curve_in_the_order_of_releases() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = [run("b", 50), run("a", 98), run("a", 100), run("a", 102)];
+    let mut store = store(&folder, &runs);
+    let trend = page(store.as_mut(), "/trend?metric=allocations");
+    assert_eq!(column(&trend, 0), ["b", "a"], "by first run");
+    // Student's t of two degrees of freedom is 4.303, the standard error 2 / sqrt(3): 100 ± 4.97 of 104.97 at the top.
+    let drawn = [
+        "<circle class=\"point alone\" cx=\"25.000%\" cy=\"83.8\"",
+        "<line class=\"curve\" x1=\"25.000%\" y1=\"83.8\" x2=\"75.000%\" y2=\"7.6\"/>",
+        "<line class=\"interval\" x1=\"75.000%\" x2=\"75.000%\" y1=\"15.1\" y2=\"0.0\"/>",
+        "<circle class=\"point\" cx=\"75.000%\" cy=\"7.6\"",
+        "aria-label=\"a: 100 ± 5",
+    ];
+    drawn.iter().for_each(|part| assert!(trend.body.contains(part), "{part}: {}", trend.body));
+    assert!(trend.body.contains("<figure class=\"trend curve\">"), "{}", trend.body);
+    assert!(page(store.as_mut(), "/trend?metric=zeroing").body.contains("<figure class=\"trend zeroing\">"));
+    assert_eq!(column(&page(store.as_mut(), "/trend?metric=allocations&sort=-name"), 0), ["a", "b"]);
+}
+
+#[test]
+fn tables_are_sorted_by_any_column_and_sums_stay_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.10", 30), run("1.9", 10), run("1.4", 20)]);
+    let mut get = |url: &str| page(store.as_mut(), url);
+    let usual = get("/runs?metric=allocations");
+    assert_eq!(column(&usual, 0), ["30", "20", "10"]);
+    assert!(usual.body.contains(" aria-sort=\"descending\"><a href=\"/runs?metric=allocations&amp;sort=allocations\">"));
+    let versions = get("/runs?metric=allocations&sort=version");
+    assert_eq!(column(&versions, 0), ["20", "10", "30"], "1.9 is before 1.10");
+    assert!(versions.body.contains("<th scope=\"col\" aria-sort=\"ascending\"><a href=\"/runs?metric=allocations&amp;sort=-version\">"));
+    for sort in ["name", "-name", "allocations", "-allocations"] {
+        let top = get(&format!("/top?metric=allocations&sort={sort}"));
+        assert_eq!(column(&top, 0).last().unwrap(), "(total)", "{sort}: {}", top.body);
+    }
+    let unknown = get("/runs?metric=allocations&sort=nothing");
+    assert_eq!(column(&unknown, 0), ["30", "20", "10"], "another question had this column");
+}
+
+#[test]
+fn a_run_leads_to_its_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let without = Run { recording: String::new(), ..run("1.6", 5) };
+    let mut store = store(&folder, &[run("1.4", 10), run("1.5", 30), without]);
+    let of_version = page(store.as_mut(), "/trend?metric=allocations");
+    let link = links(&of_version).into_iter().find(|link| link.starts_with("/runs?") && link.contains("1.5")).unwrap();
+    let runs = page(store.as_mut(), &link);
+    let command = "<code>memtoll view &#39;/recordings/it&#39;\\&#39;&#39;s 1.5.memtoll&#39;</code>";
+    assert!(runs.body.contains(command) && !runs.body.contains("1.4.memtoll"), "{link}: {}", runs.body);
+    let all = page(store.as_mut(), "/runs?metric=allocations&n=2");
+    assert!(all.body.contains("<p>1 run with less is not shown"), "{}", all.body);
+    assert!(page(store.as_mut(), "/runs").body.contains("does not have the recording&#39;s path of 1 run"));
+}
+
+#[test]
+fn colors_are_those_of_the_viewer() {
+    let style = style();
+    let faults = |part: &str| part.split_once("--faults: ").unwrap().1[..7].to_owned();
+    let (light, dark) = style.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    assert_eq!([light, dark].map(faults), ["#d55e00", "#e8792b"]);
+    assert!(!style.contains("data-theme") && dark.contains("\n}\n}\n* {"), "{dark}");
 }
 
 #[test]
@@ -129,7 +200,7 @@ fn what_is_wrong_is_said() {
     ] {
         let page = get(url);
         assert!(page.status == 422 && page.body.contains(why), "{url}: {}", page.body);
-        assert!(page.body.contains("<nav>"), "there is a way out: {}", page.body);
+        assert!(page.body.contains("<nav "), "there is a way out: {}", page.body);
     }
     assert!(get("/fleet.css").kind.starts_with("text/css"));
 }

@@ -388,6 +388,19 @@ impl Metric {
         !matches!(self.about().price, Price::None) && self.over().is_none()
     }
 
+    /// The kind of cost whose color shows it in charts and bars; nothing: it has none.
+    pub const fn color(self) -> Option<&'static str> {
+        match self {
+            Metric::Cost => Some("cost"),
+            Metric::Allocator => Some("allocator"),
+            Metric::FaultTime => Some("faults"),
+            Metric::Zeroing => Some("zeroing"),
+            Metric::Mapping => Some("mapping"),
+            Metric::Waiting | Metric::Reading => Some("waiting"),
+            _ => None,
+        }
+    }
+
     /// What a mean is over.
     pub const fn over(self) -> Option<Metric> {
         match self.about().together {

@@ -364,6 +364,8 @@ sent! {
         /// The file that has it, if it is newer than the recording.
         newer: Option<String>,
         why: String,
+        /// Types that may be meant, where none is called so.
+        similar: Vec<String>,
     }
 
     /// A type of the selected blocks, and bytes of these.

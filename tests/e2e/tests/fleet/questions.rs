@@ -73,6 +73,20 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     assert_eq!((&row(&rows, "load")["difference"], &row(&rows, "(total)")["difference"]), (&40.into(), &40.into()));
     assert_eq!(row(&rows, "draw")["difference"], 0);
 
+    let runs = |per: &[&str]| -> Vec<(Value, Value, Value)> {
+        let rows = store.ask("runs", &[&["--metric", "allocations"], per].concat());
+        rows.iter().map(|row| (row["allocations"].clone(), row["version"].clone(), row["name"].clone())).collect()
+    };
+    let [small_path, large_path] = [&small, &large].map(|recording| recording.file.to_str().unwrap());
+    assert_eq!(
+        runs(&[]),
+        [(102.into(), "1.5".into(), large_path.into()), (62.into(), "1.4".into(), small_path.into())],
+        "each leads to its recording"
+    );
+    let by_requests = [(6.2.into(), "1.4".into(), small_path.into()), (5.1.into(), "1.5".into(), large_path.into())];
+    assert_eq!(runs(&["--per", "requests"]), by_requests);
+    assert_eq!(runs(&["--filter", "^load$", "-n", "1"]), [(90.into(), "1.5".into(), large_path.into())]);
+
     // A run that does not tell its requests has no part in a mean of these.
     store.add(&[&recording("70")], &["version=1.3", "service=silent"]);
     let rows = store.ask("top", &["--metric", "bytes", "--per", "requests"]);

@@ -1,0 +1,113 @@
+// What a reader does to the columns of a table: chooses them, and drags their edges.
+
+import { createContext } from "preact";
+import { useContext, useId, useRef } from "preact/hooks";
+import { useShown } from "./context";
+import { useSize } from "./hooks";
+import type { Metric } from "./model/answer";
+import { isHidden, LEAST, MOST, STEP, toggled, withWidth, type TableColumn } from "./model/columns";
+
+/** The column of a metric, and the first one of a table, which says what rows are. */
+export const columnFor = ({ name, title }: Metric): TableColumn => ({ key: name, title, width: "minmax(79px, 1fr)" });
+export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 5fr)" });
+
+/** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
+export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));
+
+export interface Resizing {
+    columns: readonly TableColumn[];
+    /** Shows a column as wide as it would be; null: as wide as it is. */
+    preview: (column: string, width: number | null) => void;
+}
+
+/** Of the table in which a heading is; null: its columns stay as they are. */
+export const Resizing = createContext<Resizing | null>(null);
+
+/** The right edge of a column, at the end of its heading. A double click, or Enter, makes it as wide as the table would. */
+export function Edge({ column }: { column: string }) {
+    const { state, go } = useShown();
+    const resizing = useContext(Resizing);
+    const edge = useRef<HTMLSpanElement>(null);
+    const grip = useRef<{ x: number; width: number } | null>(null);
+    const cell = useRef<HTMLElement | null>(null);
+    const of = resizing?.columns.find(({ key }) => key === column);
+    const attach = (element: HTMLSpanElement | null) => {
+        edge.current = element;
+        cell.current = element?.parentElement ?? null;
+    };
+    useSize(cell);
+    if (!resizing || !of) return null;
+    const width = Math.round(cell.current?.getBoundingClientRect().width ?? 0);
+    const set = (to: number | null, joins = false) => go({ columns: withWidth(state.columns, column, to) }, joins);
+    const at = (event: PointerEvent) => grip.current!.width + event.clientX - grip.current!.x;
+    const end = (event: PointerEvent) => {
+        if (!grip.current) return;
+        const to = at(event);
+        const isMoved = event.clientX !== grip.current.x;
+        grip.current = null;
+        resizing.preview(column, null);
+        if (isMoved) set(to);
+    };
+    const pressed = (event: KeyboardEvent) => {
+        const by = { ArrowLeft: -STEP, ArrowRight: STEP }[event.key];
+        if (event.ctrlKey || event.metaKey || event.altKey || (!by && event.key !== "Enter")) return;
+        event.preventDefault();
+        event.stopPropagation();
+        set(by ? Math.round(edge.current!.parentElement!.getBoundingClientRect().width) + by : null, true);
+    };
+    return (
+        <span
+            ref={attach}
+            class="edge"
+            role="separator"
+            tabIndex={0}
+            aria-orientation="vertical"
+            aria-label={`width of ${of.title}`}
+            aria-valuenow={width}
+            aria-valuemin={LEAST}
+            aria-valuemax={MOST}
+            aria-valuetext={`${width} pixels`}
+            title="Drag to make the column wider or narrower; a double click undoes that."
+            onKeyDown={pressed}
+            onClick={(event) => event.stopPropagation()}
+            onDblClick={() => set(null)}
+            onPointerDown={(event) => {
+                if (event.button !== 0) return;
+                event.preventDefault();
+                edge.current!.focus();
+                edge.current!.setPointerCapture(event.pointerId);
+                grip.current = { x: event.clientX, width: edge.current!.parentElement!.getBoundingClientRect().width };
+            }}
+            onPointerMove={(event) => grip.current && resizing.preview(column, at(event))}
+            onPointerUp={end}
+            onPointerCancel={end}
+        />
+    );
+}
+
+/** A box for each column but that of the chosen metric, which stays. */
+export function ColumnChoice({ metrics, chosen }: { metrics: Metric[]; chosen: Metric }) {
+    const { state, go } = useShown();
+    const id = useId();
+    const button = useRef<HTMLButtonElement>(null);
+    const menu = useRef<HTMLDivElement>(null);
+    const place = (event: ToggleEvent) => {
+        if (event.newState !== "open") return;
+        const { left, bottom } = button.current!.getBoundingClientRect();
+        menu.current!.style.left = `${left}px`;
+        menu.current!.style.top = `${bottom}px`;
+    };
+    const hidden = metrics.length - notHidden(metrics, chosen, state.columns).length;
+    return (
+        <>
+            <button ref={button} popovertarget={id}>columns{hidden > 0 && ` (${hidden} hidden)`}</button>
+            <div ref={menu} id={id} popover="auto" class="menu boxes" role="group" aria-label="columns" onBeforeToggle={place} onKeyDown={(event) => event.stopPropagation()}>
+                {metrics.map((one) => (
+                    <label key={one.name} title={one === chosen ? "The table is sorted by it." : undefined}>
+                        <input type="checkbox" checked={one === chosen || !isHidden(state.columns, one.name)} disabled={one === chosen} onChange={() => go({ columns: toggled(state.columns, one.name) })} /> {one.title}
+                    </label>
+                ))}
+            </div>
+        </>
+    );
+}

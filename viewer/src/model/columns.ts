@@ -1,0 +1,56 @@
+// Which columns a table shows, and how wide they are, as the address has it: `zeroing_0.cost_120` hides one column and makes another
+// 120 pixels wide. A metric is the same column in all tables.
+
+export interface TableColumn {
+    key: string;
+    title: string;
+    /** As CSS has it, unless the reader chose another one. */
+    width: string;
+    /** Cells of a row that share it; one if it does not say. */
+    parts?: number;
+}
+
+/** Pixels: the narrowest and the widest column, and what a key adds. */
+export const LEAST = 40;
+export const MOST = 2000;
+export const STEP = 10;
+
+const HIDDEN = 0;
+
+const limited = (width: number) => Math.min(MOST, Math.max(LEAST, Math.round(width)));
+
+function widthsOf(text: string): Map<string, number> {
+    const found = text.split(".").map((word) => /^(.+)_(\d+)$/.exec(word));
+    return new Map(found.flatMap((one) => (one ? [[one[1]!, Number(one[2]) === HIDDEN ? HIDDEN : limited(Number(one[2]))] as const] : [])));
+}
+
+const toText = (widths: Map<string, number>) => [...widths].map(([key, width]) => `${key}_${width}`).join(".");
+
+export const isHidden = (text: string, key: string): boolean => widthsOf(text).get(key) === HIDDEN;
+
+/** With a column hidden, or shown again. */
+export function toggled(text: string, key: string): string {
+    const widths = widthsOf(text);
+    if (!isHidden(text, key)) widths.set(key, HIDDEN);
+    else widths.delete(key);
+    return toText(widths);
+}
+
+/** With a column of this width; null: as wide as the table makes it. */
+export function withWidth(text: string, key: string, width: number | null): string {
+    const widths = widthsOf(text);
+    if (width === null) widths.delete(key);
+    else widths.set(key, limited(width));
+    return toText(widths);
+}
+
+/** The widths of the columns, as CSS has them. */
+export function templateOf(columns: readonly TableColumn[], text: string): string {
+    const widths = widthsOf(text);
+    return columns
+        .flatMap(({ key, width, parts = 1 }) => {
+            const chosen = widths.get(key);
+            return Array<string>(parts).fill(chosen ? `${chosen / parts}px` : width);
+        })
+        .join(" ");
+}
