@@ -45,12 +45,11 @@ use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::names::is_before_attach;
 use crate::page_balance;
 use crate::runtime_blocks::{RuntimeBlocks, runtime_blocks};
-use crate::sites::{GroupBy, Row, rows, rows_without};
+use crate::sites::{Row, rows_without};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_tally::Split;
 use serde::Serialize;
 use std::cell::OnceCell;
 
@@ -234,17 +233,7 @@ pub fn pages(stacks: &mut Stacks, sums: &Sums) -> Option<page_balance::Balance> 
     page_balance::at_end(stacks, sums, MOST_EVENTS)
 }
 
-/// The findings of what was added up, the most important first. There are none where sums are split by something else than
-/// stacks. `pages`: what [`pages`] found.
-pub fn findings(sums: &Sums, stacks: &mut Stacks, pages: Option<&page_balance::Balance>) -> Vec<Finding> {
-    if sums.selection.split != Split::None {
-        return Vec::new();
-    }
-    let sites = rows(stacks, sums, GroupBy::Site);
-    findings_of(sums, &sites, stacks, pages)
-}
-
-/// The same, for who has the rows of the call sites.
+/// The findings of what was added up and of the rows of its call sites, the most important first. `pages`: what [`pages`] found.
 pub fn findings_of(
     sums: &Sums,
     sites: &[Row],

@@ -8,7 +8,7 @@ mod by_function;
 mod calls;
 mod frame_place;
 mod known;
-mod path_digests;
+mod path_fold;
 mod paths;
 
 use crate::container_elements::Element;
@@ -28,7 +28,7 @@ use std::ops::Deref;
 pub use crate::texts::Texts;
 pub use calls::Cuts;
 pub(crate) use frame_place::FramePlace;
-pub(crate) use path_digests::PathDigests;
+pub(crate) use path_fold::PathFold;
 pub use paths::Path;
 
 /// How stacks are shown.
@@ -140,6 +140,7 @@ impl Shown {
 }
 
 /// Turns stack nodes into stacks.
+#[derive(Clone)]
 pub struct Stacks<'a> {
     recording: &'a Recording,
     calls: Calls<'a>,
@@ -467,7 +468,7 @@ impl<'a> Stacks<'a> {
 }
 
 /// Names of types, each once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Names {
     names: Vec<String>,
     numbers: FxHashMap<String, TypeNo>,

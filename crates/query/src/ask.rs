@@ -39,7 +39,10 @@ use std::sync::Arc;
 
 /// Answers a question about a recording.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
-    Session::new(recording).ask(query)
+    let session = Session::new(recording);
+    let mut answer = session.ask(query)?;
+    answer.basis.stacks = session.into_stacks(&answer.basis.view);
+    Ok(answer)
 }
 
 impl<'r> Session<'r> {
@@ -80,6 +83,8 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             sums: None,
             view: selected.view.clone(),
             looks: selected.looks.clone(),
+            sites: None,
+            stacks: None,
             pages: None,
             tariff,
         },
@@ -189,7 +194,11 @@ impl<'r> Answer<'r> {
             let found = worth.unwrap_or_else(|| {
                 let stacks = known.get_or_insert_with(make);
                 self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
-                findings::findings(&sums, stacks, self.basis.pages.as_deref())
+                if sums.selection.split != Split::None {
+                    return Vec::new();
+                }
+                let sites = self.basis.sites.insert(rows(stacks, &sums, GroupBy::Site));
+                findings::findings_of(&sums, sites, stacks, self.basis.pages.as_deref())
             });
             self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }

@@ -2,14 +2,14 @@
 //! caller closer to them.
 
 use crate::live_blocks::Block;
-use crate::stacks::Stacks;
+use crate::stacks::{PathFold, Stacks};
 use memtoll_model::{FrameId, StackId, TextId};
 use rustc_hash::FxHashMap;
 
 /// A function below its callers.
 struct Function {
     /// Index of its caller's.
-    caller: Option<usize>,
+    caller: Option<u32>,
     depth: usize,
     frame: FrameId,
     /// Bytes of the units of which it is the closest common caller; what is free in them.
@@ -22,7 +22,7 @@ struct Function {
 /// The functions below which blocks were allocated, as a tree: however often a function calls another one, it is there once.
 pub struct Callers {
     functions: Vec<Function>,
-    of_node: FxHashMap<StackId, Option<usize>>,
+    of_node: FxHashMap<StackId, Option<u32>>,
 }
 
 /// A function whose blocks, with those of all that it calls, keep memory.
@@ -40,48 +40,46 @@ impl Callers {
     /// Those of the blocks' stacks, as they are shown.
     pub fn new(stacks: &mut Stacks, blocks: &[Block]) -> Callers {
         let mut callers = Callers { functions: Vec::new(), of_node: FxHashMap::default() };
-        let mut known: FxHashMap<(Option<usize>, TextId, TextId), usize> = FxHashMap::default();
-        let mut path = Vec::new();
+        let mut known: FxHashMap<(Option<u32>, TextId, TextId), u32> = FxHashMap::default();
+        let mut innermost = PathFold::new(stacks, None);
+        let frames = &stacks.recording().frames;
         for block in blocks {
-            if callers.of_node.contains_key(&block.node) {
-                continue;
-            }
-            path.clear();
-            stacks.list(block.node, &mut path);
-            let mut caller = None;
-            for frame in path.iter().rev() {
-                let about = stacks.recording().frames.frame(*frame);
-                let functions = &mut callers.functions;
-                caller = Some(*known.entry((caller, about.function, about.module)).or_insert_with(|| {
-                    let depth = caller.map_or(0, |caller: usize| functions[caller].depth + 1);
-                    functions.push(Function { caller, depth, frame: *frame, resident: 0, free: 0, pinned: 0 });
-                    functions.len() - 1
-                }));
-            }
-            callers.of_node.insert(block.node, caller);
+            let Callers { functions, of_node } = &mut callers;
+            of_node.entry(block.node).or_insert_with(|| {
+                innermost.of(stacks, block.node, |caller: Option<u32>, frame| {
+                    let about = frames.frame(frame);
+                    let function = known.entry((caller, about.function, about.module)).or_insert_with(|| {
+                        let depth = caller.map_or(0, |caller| functions[caller as usize].depth + 1);
+                        functions.push(Function { caller, depth, frame, resident: 0, free: 0, pinned: 0 });
+                        functions.len() as u32 - 1
+                    });
+                    Some(*function)
+                })
+            });
         }
         callers
     }
 
     /// The closest caller of both, of which one is the first: `None` before it.
-    pub fn common(&self, known: Option<Option<usize>>, node: StackId) -> Option<Option<usize>> {
+    pub fn common(&self, known: Option<Option<u32>>, node: StackId) -> Option<Option<u32>> {
         let other = self.of_node.get(&node).copied().flatten();
         let Some(known) = known else { return Some(other) };
         let (mut a, mut b) = (known, other);
         while a != b {
             let (Some(x), Some(y)) = (a, b) else { return Some(None) };
-            match self.functions[x].depth >= self.functions[y].depth {
-                true => a = self.functions[x].caller,
-                false => b = self.functions[y].caller,
+            let [first, second] = [x, y].map(|at| &self.functions[at as usize]);
+            match first.depth >= second.depth {
+                true => a = first.caller,
+                false => b = second.caller,
             }
         }
         Some(a)
     }
 
     /// Blocks with this closest caller keep a unit.
-    pub fn holds(&mut self, caller: Option<Option<usize>>, resident: u64, free: u64) {
+    pub fn holds(&mut self, caller: Option<Option<u32>>, resident: u64, free: u64) {
         if let Some(caller) = caller.flatten() {
-            let function = &mut self.functions[caller];
+            let function = &mut self.functions[caller as usize];
             function.resident += resident;
             function.free += free;
             function.pinned += if free > 0 { resident } else { 0 };
@@ -96,9 +94,10 @@ impl Callers {
         for index in (0..self.functions.len()).rev() {
             let Function { caller, resident, free, pinned, .. } = self.functions[index];
             if let Some(caller) = caller {
-                self.functions[caller].resident += resident;
-                self.functions[caller].free += free;
-                self.functions[caller].pinned += pinned;
+                let caller = &mut self.functions[caller as usize];
+                caller.resident += resident;
+                caller.free += free;
+                caller.pinned += pinned;
             }
         }
         let most = self.functions.iter().map(|function| function.free).max()?;
