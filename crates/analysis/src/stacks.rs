@@ -8,7 +8,7 @@ mod by_function;
 mod calls;
 mod frame_place;
 mod known;
-mod path_fold;
+mod path_digests;
 mod paths;
 
 use crate::container_elements::Element;
@@ -28,7 +28,7 @@ use std::ops::Deref;
 pub use crate::texts::Texts;
 pub use calls::Cuts;
 pub(crate) use frame_place::FramePlace;
-pub(crate) use path_fold::PathFold;
+pub(crate) use path_digests::PathDigests;
 pub use paths::Path;
 
 /// How stacks are shown.

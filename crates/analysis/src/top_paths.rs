@@ -4,13 +4,11 @@
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::sites::{Row, paths_where, sort};
-use crate::stacks::{PathFold, Stacks, Texts};
+use crate::stacks::{PathDigests, Stacks, Texts};
 use crate::sums::Sums;
 use memtoll_model::{FrameId, StackId};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::hash::Hasher;
-use std::num::NonZeroU64;
 
 /// Some call paths, and what there is besides.
 pub struct TopPaths {
@@ -25,7 +23,7 @@ pub struct TopPaths {
 /// What is known of a path before it has a row.
 #[derive(Clone, Copy)]
 struct Candidate {
-    digest: NonZeroU64,
+    digest: u64,
     value: u64,
     allocations: u64,
     events: u64,
@@ -38,19 +36,23 @@ struct Candidate {
 /// The call paths with most of something that adds up, `most` at the most. Paths are told apart by a digest of their frames
 /// first; those that get rows, frame by frame.
 pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> TopPaths {
-    let mut digests = PathFold::new(stacks, NonZeroU64::MIN);
-    let mut nodes: Vec<(StackId, NonZeroU64)> = Vec::new();
-    let mut numbers: FxHashMap<NonZeroU64, usize> = FxHashMap::with_capacity_and_hasher(sums.sites.len(), Default::default());
+    let mut digests = PathDigests::new(stacks);
+    let mut nodes: Vec<(StackId, u64)> = Vec::new();
+    let mut numbers: FxHashMap<u64, usize> = FxHashMap::with_capacity_and_hasher(sums.sites.len(), Default::default());
     let mut found: Vec<Candidate> = Vec::new();
     let mut all = Priced::default();
+    // Those that decide; of a site, they are what it adds to the sum.
+    let deciding = |of: &Priced| [by.value(of), of.allocations(), of.events];
     for (index, site) in sums.sites.iter().enumerate() {
         let node = site.node;
         let leading = stacks.leading(node);
         if !leading.matches {
             continue;
         }
+        let before = deciding(&all);
         site.add_to(&mut all);
-        let digest = digests.of(stacks, node, called);
+        let after = deciding(&all);
+        let digest = digests.of(stacks, node);
         nodes.push((node, digest));
         let number = *numbers.entry(digest).or_insert(found.len());
         if number == found.len() {
@@ -59,9 +61,10 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         }
         let candidate = &mut found[number];
         // Numbers of a damaged file may be beyond all sums.
-        candidate.value = candidate.value.wrapping_add(site.value(by));
-        candidate.allocations = candidate.allocations.wrapping_add(site.allocations());
-        candidate.events = candidate.events.wrapping_add(site.events());
+        let add = |sum: &mut u64, number: usize| *sum = sum.wrapping_add(after[number].wrapping_sub(before[number]));
+        add(&mut candidate.value, 0);
+        add(&mut candidate.allocations, 1);
+        add(&mut candidate.events, 2);
     }
     found.retain(|path| path.value > 0);
     let number = found.len();
@@ -76,22 +79,13 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         found.select_nth_unstable_by(most, order);
         found.truncate(most);
     }
-    let chosen: FxHashSet<NonZeroU64> = found.iter().map(|path| path.digest).collect();
+    let chosen: FxHashSet<u64> = found.iter().map(|path| path.digest).collect();
     let chosen: FxHashSet<StackId> =
         nodes.into_iter().filter(|(_, digest)| chosen.contains(digest)).map(|(node, _)| node).collect();
     let mut rows = paths_where(stacks, sums, |site| chosen.contains(&site.node));
     sort(&mut rows, &recording.frames, by);
     rows.truncate(most);
     TopPaths { rows, number, all }
-}
-
-/// Extends the digest of the callers by a frame.
-fn called(callers: NonZeroU64, frame: FrameId) -> NonZeroU64 {
-    let mut hasher = FxHasher::default();
-    hasher.write_u64(callers.get());
-    hasher.write_u32(frame.get());
-    // The least one is that of no frame.
-    NonZeroU64::MIN.saturating_add(hasher.finish().max(1))
 }
 
 #[cfg(test)]

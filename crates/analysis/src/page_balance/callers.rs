@@ -1,15 +1,15 @@
 //! What comes back if all blocks vanish that a function and all that it calls have allocated: the units whose blocks have no common
 //! caller closer to them.
 
-use crate::live_blocks::Block;
-use crate::stacks::{PathFold, Stacks};
+use crate::stacks::Stacks;
 use memtoll_model::{FrameId, StackId, TextId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A function below its callers.
 struct Function {
     /// Index of its caller's.
-    caller: Option<u32>,
+    caller: Option<usize>,
     depth: usize,
     frame: FrameId,
     /// Bytes of the units of which it is the closest common caller; what is free in them.
@@ -19,10 +19,39 @@ struct Function {
     pinned: u64,
 }
 
-/// The functions below which blocks were allocated, as a tree: however often a function calls another one, it is there once.
+/// The functions below which units are kept, as a tree: however often a function calls another one, it is there once.
+#[derive(Default)]
 pub struct Callers {
     functions: Vec<Function>,
-    of_node: FxHashMap<StackId, Option<u32>>,
+    known: FxHashMap<(Option<usize>, TextId, TextId), usize>,
+    paths: Paths,
+}
+
+/// The paths of nodes, as they are shown, from the outermost frame inwards.
+#[derive(Default)]
+struct Paths {
+    all: Vec<FrameId>,
+    of_node: FxHashMap<StackId, Range<usize>>,
+    last: Vec<FrameId>,
+}
+
+impl Paths {
+    /// Frames that are remembered, 4 bytes each.
+    const MOST: usize = 1 << 20;
+
+    fn of(&mut self, stacks: &mut Stacks, node: StackId) -> &[FrameId] {
+        if let Some(known) = self.of_node.get(&node) {
+            return &self.all[known.clone()];
+        }
+        stacks.list(node, &mut self.last);
+        self.last.reverse();
+        let begin = self.all.len();
+        if begin < Paths::MOST {
+            self.all.extend_from_slice(&self.last);
+            self.of_node.insert(node, begin..self.all.len());
+        }
+        &self.last
+    }
 }
 
 /// A function whose blocks, with those of all that it calls, keep memory.
@@ -37,49 +66,40 @@ pub struct HeldBelow {
 }
 
 impl Callers {
-    /// Those of the blocks' stacks, as they are shown.
-    pub fn new(stacks: &mut Stacks, blocks: &[Block]) -> Callers {
-        let mut callers = Callers { functions: Vec::new(), of_node: FxHashMap::default() };
-        let mut known: FxHashMap<(Option<u32>, TextId, TextId), u32> = FxHashMap::default();
-        let mut innermost = PathFold::new(stacks, None);
+    /// Blocks of these nodes keep a unit.
+    pub fn keep(&mut self, stacks: &mut Stacks, nodes: impl Iterator<Item = StackId>, resident: u64, free: u64) {
         let frames = &stacks.recording().frames;
-        for block in blocks {
-            let Callers { functions, of_node } = &mut callers;
-            of_node.entry(block.node).or_insert_with(|| {
-                innermost.of(stacks, block.node, |caller: Option<u32>, frame| {
-                    let about = frames.frame(frame);
-                    let function = known.entry((caller, about.function, about.module)).or_insert_with(|| {
-                        let depth = caller.map_or(0, |caller| functions[caller as usize].depth + 1);
-                        functions.push(Function { caller, depth, frame, resident: 0, free: 0, pinned: 0 });
-                        functions.len() as u32 - 1
-                    });
-                    Some(*function)
-                })
-            });
-        }
-        callers
-    }
-
-    /// The closest caller of both, of which one is the first: `None` before it.
-    pub fn common(&self, known: Option<Option<u32>>, node: StackId) -> Option<Option<u32>> {
-        let other = self.of_node.get(&node).copied().flatten();
-        let Some(known) = known else { return Some(other) };
-        let (mut a, mut b) = (known, other);
-        while a != b {
-            let (Some(x), Some(y)) = (a, b) else { return Some(None) };
-            let [first, second] = [x, y].map(|at| &self.functions[at as usize]);
-            match first.depth >= second.depth {
-                true => a = first.caller,
-                false => b = second.caller,
+        let function = |frame: FrameId| (frames.frame(frame).function, frames.frame(frame).module);
+        let (mut common, mut last): (Vec<FrameId>, Option<StackId>) = (Vec::new(), None);
+        for node in nodes {
+            if last == Some(node) {
+                continue;
+            }
+            let path = self.paths.of(stacks, node);
+            match last {
+                None => common.extend_from_slice(path),
+                Some(_) => {
+                    let is_same = |(a, b): &(&FrameId, &FrameId)| a == b || function(**a) == function(**b);
+                    common.truncate(common.iter().zip(path).take_while(is_same).count());
+                }
+            }
+            last = Some(node);
+            if common.is_empty() {
+                return;
             }
         }
-        Some(a)
-    }
-
-    /// Blocks with this closest caller keep a unit.
-    pub fn holds(&mut self, caller: Option<Option<u32>>, resident: u64, free: u64) {
-        if let Some(caller) = caller.flatten() {
-            let function = &mut self.functions[caller as usize];
+        let mut closest = None;
+        for frame in common {
+            let (name, module) = function(frame);
+            let functions = &mut self.functions;
+            closest = Some(*self.known.entry((closest, name, module)).or_insert_with(|| {
+                let depth = closest.map_or(0, |caller: usize| functions[caller].depth + 1);
+                functions.push(Function { caller: closest, depth, frame, resident: 0, free: 0, pinned: 0 });
+                functions.len() - 1
+            }));
+        }
+        if let Some(closest) = closest {
+            let function = &mut self.functions[closest];
             function.resident += resident;
             function.free += free;
             function.pinned += if free > 0 { resident } else { 0 };
@@ -94,10 +114,9 @@ impl Callers {
         for index in (0..self.functions.len()).rev() {
             let Function { caller, resident, free, pinned, .. } = self.functions[index];
             if let Some(caller) = caller {
-                let caller = &mut self.functions[caller as usize];
-                caller.resident += resident;
-                caller.free += free;
-                caller.pinned += pinned;
+                self.functions[caller].resident += resident;
+                self.functions[caller].free += free;
+                self.functions[caller].pinned += pinned;
             }
         }
         let most = self.functions.iter().map(|function| function.free).max()?;
