@@ -154,8 +154,7 @@ impl<'r> Answer<'r> {
                 let stacks = known.get_or_insert_with(make);
                 let found = rows(stacks, &sums, *group);
                 if query.findings && *group == GroupBy::Site {
-                    self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
-                    worth = Some(findings::findings_of(&sums, &found, stacks, self.basis.pages.as_deref()));
+                    worth = Some(findings::findings_of(&sums, &found, stacks));
                 }
                 let mut table = table(recording, found, (*group, metric), *limit, &tariff);
                 // No view shows patterns of a thread's or a size's stacks.
@@ -191,15 +190,15 @@ impl<'r> Answer<'r> {
         self.wrappers = selected.folded.clone();
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
-            let found = worth.unwrap_or_else(|| {
+            let (found, pages) = worth.unwrap_or_else(|| {
                 let stacks = known.get_or_insert_with(make);
-                self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
                 if sums.selection.split != Split::None {
-                    return Vec::new();
+                    return (Vec::new(), None);
                 }
                 let sites = self.basis.sites.insert(rows(stacks, &sums, GroupBy::Site));
-                findings::findings_of(&sums, sites, stacks, self.basis.pages.as_deref())
+                findings::findings_of(&sums, sites, stacks)
             });
+            self.basis.pages = pages.map(Arc::new);
             self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }
         if query.details {
