@@ -127,3 +127,39 @@ impl Callers {
         Some(HeldBelow { frame: found.frame, alone: found.resident, pinned: found.pinned, free: found.free })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::View;
+    use crate::sums::sums;
+    use memtoll_model::Recording;
+    use memtoll_tally::Selection;
+
+    #[test]
+    fn a_unit_is_kept_by_the_closest_common_caller_of_its_blocks() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(golden.as_ref()).unwrap();
+        let mut stacks = Stacks::new(&recording, &View::default());
+        let function = |frame: FrameId| (recording.frames.frame(frame).function, recording.frames.frame(frame).module);
+        let mut path = |node: StackId| -> Vec<(TextId, TextId)> {
+            let mut frames = Vec::new();
+            stacks.list(node, &mut frames);
+            frames.into_iter().rev().map(function).collect()
+        };
+        let sums = sums(&recording, Selection::default());
+        let nodes: Vec<StackId> = sums.sites.iter().map(|site| site.node).collect();
+        let mut seen = [0; 2];
+        for (a, b) in nodes.iter().flat_map(|a| nodes.iter().map(move |b| (*a, *b))) {
+            let paths = [a, b].map(&mut path);
+            let common = paths[0].iter().zip(&paths[1]).take_while(|(a, b)| a == b).count();
+            let mut callers = Callers::default();
+            callers.keep(&mut Stacks::new(&recording, &View::default()), [a, b].into_iter(), 4096, 1000);
+            let found = callers.innermost(1000);
+            let found = found.map(|held| (function(held.frame), held.alone, held.pinned, held.free));
+            assert_eq!(found, common.checked_sub(1).map(|last| (paths[0][last], 4096, 4096, 1000)));
+            seen[usize::from(common > 0)] += usize::from(a != b);
+        }
+        assert!(seen[1] > 0, "{seen:?}");
+    }
+}
