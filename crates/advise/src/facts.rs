@@ -77,7 +77,7 @@ impl<'a> Facts<'a> {
             delayed,
             notes,
             packages: Packages::of(&recording.frames),
-            pages: page_balance::at_end(stacks, sums, u64::MAX),
+            pages: page_balance::at_end(stacks, sums),
             addresses: OnceCell::new(),
         }
     }

@@ -41,16 +41,17 @@ pub use wrapped::Wrapped;
 
 use crate::balance::Balance;
 use crate::estimate::Estimate;
+use crate::growth::{self, Growing};
 use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::names::is_before_attach;
 use crate::page_balance;
 use crate::runtime_blocks::{RuntimeBlocks, runtime_blocks};
-use crate::sites::{GroupBy, Row, rows, rows_without};
+use crate::sites::{Row, rows_without};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_tally::Split;
+use memtoll_trace::ids::Units;
 use serde::Serialize;
 use std::cell::OnceCell;
 
@@ -192,6 +193,8 @@ struct Facts<'a, 'b> {
     /// In any order.
     lines: &'a [InclusiveLine],
     pages: Option<&'a page_balance::Balance>,
+    /// The lines that grow, if the events were read for `pages`.
+    growing: Option<Vec<Growing>>,
     /// See [`Facts::runtime`].
     runtime: OnceCell<RuntimeBlocks>,
     stacks: &'a mut Stacks<'b>,
@@ -227,30 +230,31 @@ impl Facts<'_, '_> {
     }
 }
 
-/// What holds the pages at the end, for findings. `None`: the recording has several processes, or more events than can be read before
-/// a report must answer.
-pub fn pages(stacks: &mut Stacks, sums: &Sums) -> Option<page_balance::Balance> {
-    const MOST_EVENTS: u64 = 3_000_000;
-    page_balance::at_end(stacks, sums, MOST_EVENTS)
-}
-
-/// The findings of what was added up, the most important first. There are none where sums are split by something else than
-/// stacks. `pages`: what [`pages`] found.
-pub fn findings(sums: &Sums, stacks: &mut Stacks, pages: Option<&page_balance::Balance>) -> Vec<Finding> {
-    if sums.selection.split != Split::None {
-        return Vec::new();
-    }
-    let sites = rows(stacks, sums, GroupBy::Site);
-    findings_of(sums, &sites, stacks, pages)
-}
-
-/// The same, for who has the rows of the call sites.
-pub fn findings_of(
-    sums: &Sums,
-    sites: &[Row],
+/// What holds the pages at the end, and the lines that grow, if both are wanted: events are read once. There is no balance if the
+/// recording has several processes, or more events than can be read before a report must answer.
+fn pages(
     stacks: &mut Stacks,
-    pages: Option<&page_balance::Balance>,
-) -> Vec<Finding> {
+    sums: &Sums,
+    tariff: &Tariff,
+    wants_growth: bool,
+) -> (Option<page_balance::Balance>, Option<Vec<Growing>>) {
+    let recording = stacks.recording();
+    let Some((index, look)) = page_balance::look_at_end(recording, sums, MOST_EVENTS) else { return (None, None) };
+    let mut lines = growth::lines(recording, index, (Units::ZERO, Units::MAX))
+        .filter(|lines| wants_growth && Units(lines.ended()) <= look.time);
+    let balance = page_balance::balance_while_reading(stacks, index, &look, None, |stacks, events| {
+        lines.iter_mut().for_each(|lines| _ = lines.add_events(stacks, events));
+    });
+    let growing = lines.filter(|_| balance.is_ok()).map(|lines| lines.growing(tariff));
+    (balance.ok(), growing)
+}
+
+/// Reading more events takes longer than a report may take.
+const MOST_EVENTS: u64 = 3_000_000;
+
+/// The findings of what was added up and of the rows of its call sites, the most important first, and what holds the pages at the
+/// end, if this was found for them.
+pub fn findings_of(sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> (Vec<Finding>, Option<page_balance::Balance>) {
     let recording = stacks.recording();
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording).of_sums(sums));
     let frames = &recording.frames;
@@ -258,7 +262,10 @@ pub fn findings_of(
     // What there was before memtoll was attached is no line.
     lines.retain(|line| !line.row.frame.is_some_and(|frame| is_before_attach(frames, frame)));
     let (lines, runtime) = (&lines[..], OnceCell::new());
-    let mut facts = Facts { recording, sums, sites, lines, pages, runtime, stacks, balance: &balance, tariff: &tariff };
+    let wants_growth = tariff.sees().frees && grows::may_be_found(recording, sums, lines);
+    let (held, growing) = pages(stacks, sums, &tariff, wants_growth);
+    let (pages, balance, tariff) = (held.as_ref(), &balance, &tariff);
+    let mut facts = Facts { recording, sums, sites, lines, pages, growing, runtime, stacks, balance, tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
     found.extend(disk_waits::find(&facts));
@@ -285,5 +292,5 @@ pub fn findings_of(
             found.extend(wrapped::find(facts.stacks, sums));
         }
     }
-    found
+    (found, held)
 }

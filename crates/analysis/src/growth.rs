@@ -10,8 +10,9 @@ mod lines;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
-use lines::Lines;
-use memtoll_model::FrameId;
+use lines::Line;
+pub use lines::Lines;
+use memtoll_model::{FrameId, Recording};
 use memtoll_trace::ids::Units;
 use memtoll_trace::unreadable::Unreadable;
 
@@ -68,41 +69,26 @@ fn rises(least: &[u64]) -> bool {
     rises && lately >= GOES_ON * rate
 }
 
-/// The lines that grow between two times of the processes that count, those that grow most first. Chapters are of whole processes.
-pub fn growing(
-    stacks: &mut Stacks,
-    filter: &ThreadFilter,
-    (from, to): (Units, Units),
-    tariff: &Tariff,
-    reading: Reading,
-) -> Result<Vec<Growing>, Unreadable> {
-    let recording = stacks.recording();
-    let mut found = Vec::new();
-    for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
-        let image = &recording.images[index];
-        let began = from.0.max(image.about.began);
-        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(to.0);
-        let span = ended.saturating_sub(began) as f64 * if to == Units::MAX { 1.0 - END } else { 1.0 };
-        let width = (span / PIECES as f64) as u64;
-        if width == 0 {
-            continue;
-        }
-        let mut lines = Lines::new(stacks, index, began, width);
-        let chapters = match reading {
-            Reading::Chapters => recording.chapters(index),
-            Reading::Events => None,
-        };
-        match chapters {
-            Some(chapters) => lines.read_chapters(&chapters)?,
-            None => recording
-                .for_each_events_between(index, Units::ZERO, Units(lines.ended()), |events| lines.add_events(events))?,
-        }
-        for (frame, line, older) in lines.finish() {
-            let Some((least, pieces)) = line.windows().filter(|(least, _)| rises(least)) else { continue };
+/// The lines of image number `index` between two times, before any event is read. `None`: the time is too short.
+pub fn lines(recording: &Recording, index: usize, (from, to): (Units, Units)) -> Option<Lines<'_>> {
+    let image = &recording.images[index];
+    let began = from.0.max(image.about.began);
+    let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(to.0);
+    let span = ended.saturating_sub(began) as f64 * if to == Units::MAX { 1.0 - END } else { 1.0 };
+    let width = (span / PIECES as f64) as u64;
+    (width > 0).then(|| Lines::new(recording, index, began, width))
+}
+
+impl Lines<'_> {
+    /// Those that grow, if all events until [`Lines::ended`] were added.
+    pub fn growing(self, tariff: &Tariff) -> Vec<Growing> {
+        let (pid, width) = (self.image.about.pid, self.width);
+        let one = |(frame, line, older): (Option<FrameId>, Line, u64)| {
+            let (least, pieces) = line.windows().filter(|(least, _)| rises(least))?;
             let seconds = tariff.ns((width * pieces as u64) as f64) / 1e9;
             let (per_window, interval) = slope(&least[1..]);
-            found.push(Growing {
-                pid: image.about.pid,
+            Some(Growing {
+                pid,
                 frame,
                 least,
                 per_second: per_window / seconds,
@@ -111,10 +97,46 @@ pub fn growing(
                 bytes: line.live,
                 older,
                 freed: line.freed,
-            });
-        }
+            })
+        };
+        let mut found: Vec<Growing> = self.finish().filter_map(one).collect();
+        sort(&mut found);
+        found
     }
+}
+
+/// Those that grow most first.
+fn sort(found: &mut [Growing]) {
     found.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then(a.frame.cmp(&b.frame)));
+}
+
+/// The lines that grow between two times of the processes that count, those that grow most first. Chapters are of whole processes.
+pub fn growing(
+    stacks: &mut Stacks,
+    filter: &ThreadFilter,
+    span: (Units, Units),
+    tariff: &Tariff,
+    reading: Reading,
+) -> Result<Vec<Growing>, Unreadable> {
+    let recording = stacks.recording();
+    let mut found = Vec::new();
+    for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
+        let Some(mut lines) = lines(recording, index, span) else { continue };
+        let chapters = match reading {
+            Reading::Chapters => recording.chapters(index),
+            Reading::Events => None,
+        };
+        match chapters {
+            Some(chapters) => lines.read_chapters(stacks, &chapters)?,
+            None => {
+                let ended = Units(lines.ended());
+                recording
+                    .for_each_events_between(index, Units::ZERO, ended, |events| lines.add_events(stacks, events))?;
+            }
+        }
+        found.extend(lines.growing(tariff));
+    }
+    sort(&mut found);
     Ok(found)
 }
 

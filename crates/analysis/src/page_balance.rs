@@ -31,7 +31,8 @@ use crate::stacks::Stacks;
 use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
 use huge_pages::PagesInBlocks;
-use memtoll_model::StackId;
+use memtoll_model::{Recording, StackId};
+use memtoll_trace::event::Event;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
 use page_map::{Owner, PageMap};
@@ -146,16 +147,20 @@ pub enum Unknown {
     Unreadable(String),
 }
 
-/// The balance of a selection at its end, if that is one whole process with at most this many events.
-pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Balance> {
+/// The look at the pages of a selection at its end, if that is one whole process with at most this many events, and its image.
+pub fn look_at_end(recording: &Recording, sums: &Sums, most_events: u64) -> Option<(usize, Snapshot)> {
     if sums.is_part() || sums.are_of_several() {
         return None;
     }
-    let recording = stacks.recording();
     let (index, _) = sums.counted().next()?;
     recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
     let snapshots = recording.snapshots(index).ok()?;
-    let snapshot = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
+    Some((index, snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?))
+}
+
+/// The balance of a selection at its end, if that is one whole process.
+pub fn at_end(stacks: &mut Stacks, sums: &Sums) -> Option<Balance> {
+    let (index, snapshot) = look_at_end(stacks.recording(), sums, u64::MAX)?;
     balance(stacks, index, &snapshot, None).ok()
 }
 
@@ -166,6 +171,17 @@ pub fn balance(
     snapshot: &Snapshot,
     cells: Option<usize>,
 ) -> Result<Balance, Unknown> {
+    balance_while_reading(stacks, index, snapshot, cells, |_, _| {})
+}
+
+/// The same. `also` gets all events of the image until then, for who needs them, too.
+pub fn balance_while_reading(
+    stacks: &mut Stacks,
+    index: usize,
+    snapshot: &Snapshot,
+    cells: Option<usize>,
+    mut also: impl FnMut(&mut Stacks, &[Event]),
+) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
     if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
@@ -173,8 +189,9 @@ pub fn balance(
     }
     let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
     let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
-    let memory =
-        ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot), in_blocks).map_err(unreadable)?;
+    let mut also = |events: &[Event]| also(stacks, events);
+    let memory = ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot), in_blocks, &mut also);
+    let memory = memory.map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);

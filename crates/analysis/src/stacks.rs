@@ -142,6 +142,7 @@ impl Shown {
 }
 
 /// Turns stack nodes into stacks.
+#[derive(Clone)]
 pub struct Stacks<'a> {
     recording: &'a Recording,
     calls: Calls<'a>,
@@ -468,8 +469,8 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// TypeNames of types, each once.
-#[derive(Default)]
+/// Names of types, each once.
+#[derive(Clone, Default)]
 struct TypeNames {
     names: Vec<String>,
     numbers: FxHashMap<String, TypeNo>,

@@ -6,9 +6,8 @@ use crate::priced::Priced;
 use crate::sites::{Row, paths_where, sort};
 use crate::stacks::{PathDigests, Stacks, Texts};
 use crate::sums::Sums;
-use memtoll_model::{FrameId, StackId};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
+use memtoll_model::StackId;
+use rustc_hash::FxHashSet;
 
 /// Some call paths, and what there is besides.
 pub struct TopPaths {
@@ -22,61 +21,65 @@ pub struct TopPaths {
 
 /// What is known of a path before it has a row.
 #[derive(Clone, Copy)]
-struct Candidate {
-    digest: u64,
-    value: u64,
-    allocations: u64,
-    events: u64,
-    /// What leads it.
-    frame: Option<FrameId>,
-    /// Its first site.
-    index: usize,
+struct Candidate<'p> {
+    /// What it has of the metric, its allocations and its events.
+    numbers: [u64; 3],
+    /// The digest of the path, and the place of each of its sites.
+    sites: &'p [(u64, u32)],
+}
+
+impl<'p> Candidate<'p> {
+    fn of(path: &'p [(u64, u32)], sites: &[(StackId, [u64; 3])]) -> Candidate<'p> {
+        let mut numbers = [0u64; 3];
+        for (_, at) in path {
+            let (_, own) = &sites[*at as usize];
+            numbers.iter_mut().zip(own).for_each(|(sum, own)| *sum = sum.wrapping_add(*own));
+        }
+        Candidate { numbers, sites: path }
+    }
 }
 
 /// The call paths with most of something that adds up, `most` at the most. Paths are told apart by a digest of their frames
 /// first; those that get rows, frame by frame.
 pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> TopPaths {
     let mut digests = PathDigests::new(stacks);
-    let mut nodes: Vec<(StackId, u64)> = Vec::new();
-    let mut numbers: FxHashMap<u64, usize> = FxHashMap::with_capacity_and_hasher(sums.sites.len(), Default::default());
-    let mut found: Vec<Candidate> = Vec::new();
+    let mut sites: Vec<(StackId, [u64; 3])> = Vec::with_capacity(sums.sites.len());
+    // Sorted, as a table of hundreds of thousands of digests is always met outside of the caches.
+    let mut paths: Vec<(u64, u32)> = Vec::with_capacity(sums.sites.len());
     let mut all = Priced::default();
-    for (index, site) in sums.sites.iter().enumerate() {
-        let node = site.node;
-        let leading = stacks.leading(node);
-        if !leading.matches {
+    let numbers = |of: &Priced| [by.value(of), of.allocations(), of.events];
+    for site in &sums.sites {
+        if !stacks.leading(site.node).matches {
             continue;
         }
+        let before = numbers(&all);
         site.add_to(&mut all);
-        let digest = digests.of(stacks, node);
-        nodes.push((node, digest));
-        let number = *numbers.entry(digest).or_insert(found.len());
-        if number == found.len() {
-            let frame = stacks.first(leading.leading);
-            found.push(Candidate { digest, value: 0, allocations: 0, events: 0, frame, index });
-        }
-        let candidate = &mut found[number];
+        let after = numbers(&all);
+        paths.push((digests.of(stacks, site.node), sites.len() as u32));
         // Numbers of a damaged file may be beyond all sums.
-        candidate.value = candidate.value.wrapping_add(site.value(by));
-        candidate.allocations = candidate.allocations.wrapping_add(site.allocations());
-        candidate.events = candidate.events.wrapping_add(site.events());
+        sites.push((site.node, std::array::from_fn(|number| after[number].wrapping_sub(before[number]))));
     }
-    found.retain(|path| path.value > 0);
+    paths.sort_unstable();
+    let with_one_digest = paths.chunk_by(|(one, _), (other, _)| one == other);
+    let mut found: Vec<Candidate> =
+        with_one_digest.map(|path| Candidate::of(path, &sites)).filter(|path| path.numbers[0] > 0).collect();
     let number = found.len();
     // In the order of sort().
     let recording = stacks.recording();
-    let name = |path: &Candidate| path.frame.map_or("", |frame| Texts::of(&recording.frames, frame).function);
-    let largest = |path: &Candidate| Reverse((path.value, path.allocations, path.events));
-    let order = |a: &Candidate, b: &Candidate| {
-        largest(a).cmp(&largest(b)).then_with(|| name(a).cmp(name(b))).then_with(|| a.index.cmp(&b.index))
+    let first = |path: &Candidate| path.sites[0].1;
+    let mut name = |path: &Candidate| {
+        let leading = stacks.leading(sites[first(path) as usize].0).leading;
+        stacks.first(leading).map_or("", |frame| Texts::of(&recording.frames, frame).function)
     };
     if most < found.len() {
-        found.select_nth_unstable_by(most, order);
+        found.select_nth_unstable_by(most, |a, b| {
+            let largest = b.numbers.cmp(&a.numbers);
+            largest.then_with(|| name(a).cmp(name(b))).then_with(|| first(a).cmp(&first(b)))
+        });
         found.truncate(most);
     }
-    let chosen: FxHashSet<u64> = found.iter().map(|path| path.digest).collect();
-    let chosen: FxHashSet<StackId> =
-        nodes.into_iter().filter(|(_, digest)| chosen.contains(digest)).map(|(node, _)| node).collect();
+    let chosen = found.iter().flat_map(|path| path.sites).map(|(_, at)| sites[*at as usize].0);
+    let chosen: FxHashSet<StackId> = chosen.collect();
     let mut rows = paths_where(stacks, sums, |site| chosen.contains(&site.node));
     sort(&mut rows, &recording.frames, by);
     rows.truncate(most);

@@ -17,7 +17,7 @@ use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::page_balance::Balance;
 use memtoll_analysis::sites::{self, GroupBy};
-use memtoll_analysis::stacks::View;
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Known, Sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
@@ -162,13 +162,22 @@ pub struct Basis<'r> {
     pub view: View,
     /// What lies in memory, if it was asked for.
     pub looks: Option<Arc<Looks>>,
+    /// The rows of the call sites, if there are findings and these were made for them.
+    pub sites: Option<Vec<sites::Row>>,
+    /// The stacks as the view shows them, with what is known of them, unless further questions need them.
+    pub stacks: Option<Stacks<'r>>,
     /// Who holds the pages of its process at the end, if there are findings and this was found for them.
     pub pages: Option<Arc<Balance>>,
     /// What things cost.
     pub tariff: Tariff,
 }
 
-impl Basis<'_> {
+impl<'r> Basis<'r> {
+    /// The stacks as the view shows them.
+    pub fn stacks(&self) -> Stacks<'r> {
+        self.stacks.clone().unwrap_or_else(|| Stacks::new(self.recording, &self.view))
+    }
+
     /// What further sums of the same need to know.
     pub fn known(&self) -> Known<'_> {
         Known { looks: self.looks.as_deref(), ..Known::default() }

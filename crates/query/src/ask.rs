@@ -39,7 +39,10 @@ use std::sync::Arc;
 
 /// Answers a question about a recording.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
-    Session::new(recording).ask(query)
+    let session = Session::new(recording);
+    let mut answer = session.ask(query)?;
+    answer.basis.stacks = session.into_stacks(&answer.basis.view);
+    Ok(answer)
 }
 
 impl<'r> Session<'r> {
@@ -80,6 +83,8 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
             sums: None,
             view: selected.view.clone(),
             looks: selected.looks.clone(),
+            sites: None,
+            stacks: None,
             pages: None,
             tariff,
         },
@@ -149,8 +154,7 @@ impl<'r> Answer<'r> {
                 let stacks = known.get_or_insert_with(make);
                 let found = rows(stacks, &sums, *group);
                 if query.findings && *group == GroupBy::Site {
-                    self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
-                    worth = Some(findings::findings_of(&sums, &found, stacks, self.basis.pages.as_deref()));
+                    worth = Some(findings::findings_of(&sums, &found, stacks));
                 }
                 let mut table = table(recording, found, (*group, metric), *limit, &tariff);
                 // No view shows patterns of a thread's or a size's stacks.
@@ -186,11 +190,15 @@ impl<'r> Answer<'r> {
         self.wrappers = selected.folded.clone();
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
-            let found = worth.unwrap_or_else(|| {
+            let (found, pages) = worth.unwrap_or_else(|| {
                 let stacks = known.get_or_insert_with(make);
-                self.basis.pages = findings::pages(stacks, &sums).map(Arc::new);
-                findings::findings(&sums, stacks, self.basis.pages.as_deref())
+                if sums.selection.split != Split::None {
+                    return (Vec::new(), None);
+                }
+                let sites = self.basis.sites.insert(rows(stacks, &sums, GroupBy::Site));
+                findings::findings_of(&sums, sites, stacks)
             });
+            self.basis.pages = pages.map(Arc::new);
             // That all lines cost little is not known of those that match.
             let is_of_all = |found: &findings::Finding| !matches!(found.what, findings::What::CheapMemory(_));
             let counts = |found: &findings::Finding| !selected.view.selects() || is_of_all(found);

@@ -136,6 +136,11 @@ impl<'r> Session<'r> {
         let make = || (view.clone(), Stacks::new(self.recording, view));
         RefMut::map(known, |known| &mut known.get_or_insert_with(make).1)
     }
+
+    /// The same, of which no further question needs any, if they are known.
+    pub(crate) fn into_stacks(self, view: &View) -> Option<Stacks<'r>> {
+        self.stacks.into_inner().filter(|(of, _)| is_same(of, view)).map(|(_, stacks)| stacks)
+    }
 }
 
 fn is_same(a: &View, b: &View) -> bool {

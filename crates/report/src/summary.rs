@@ -23,9 +23,9 @@ use memtoll_text::table::Table;
 
 /// The summary.
 pub fn render(answer: &Answer, limits: Limits) -> String {
-    let Basis { recording, sums: Some(sums), view, .. } = &answer.basis else { return String::new() };
-    let mut stacks = Stacks::new(recording, view);
-    let mut sites = rows(&mut stacks, sums, GroupBy::Site);
+    let Basis { recording, sums: Some(sums), view, sites, .. } = &answer.basis else { return String::new() };
+    let mut stacks = answer.basis.stacks();
+    let mut sites = sites.clone().unwrap_or_else(|| rows(&mut stacks, sums, GroupBy::Site));
     let mut functions = compiled_functions(&recording.frames, sums, &sites);
     let matching = view.selects().then(|| {
         let mut sum = Priced::default();

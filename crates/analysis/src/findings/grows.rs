@@ -1,8 +1,11 @@
 //! Blocks that pile up: of a line that frees some of them soon, others stay, more and more of them.
 
-use super::{Facts, Finding, What};
+use super::{Facts, Finding, MOST_EVENTS, What};
 use crate::chapters::chapters_of;
 use crate::growth::{Growing, Reading, growing};
+use crate::inclusive_lines::InclusiveLine;
+use crate::sums::Sums;
+use memtoll_model::Recording;
 use memtoll_trace::ids::Units;
 use serde::Serialize;
 
@@ -19,29 +22,39 @@ pub struct Grows {
     pub older: u64,
 }
 
-pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
+/// Whether a line has enough blocks that stay, and others that do not.
+fn may_forget(blocks: u64, frees: u64) -> bool {
     /// Fewer blocks may be chance.
     const FEWEST: u64 = 64;
+    blocks >= FEWEST && frees >= blocks / 10
+}
+
+/// Whether it is worth while to look.
+pub(super) fn may_be_found(recording: &Recording, sums: &Sums, lines: &[InclusiveLine]) -> bool {
     /// A shorter process, seconds, only builds what it works with.
     const SHORTEST: f64 = 1.0;
-    /// Reading more events takes longer than anybody waits for a finding, where there are no chapters.
-    const MOST_EVENTS: u64 = 3_000_000;
-    let (recording, sums) = (facts.recording, facts.sums);
     let is_read_at_once = |index: usize| {
         let end = recording.images[index].end.as_ref();
         end.is_some_and(|end| end.recorder.events <= MOST_EVENTS) || chapters_of(recording, index).is_some()
     };
     let is_lasting = recording.seconds().is_some_and(|seconds| seconds >= SHORTEST);
-    let may_forget = |blocks: u64, frees: u64| blocks >= FEWEST && frees >= blocks / 10;
-    let some_may = facts.lines.iter().any(|line| {
+    let some_may = lines.iter().any(|line| {
         let metrics = &line.row.metrics;
         may_forget(metrics.live_blocks, metrics.allocations().saturating_sub(metrics.live_blocks))
     });
-    if sums.is_part() || !is_lasting || !some_may || !sums.counted().all(|(index, _)| is_read_at_once(index)) {
+    !sums.is_part() && is_lasting && some_may && sums.counted().all(|(index, _)| is_read_at_once(index))
+}
+
+pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
+    let sums = facts.sums;
+    if !may_be_found(facts.recording, sums, facts.lines) {
         return Vec::new();
     }
+    let found = facts.growing.take().map_or_else(
+        || growing(facts.stacks, &sums.thread_filter, (Units::ZERO, Units::MAX), facts.tariff, Reading::Chapters),
+        Ok,
+    );
     // The sums have reported unreadable events already.
-    let found = growing(facts.stacks, &sums.thread_filter, (Units::ZERO, Units::MAX), facts.tariff, Reading::Chapters);
     let found = found.unwrap_or_default();
     let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
     let lines = facts.lines;

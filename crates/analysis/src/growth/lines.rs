@@ -2,7 +2,7 @@
 
 use super::{LATEST, PIECES, WINDOWS};
 use crate::stacks::Stacks;
-use memtoll_model::{Chapters, FrameId, Image, StackId};
+use memtoll_model::{Chapters, FrameId, Image, Recording, StackId};
 use memtoll_tally::BlockTable;
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::{Block, Event};
@@ -109,12 +109,11 @@ impl Change {
 }
 
 /// The lines of a process.
-pub(super) struct Lines<'a, 'r> {
-    stacks: &'a mut Stacks<'r>,
-    image: &'r Image,
+pub struct Lines<'r> {
+    pub(super) image: &'r Image,
     began: u64,
     /// Units of a piece.
-    width: u64,
+    pub(super) width: u64,
     lines: Vec<(Option<FrameId>, Line)>,
     by_frame: FxHashMap<Option<FrameId>, usize>,
     /// By node, one more than its line; 0: it is not known.
@@ -129,13 +128,11 @@ pub(super) struct Lines<'a, 'r> {
     ends: Vec<u64>,
 }
 
-impl<'a, 'r> Lines<'a, 'r> {
-    pub fn new(stacks: &'a mut Stacks<'r>, index: usize, began: u64, width: u64) -> Self {
-        let image = &stacks.recording().images[index];
-        let of_node = vec![0; stacks.recording().stacks.len()];
+impl<'r> Lines<'r> {
+    pub(super) fn new(recording: &'r Recording, index: usize, began: u64, width: u64) -> Self {
+        let of_node = vec![0; recording.stacks.len()];
         Lines {
-            stacks,
-            image,
+            image: &recording.images[index],
             began,
             width,
             lines: Vec::new(),
@@ -158,19 +155,19 @@ impl<'a, 'r> Lines<'a, 'r> {
     }
 
     /// The line of a stack, which has a block now if it had none.
-    fn line(&mut self, node: Option<NodeId>, time: u64) -> usize {
+    fn line(&mut self, stacks: &mut Stacks, node: Option<NodeId>, time: u64) -> usize {
         let node = self.image.node(node);
         match self.of_node.get(node.index()) {
             Some(&known @ 1..) => known as usize - 1,
-            _ => self.new_line(node, time),
+            _ => self.new_line(stacks, node, time),
         }
     }
 
     #[cold]
-    fn new_line(&mut self, node: StackId, time: u64) -> usize {
+    fn new_line(&mut self, stacks: &mut Stacks, node: StackId, time: u64) -> usize {
         let piece = self.piece(time);
-        let leading = self.stacks.leading(node).leading;
-        let frame = self.stacks.first(leading);
+        let leading = stacks.leading(node).leading;
+        let frame = stacks.first(leading);
         let line = *self.by_frame.entry(frame).or_insert_with(|| {
             self.lines.push((frame, Line::new(piece)));
             self.lines.len() - 1
@@ -182,7 +179,7 @@ impl<'a, 'r> Lines<'a, 'r> {
     }
 
     /// Events in the order of their times. It breaks at the end of the last piece.
-    pub fn add_events(&mut self, events: &[Event]) -> ControlFlow<()> {
+    pub fn add_events(&mut self, stacks: &mut Stacks, events: &[Event]) -> ControlFlow<()> {
         let ended = self.ended();
         for event in events {
             if event.time.0 >= ended {
@@ -194,7 +191,7 @@ impl<'a, 'r> Lines<'a, 'r> {
             if let Block::Number(number) = event.block {
                 match event.op.effect() {
                     Effect::Acquire => {
-                        let (line, size) = (self.line(event.node, time), event.size.0);
+                        let (line, size) = (self.line(stacks, event.node, time), event.size.0);
                         let same = resized.filter(|held| held.line == line).map_or(0, |held| held.size);
                         self.lines[line].1.changes(piece, size as i64 - same as i64);
                         self.lines[line].1.blocks += 1;
@@ -222,7 +219,7 @@ impl<'a, 'r> Lines<'a, 'r> {
         ControlFlow::Continue(())
     }
 
-    pub fn read_chapters(&mut self, chapters: &Chapters) -> Result<(), Unreadable> {
+    pub(super) fn read_chapters(&mut self, stacks: &mut Stacks, chapters: &Chapters) -> Result<(), Unreadable> {
         self.ends = chapters.times().iter().map(|(_, last)| *last).collect();
         for (number, &(begin, end)) in chapters.times().iter().enumerate() {
             if begin >= self.ended() {
@@ -230,17 +227,17 @@ impl<'a, 'r> Lines<'a, 'r> {
             }
             let chapter = chapters.read(number)?;
             if end - begin <= LONGEST * self.width && end < self.ended() {
-                self.add_chapter(&chapter, number, (begin, end));
+                self.add_chapter(stacks, &chapter, number, (begin, end));
                 continue;
             }
             for block in &chapter.carried {
-                let line = self.line(block.node, block.time.0);
+                let line = self.line(stacks, block.node, block.time.0);
                 if self.live.get(block.number.0).is_none() {
                     self.is_gone(line, block.time.0);
                     self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
                 }
             }
-            chapters.for_each_events(number, |events| self.add_events(events))?;
+            chapters.for_each_events(number, |events| self.add_events(stacks, events))?;
         }
         Ok(())
     }
@@ -251,10 +248,10 @@ impl<'a, 'r> Lines<'a, 'r> {
         *self.born.entry((line, chapter)).or_default() -= 1;
     }
 
-    fn add_chapter(&mut self, chapter: &Chapter, number: usize, (begin, end): (u64, u64)) {
+    fn add_chapter(&mut self, stacks: &mut Stacks, chapter: &Chapter, number: usize, (begin, end): (u64, u64)) {
         let mut changes: FxHashMap<usize, Change> = FxHashMap::default();
         for block in &chapter.carried {
-            let line = self.line(block.node, block.time.0);
+            let line = self.line(stacks, block.node, block.time.0);
             let change = changes.entry(line).or_default();
             change.released.push(block.size.0);
             let longest = &mut self.lines[line].1.longest;
@@ -269,7 +266,7 @@ impl<'a, 'r> Lines<'a, 'r> {
             if acquired == 0 && sums.live_blocks == 0 {
                 continue;
             }
-            let line = self.line(*node, begin);
+            let line = self.line(stacks, *node, begin);
             let change = changes.entry(line).or_default();
             change.bytes = change.bytes.wrapping_add(sums.live_bytes.0 as i64);
             change.blocks = change.blocks.wrapping_add(sums.live_blocks as i64);
@@ -292,7 +289,7 @@ impl<'a, 'r> Lines<'a, 'r> {
     }
 
     /// Each line, and how many of its live blocks are older than any block of it was when it was freed.
-    pub fn finish(mut self) -> impl Iterator<Item = (Option<FrameId>, Line, u64)> {
+    pub(super) fn finish(mut self) -> impl Iterator<Item = (Option<FrameId>, Line, u64)> {
         let ended = self.ended();
         self.lines.iter_mut().for_each(|(_, line)| line.goes_to(PIECES - 1));
         let mut older = vec![0; self.lines.len()];

@@ -1,10 +1,10 @@
 //! What comes back if all blocks vanish that a function and all that it calls have allocated: the units whose blocks have no common
 //! caller closer to them.
 
-use crate::live_blocks::Block;
 use crate::stacks::Stacks;
 use memtoll_model::{FrameId, StackId, TextId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A function below its callers.
 struct Function {
@@ -19,10 +19,39 @@ struct Function {
     pinned: u64,
 }
 
-/// The functions below which blocks were allocated, as a tree: however often a function calls another one, it is there once.
+/// The functions below which units are kept, as a tree: however often a function calls another one, it is there once.
+#[derive(Default)]
 pub struct Callers {
     functions: Vec<Function>,
-    of_node: FxHashMap<StackId, Option<usize>>,
+    known: FxHashMap<(Option<usize>, TextId, TextId), usize>,
+    paths: Paths,
+}
+
+/// The paths of nodes, as they are shown, from the outermost frame inwards.
+#[derive(Default)]
+struct Paths {
+    all: Vec<FrameId>,
+    of_node: FxHashMap<StackId, Range<usize>>,
+    last: Vec<FrameId>,
+}
+
+impl Paths {
+    /// Frames that are remembered, 4 bytes each.
+    const MOST: usize = 1 << 20;
+
+    fn of(&mut self, stacks: &mut Stacks, node: StackId) -> &[FrameId] {
+        if let Some(known) = self.of_node.get(&node) {
+            return &self.all[known.clone()];
+        }
+        stacks.list(node, &mut self.last);
+        self.last.reverse();
+        let begin = self.all.len();
+        if begin < Paths::MOST {
+            self.all.extend_from_slice(&self.last);
+            self.of_node.insert(node, begin..self.all.len());
+        }
+        &self.last
+    }
 }
 
 /// A function whose blocks, with those of all that it calls, keep memory.
@@ -37,51 +66,40 @@ pub struct HeldBelow {
 }
 
 impl Callers {
-    /// Those of the blocks' stacks, as they are shown.
-    pub fn new(stacks: &mut Stacks, blocks: &[Block]) -> Callers {
-        let mut callers = Callers { functions: Vec::new(), of_node: FxHashMap::default() };
-        let mut known: FxHashMap<(Option<usize>, TextId, TextId), usize> = FxHashMap::default();
-        let mut path = Vec::new();
-        for block in blocks {
-            if callers.of_node.contains_key(&block.node) {
+    /// Blocks of these nodes keep a unit.
+    pub fn keep(&mut self, stacks: &mut Stacks, nodes: impl Iterator<Item = StackId>, resident: u64, free: u64) {
+        let frames = &stacks.recording().frames;
+        let function = |frame: FrameId| (frames.frame(frame).function, frames.frame(frame).module);
+        let (mut common, mut last): (Vec<FrameId>, Option<StackId>) = (Vec::new(), None);
+        for node in nodes {
+            if last == Some(node) {
                 continue;
             }
-            path.clear();
-            stacks.list(block.node, &mut path);
-            let mut caller = None;
-            for frame in path.iter().rev() {
-                let about = stacks.recording().frames.frame(*frame);
-                let functions = &mut callers.functions;
-                caller = Some(*known.entry((caller, about.function, about.module)).or_insert_with(|| {
-                    let depth = caller.map_or(0, |caller: usize| functions[caller].depth + 1);
-                    functions.push(Function { caller, depth, frame: *frame, resident: 0, free: 0, pinned: 0 });
-                    functions.len() - 1
-                }));
+            let path = self.paths.of(stacks, node);
+            match last {
+                None => common.extend_from_slice(path),
+                Some(_) => {
+                    let is_same = |(a, b): &(&FrameId, &FrameId)| a == b || function(**a) == function(**b);
+                    common.truncate(common.iter().zip(path).take_while(is_same).count());
+                }
             }
-            callers.of_node.insert(block.node, caller);
-        }
-        callers
-    }
-
-    /// The closest caller of both, of which one is the first: `None` before it.
-    pub fn common(&self, known: Option<Option<usize>>, node: StackId) -> Option<Option<usize>> {
-        let other = self.of_node.get(&node).copied().flatten();
-        let Some(known) = known else { return Some(other) };
-        let (mut a, mut b) = (known, other);
-        while a != b {
-            let (Some(x), Some(y)) = (a, b) else { return Some(None) };
-            match self.functions[x].depth >= self.functions[y].depth {
-                true => a = self.functions[x].caller,
-                false => b = self.functions[y].caller,
+            last = Some(node);
+            if common.is_empty() {
+                return;
             }
         }
-        Some(a)
-    }
-
-    /// Blocks with this closest caller keep a unit.
-    pub fn holds(&mut self, caller: Option<Option<usize>>, resident: u64, free: u64) {
-        if let Some(caller) = caller.flatten() {
-            let function = &mut self.functions[caller];
+        let mut closest = None;
+        for frame in common {
+            let (name, module) = function(frame);
+            let functions = &mut self.functions;
+            closest = Some(*self.known.entry((closest, name, module)).or_insert_with(|| {
+                let depth = closest.map_or(0, |caller: usize| functions[caller].depth + 1);
+                functions.push(Function { caller: closest, depth, frame, resident: 0, free: 0, pinned: 0 });
+                functions.len() - 1
+            }));
+        }
+        if let Some(closest) = closest {
+            let function = &mut self.functions[closest];
             function.resident += resident;
             function.free += free;
             function.pinned += if free > 0 { resident } else { 0 };
@@ -107,5 +125,41 @@ impl Callers {
         let found =
             self.functions.iter().filter(nearly_all).max_by_key(|function| function.depth).filter(|_| is_much)?;
         Some(HeldBelow { frame: found.frame, alone: found.resident, pinned: found.pinned, free: found.free })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::View;
+    use crate::sums::sums;
+    use memtoll_model::Recording;
+    use memtoll_tally::Selection;
+
+    #[test]
+    fn a_unit_is_kept_by_the_closest_common_caller_of_its_blocks() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(golden.as_ref()).unwrap();
+        let mut stacks = Stacks::new(&recording, &View::default());
+        let function = |frame: FrameId| (recording.frames.frame(frame).function, recording.frames.frame(frame).module);
+        let mut path = |node: StackId| -> Vec<(TextId, TextId)> {
+            let mut frames = Vec::new();
+            stacks.list(node, &mut frames);
+            frames.into_iter().rev().map(function).collect()
+        };
+        let sums = sums(&recording, Selection::default());
+        let nodes: Vec<StackId> = sums.sites.iter().map(|site| site.node).collect();
+        let mut seen = [0; 2];
+        for (a, b) in nodes.iter().flat_map(|a| nodes.iter().map(move |b| (*a, *b))) {
+            let paths = [a, b].map(&mut path);
+            let common = paths[0].iter().zip(&paths[1]).take_while(|(a, b)| a == b).count();
+            let mut callers = Callers::default();
+            callers.keep(&mut Stacks::new(&recording, &View::default()), [a, b].into_iter(), 4096, 1000);
+            let found = callers.innermost(1000);
+            let found = found.map(|held| (function(held.frame), held.alone, held.pinned, held.free));
+            assert_eq!(found, common.checked_sub(1).map(|last| (paths[0][last], 4096, 4096, 1000)));
+            seen[usize::from(common > 0)] += usize::from(a != b);
+        }
+        assert!(seen[1] > 0, "{seen:?}");
     }
 }

@@ -331,7 +331,7 @@ impl<'a> Pinning<'a> {
     pub fn finish(self, stacks: &mut Stacks, at: u64) -> Held {
         let Pinning { blocks, spans, mut held, free, pinned: units, map, .. } = self;
         let (free_ranges, free_cached) = (self.free_ranges, self.free_cached);
-        let mut callers = Callers::new(stacks, blocks);
+        let mut callers = Callers::default();
         let mut by_frame: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
         let mut line_of_node: FxHashMap<StackId, usize> = FxHashMap::default();
         let mut frames: Vec<Option<FrameId>> = Vec::new();
@@ -372,8 +372,7 @@ impl<'a> Pinning<'a> {
             if let [line] = lines[..] {
                 alone[line].add(pinned);
             }
-            let caller = on_it().map(|block| block.node).fold(None, |common, node| callers.common(common, node));
-            callers.holds(caller, pinned.resident, pinned.free);
+            callers.keep(stacks, on_it().map(|block| block.node), pinned.resident, pinned.free);
         }
         let pinned = units.iter().map(|unit| unit.free).sum();
         let mut pins: Vec<Pin> = Vec::new();

@@ -74,19 +74,21 @@ pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
 impl ProgramMemory {
     /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap;
     /// `in_blocks`: pages to watch.
+    /// `also` gets the events, too, as this reads them.
     pub fn at(
         recording: &Recording,
         index: usize,
         at: Units,
         main: Range<u64>,
         in_blocks: PagesInBlocks,
+        also: &mut dyn FnMut(&[Event]),
     ) -> Result<ProgramMemory, Unreadable> {
         let image = &recording.images[index];
         let mut live = BlockTable::new(Block::NONE);
         let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
         let mut caches = CachedChunks::default();
         let mut memory = match parent(recording, index) {
-            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main, in_blocks)?,
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main, in_blocks, &mut |_| {})?,
             None => ProgramMemory {
                 blocks: Vec::new(),
                 mappings: BTreeMap::new(),
@@ -102,6 +104,7 @@ impl ProgramMemory {
         let inherited = std::mem::take(&mut memory.blocks).into_iter();
         let mut inherited: FxHashMap<Address, Block> = inherited.map(|block| (Address(block.address), block)).collect();
         recording.for_each_events_between(index, Units::ZERO, at, |events| {
+            also(events);
             for event in events.iter().take_while(|event| event.time <= at) {
                 let node = image.node(event.node);
                 match (event.op.effect(), event.block) {

@@ -97,6 +97,7 @@ impl Marks {
 }
 
 /// All calls of a recording.
+#[derive(Clone)]
 pub(super) struct Calls<'a> {
     recording: &'a Recording,
     /// By node; empty: all stacks count, and are whole.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// What leads, of the nodes that were asked for. Few different things do: a node has a number only, as sites are looked at several
 /// times in the order of their nodes, and there can be millions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Known {
     /// By node: one more than the place in `all`; 0: not known.
     numbers: Vec<u32>,

@@ -23,7 +23,7 @@ impl Path {
 }
 
 /// Paths, each once: a frame called from a path.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Paths {
     /// Path 1 and those that follow: what is called from, and the frame.
     paths: Vec<(Path, FrameId)>,
