@@ -26,7 +26,7 @@ pub use sparse_rows::{SparseRow, SparseRows};
 use sums::Sums;
 pub use sums::{Live, Sites};
 
-use super::{Aggregator, Charge, Part, Select, Selection, Split};
+use super::{Aggregator, Charge, Part, Select, Selection, Split, in_order};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
@@ -38,7 +38,6 @@ use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
 const NO_CHAPTERS: Unreadable = Unreadable::Absent("there are no chapters");
 
@@ -46,9 +45,9 @@ const NO_CHAPTERS: Unreadable = Unreadable::Absent("there are no chapters");
 pub trait Chapters: Sync {
     /// First and last time of each chapter, units.
     fn times(&self) -> &[(u64, u64)];
-    /// A chapter.
-    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable>;
-    /// The same without the blocks from before it.
+    /// What its events need to be read alone: a chapter without the sums of its sites.
+    fn beginning(&self, number: usize) -> Result<Chapter, Unreadable>;
+    /// A chapter without the blocks from before it.
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// Its parts, if they were not too many.
     fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable>;
@@ -72,9 +71,6 @@ pub struct Span {
     /// The peak of these and the program's own mappings together.
     pub peak_with_mappings: PeakWithMappings,
 }
-
-/// A thread has at most as many chapters unpacked that are not added up yet.
-const AHEAD: usize = 2;
 
 /// A site's stack node, what it is split by, and what a chapter adds to its sums.
 type Row = (Option<NodeId>, u64, Metrics);
@@ -234,7 +230,7 @@ pub fn patterns(
     if from <= Units(first) && last <= to.0 {
         return chapters.patterns(number);
     }
-    let chapter = chapters.chapter(number)?;
+    let chapter = chapters.beginning(number)?;
     let mut replay = Aggregator::new(selection);
     replay.keep_patterns();
     // Of what was live before, only blocks matter that are released here.
@@ -310,24 +306,8 @@ impl<C: Chapters> Adding<'_, C> {
         mut take: impl FnMut(&mut Self, usize, Unpacked) -> Result<(), Unreadable>,
     ) -> Result<(), Unreadable> {
         let (chapters, asked) = (self.chapters, self.asked);
-        let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(numbers.len());
-        std::thread::scope(|scope| {
-            let mut unpacked = Vec::new();
-            for first in (0..threads).filter(|_| threads > 1) {
-                let mut own = numbers.clone().skip(first).step_by(threads);
-                let (send, receive) = sync_channel(AHEAD);
-                // The other side may have had enough.
-                let work = move || _ = own.all(|number| send.send(unpack(chapters, asked, number)).is_ok());
-                // Where there is no thread, nothing is received.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-                unpacked.push(receive);
-            }
-            for (place, number) in numbers.clone().enumerate() {
-                let ahead = unpacked.get(place % threads).and_then(|receive| receive.recv().ok());
-                take(self, number, ahead.unwrap_or_else(|| unpack(chapters, asked, number))?)?;
-            }
-            Ok(())
-        })
+        let unpack = |(): &mut (), number| unpack(chapters, asked, number);
+        in_order(numbers, || (), unpack, |number, unpacked| take(self, number, unpacked?))
     }
 
     /// The span begins with a chapter, at `first`.

@@ -46,7 +46,7 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
         live: &[Live],
         cuts: &[u64],
     ) -> Result<Vec<Slice>, Unreadable> {
-        let mut chapter = chapters.chapter(number)?;
+        let mut chapter = chapters.beginning(number)?;
         self.regroup(&mut chapter);
         let live = live.iter().enumerate().map(|(group, live)| (node_of(group), 0, *live)).collect();
         let cutter = Cutter::resume(asked, cuts, &chapter, live, None);

@@ -112,7 +112,7 @@ impl<C: Chapters> Adding<'_, C> {
                 is_last: false,
             });
         };
-        run.replay.go_on(&self.chapters.chapter(number)?);
+        run.replay.go_on(&self.chapters.beginning(number)?);
         push_until(self.chapters, number, self.asked.get().to.0, &mut run.replay)?;
         (run.chapters, run.next) = (run.chapters + 1, number + 1);
         Ok(run)
@@ -129,7 +129,7 @@ impl<C: Chapters> Adding<'_, C> {
             Some(_) => self.asked.since_the_start(),
             None => self.asked.clone(),
         });
-        replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
+        replay.resume(&self.chapters.beginning(number)?, live.into_iter(), self.sums.curve.clone(), window);
         push_until(self.chapters, number, self.asked.get().to.0, &mut replay)?;
         Ok(replay)
     }

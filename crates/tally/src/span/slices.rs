@@ -104,7 +104,7 @@ pub fn cut(
 fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
     let everything = Part::all(Selection::default());
     let (live, curve) = (before.live(), Some(before.curve.clone()));
-    let chapter = chapters.chapter(number)?;
+    let chapter = chapters.beginning(number)?;
     let mut cutter = Cutter::resume(&everything, cuts, &chapter, live, curve);
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| cutter.push(event));

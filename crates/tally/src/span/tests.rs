@@ -45,8 +45,8 @@ impl Chapters for Recorded {
         &self.times
     }
 
-    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable> {
-        Ok(chapter::decode(&self.chapters[number])?)
+    fn beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
+        Ok(chapter::decode_beginning(&self.chapters[number])?)
     }
 
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
