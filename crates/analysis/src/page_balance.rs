@@ -31,12 +31,13 @@ use crate::stacks::Stacks;
 use crate::sums::Sums;
 use address_space::{AddressSpace, Holder};
 use huge_pages::PagesInBlocks;
-use memtoll_model::StackId;
+use memtoll_model::{Recording, StackId};
+use memtoll_trace::event::Event;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
 use page_map::{Owner, PageMap};
 use pinning::Pinning;
-use program_memory::ProgramMemory;
+use program_memory::{ProgramMemory, Reading};
 use rounding::Rounding;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -148,15 +149,60 @@ pub enum Unknown {
 
 /// The balance of a selection at its end, if that is one whole process with at most this many events.
 pub fn at_end(stacks: &mut Stacks, sums: &Sums, most_events: u64) -> Option<Balance> {
+    let (index, snapshot) = end(stacks.recording(), sums, most_events)?;
+    balance(stacks, index, &snapshot, None).ok()
+}
+
+/// What was looked at when a selection ended that is one whole process.
+fn end(recording: &Recording, sums: &Sums, most_events: u64) -> Option<(usize, Snapshot)> {
     if sums.is_part() || sums.are_of_several() {
         return None;
     }
-    let recording = stacks.recording();
     let (index, _) = sums.counted().next()?;
     recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
     let snapshots = recording.snapshots(index).ok()?;
-    let snapshot = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
-    balance(stacks, index, &snapshot, None).ok()
+    Some((index, snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?))
+}
+
+/// What [`at_end`] finds, for who reads all events of the process for something else.
+pub struct AtEnd<'r> {
+    /// The process.
+    pub index: usize,
+    snapshot: Snapshot,
+    reading: Reading<'r>,
+}
+
+impl<'r> AtEnd<'r> {
+    /// Before the first event.
+    pub fn new(recording: &'r Recording, sums: &Sums) -> Option<AtEnd<'r>> {
+        let (index, snapshot) = end(recording, sums, u64::MAX)?;
+        let reading = begin(recording, index, &snapshot).ok()?;
+        Some(AtEnd { index, snapshot, reading })
+    }
+
+    /// Events in the order of their times.
+    pub fn add(&mut self, events: &[Event]) {
+        self.reading.add(events);
+    }
+
+    /// There are no more.
+    pub fn finish(self, stacks: &mut Stacks) -> Option<Balance> {
+        balance_of(stacks, self.index, &self.snapshot, self.reading.finish(), None).ok()
+    }
+}
+
+fn unreadable(why: Unreadable) -> Unknown {
+    Unknown::Unreadable(why.to_string())
+}
+
+/// Begins to read what lay in memory then.
+fn begin<'r>(recording: &'r Recording, index: usize, snapshot: &Snapshot) -> Result<Reading<'r>, Unknown> {
+    let image = &recording.images[index];
+    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
+        return Err(Unknown::Forked(image.about.pid));
+    }
+    let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
+    Reading::new(recording, index, snapshot.time, main_heap(snapshot), in_blocks).map_err(unreadable)
 }
 
 /// The balance of a snapshot of image number `index`. `cells`: also draw a map, with at most this many cells.
@@ -167,14 +213,20 @@ pub fn balance(
     cells: Option<usize>,
 ) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
+    let mut reading = begin(recording, index, snapshot)?;
+    reading.read(recording, index).map_err(unreadable)?;
+    balance_of(stacks, index, snapshot, reading.finish(), cells)
+}
+
+fn balance_of(
+    stacks: &mut Stacks,
+    index: usize,
+    snapshot: &Snapshot,
+    memory: ProgramMemory,
+    cells: Option<usize>,
+) -> Result<Balance, Unknown> {
+    let recording = stacks.recording();
     let image = &recording.images[index];
-    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
-        return Err(Unknown::Forked(image.about.pid));
-    }
-    let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
-    let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
-    let memory =
-        ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot), in_blocks).map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);
