@@ -138,8 +138,11 @@ struct ByRow {
     /// By the number of the row.
     rows: FxHashMap<u32, Pattern>,
     /// By stack node: how blocks may have grown by hand.
-    replaced: Vec<(Option<NodeId>, Vec<(Option<NodeId>, Growth)>)>,
+    replaced: Vec<(Option<NodeId>, Replaced)>,
 }
+
+/// As [`Pattern::replaced`] has it.
+type Replaced = Vec<(Option<NodeId>, Growth)>;
 
 impl ByRow {
     fn add(&mut self, row_of: impl Fn(Option<NodeId>) -> u32, patterns: Vec<(Option<NodeId>, Pattern)>) {
