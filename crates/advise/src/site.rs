@@ -130,8 +130,7 @@ pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes)));
     lines.truncate(MOST_LINES);
     let plain = PlainKernel::of(recording, sums, tariff);
-    let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
+    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
     let site = |line: InclusiveLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
     lines.into_iter().map(site).collect()
 }
@@ -172,8 +171,7 @@ pub fn sites(
     at_end: &mut Option<AtEnd>,
 ) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
-    let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
+    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
         [|of| of.cost_ns().0, |of| of.peak_bytes.max(of.mapped_bytes).0, |of| of.live_bytes.0, |of| of.null_frees];

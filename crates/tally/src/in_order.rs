@@ -48,10 +48,15 @@ mod tests {
                 *seen += 1;
                 (number * number, *seen)
             };
-            let end = in_order(numbers.clone(), || 0, work, |number, (square, seen)| {
-                taken.push((number, square));
-                if number < enough { Ok(()) } else { Err(seen) }
-            });
+            let end = in_order(
+                numbers.clone(),
+                || 0,
+                work,
+                |number, (square, seen)| {
+                    taken.push((number, square));
+                    if number < enough { Ok(()) } else { Err(seen) }
+                },
+            );
             let expected: Vec<_> = numbers.clone().take_while(|number| *number <= enough).map(|n| (n, n * n)).collect();
             assert_eq!(taken, expected);
             // A thread has seen its share of the numbers before, not those of others.

@@ -162,12 +162,17 @@ fn page_with(
         let mut bytes: usize = [&about, &advice, &activity, &changes].into_iter().map(String::len).sum();
         let is_last = detail == DETAILS[DETAILS.len() - 1];
         let finish = |(): &mut (), number: usize| finish(packs[number].clone());
-        let packed = in_order(0..packs.len(), || (), finish, |number, packed| {
-            data.push(packed?);
-            bytes += data.last().map_or(0, String::len);
-            // With less detail, there is less to pack in vain. The last attempt says how large the page is.
-            if number >= first_part && bytes > MOST_BYTES && !is_last { Err(None) } else { Ok(()) }
-        });
+        let packed = in_order(
+            0..packs.len(),
+            || (),
+            finish,
+            |number, packed| {
+                data.push(packed?);
+                bytes += data.last().map_or(0, String::len);
+                // With less detail, there is less to pack in vain. The last attempt says how large the page is.
+                if number >= first_part && bytes > MOST_BYTES && !is_last { Err(None) } else { Ok(()) }
+            },
+        );
         match packed {
             Err(Some(why)) => return Err(NoPage::Compress(why)),
             Err(None) => continue,

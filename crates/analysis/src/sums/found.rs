@@ -38,7 +38,11 @@ impl FoundSites {
     }
 
     /// Calls `take` with each. `is_cut_off` says of a node whether its stack is not complete.
-    pub fn each(&self, is_cut_off: impl Fn(Option<NodeId>) -> bool, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
+    pub fn each(
+        &self,
+        is_cut_off: impl Fn(Option<NodeId>) -> bool,
+        mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
+    ) {
         match self {
             FoundSites::Stored(stored) => stored.iter().for_each(|(node, counts)| take(node, 0, &counts)),
             FoundSites::OfSpan(span) => span.each(is_cut_off, take),

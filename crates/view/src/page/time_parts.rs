@@ -104,12 +104,17 @@ impl Parts {
             Ok::<_, NoAnswer>((head, part.tree, sites))
         };
         let mut all = Vec::with_capacity(PARTS);
-        in_order(0..PARTS, || open.again(), add_up, |_, part| {
-            let (head, branches, sites) = part?;
-            all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
-            tell(all.len());
-            Ok::<_, NoAnswer>(())
-        })?;
+        in_order(
+            0..PARTS,
+            || open.again(),
+            add_up,
+            |_, part| {
+                let (head, branches, sites) = part?;
+                all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
+                tell(all.len());
+                Ok::<_, NoAnswer>(())
+            },
+        )?;
         Ok(Parts { tree, all })
     }
 
