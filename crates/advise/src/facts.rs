@@ -12,7 +12,7 @@ use crate::wall_time::Wall;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;
-use memtoll_analysis::page_balance;
+use memtoll_analysis::page_balance::{self, AtEnd};
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -60,7 +60,8 @@ impl<'a> Facts<'a> {
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
         let tariff = Tariff::of(recording).of_sums(sums);
         let mut lines = lines(recording, sums, stacks, &tariff);
-        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
+        let mut at_end = AtEnd::new(recording, sums, u64::MAX);
+        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines, &mut at_end);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics()));
         let copy_byte = Work::copy_byte(&tariff).likely;
         let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
@@ -77,7 +78,10 @@ impl<'a> Facts<'a> {
             delayed,
             notes,
             packages: Packages::of(&recording.frames),
-            pages: page_balance::at_end(stacks, sums),
+            pages: match at_end {
+                Some(at_end) => at_end.finish(stacks),
+                None => page_balance::at_end(stacks, sums),
+            },
             addresses: OnceCell::new(),
         }
     }

@@ -5,6 +5,7 @@ use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::costs::Costs;
 use memtoll_analysis::inclusive_lines::{InclusiveLine, inclusive_lines};
+use memtoll_analysis::page_balance::AtEnd;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
@@ -129,8 +130,7 @@ pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes)));
     lines.truncate(MOST_LINES);
     let plain = PlainKernel::of(recording, sums, tariff);
-    let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics().allocations())).collect();
+    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
     let site = |line: InclusiveLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
     lines.into_iter().map(site).collect()
 }
@@ -144,7 +144,7 @@ fn site(
     plain: &PlainKernel,
 ) -> Site {
     let mut nodes = row.nodes.clone();
-    nodes.sort_by_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
+    nodes.sort_by_cached_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
     let costs = row.metrics.costs();
     let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
     Site {
@@ -161,17 +161,17 @@ fn site(
 }
 
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
-/// cannot be read.
+/// cannot be read. `at_end` reads the events, too.
 pub fn sites(
     recording: &Recording,
     sums: &Sums,
     stacks: &mut Stacks,
     tariff: &Tariff,
     lines: &mut [Site],
+    at_end: &mut Option<AtEnd>,
 ) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
-    let allocations: FxHashMap<StackId, u64> =
-        sums.sites.iter().map(|site| (site.node, site.metrics().allocations())).collect();
+    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
         [|of| of.cost_ns().0, |of| of.peak_bytes.max(of.mapped_bytes).0, |of| of.live_bytes.0, |of| of.null_frees];
@@ -203,7 +203,7 @@ pub fn sites(
         lines: lines.len(),
         longest: tariff.units(crate::pattern::calls::LONG) as u64,
     };
-    let (patterns, under_way, damage) = patterns(recording, stacks, &watch);
+    let (patterns, under_way, damage) = patterns(recording, stacks, &watch, at_end);
     for (line, units) in lines.iter_mut().zip(under_way) {
         line.under_way = tariff.ns(units as f64);
     }
@@ -271,7 +271,7 @@ pub fn part(
     let mut allocations: FxHashMap<StackId, u64> = FxHashMap::default();
     for site in own {
         site.add_to(&mut metrics);
-        allocations.insert(site.node, site.metrics().allocations());
+        allocations.insert(site.node, site.allocations());
     }
     let row = Row { nodes: nodes.into_iter().collect(), metrics, ..line.row.clone() };
     let plain = PlainKernel::of(recording, sums, tariff);

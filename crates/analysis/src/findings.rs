@@ -44,7 +44,7 @@ use crate::estimate::Estimate;
 use crate::growth::{self, Growing};
 use crate::inclusive_lines::{InclusiveLine, inclusive_lines};
 use crate::names::is_before_attach;
-use crate::page_balance;
+use crate::page_balance::{self, AtEnd};
 use crate::runtime_blocks::{RuntimeBlocks, runtime_blocks};
 use crate::sites::{Row, rows_without};
 use crate::stacks::Stacks;
@@ -54,6 +54,7 @@ use memtoll_model::Recording;
 use memtoll_trace::ids::Units;
 use serde::Serialize;
 use std::cell::OnceCell;
+use std::ops::ControlFlow;
 
 /// What a share is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -239,14 +240,18 @@ fn pages(
     wants_growth: bool,
 ) -> (Option<page_balance::Balance>, Option<Vec<Growing>>) {
     let recording = stacks.recording();
-    let Some((index, look)) = page_balance::look_at_end(recording, sums, MOST_EVENTS) else { return (None, None) };
-    let mut lines = growth::lines(recording, index, (Units::ZERO, Units::MAX))
-        .filter(|lines| wants_growth && Units(lines.ended()) <= look.time);
-    let balance = page_balance::balance_while_reading(stacks, index, &look, None, |stacks, events| {
+    let Some(mut at_end) = AtEnd::new(recording, sums, MOST_EVENTS) else { return (None, None) };
+    let mut lines = growth::lines(recording, at_end.index, (Units::ZERO, Units::MAX))
+        .filter(|lines| wants_growth && Units(lines.ended()) <= at_end.time());
+    let read = recording.for_each_events(at_end.index, |events| {
+        at_end.add(events);
         lines.iter_mut().for_each(|lines| _ = lines.add_events(stacks, events));
+        ControlFlow::Continue(())
     });
-    let growing = lines.filter(|_| balance.is_ok()).map(|lines| lines.growing(tariff));
-    (balance.ok(), growing)
+    if read.is_err() {
+        return (None, None);
+    }
+    (at_end.finish(stacks), lines.map(|lines| lines.growing(tariff)))
 }
 
 /// Reading more events takes longer than a report may take.

@@ -89,8 +89,8 @@ impl span::Chapters for OfImage<'_> {
         self.chapters.times()
     }
 
-    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.chapters.read(number)
+    fn beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
+        self.chapters.read_beginning(number)
     }
 
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {

@@ -129,7 +129,7 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
     counted.left.sort_unstable();
     let mut left: Vec<i64> = counted.left.into_iter().map(|(_, left)| left).collect();
     if !cut.released.is_empty() {
-        let carried = chapters.read(whole)?.carried;
+        let carried = chapters.read_beginning(whole)?.carried;
         let released = carried.iter().filter(|block| cut.released.contains(&block.number));
         counted.released.extend(released.map(|block| (block.number, block.time.0)));
     }

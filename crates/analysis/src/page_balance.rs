@@ -33,11 +33,12 @@ use address_space::{AddressSpace, Holder};
 use huge_pages::PagesInBlocks;
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::Units;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::unreadable::Unreadable;
 use page_map::{Owner, PageMap};
 use pinning::Pinning;
-use program_memory::ProgramMemory;
+use program_memory::{ProgramMemory, Reading};
 use rounding::Rounding;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -147,8 +148,14 @@ pub enum Unknown {
     Unreadable(String),
 }
 
-/// The look at the pages of a selection at its end, if that is one whole process with at most this many events, and its image.
-pub fn look_at_end(recording: &Recording, sums: &Sums, most_events: u64) -> Option<(usize, Snapshot)> {
+/// The balance of a selection at its end, if that is one whole process.
+pub fn at_end(stacks: &mut Stacks, sums: &Sums) -> Option<Balance> {
+    let (index, snapshot) = end(stacks.recording(), sums, u64::MAX)?;
+    balance(stacks, index, &snapshot, None).ok()
+}
+
+/// What was looked at when a selection ended that is one whole process with at most this many events.
+fn end(recording: &Recording, sums: &Sums, most_events: u64) -> Option<(usize, Snapshot)> {
     if sums.is_part() || sums.are_of_several() {
         return None;
     }
@@ -158,10 +165,50 @@ pub fn look_at_end(recording: &Recording, sums: &Sums, most_events: u64) -> Opti
     Some((index, snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?))
 }
 
-/// The balance of a selection at its end, if that is one whole process.
-pub fn at_end(stacks: &mut Stacks, sums: &Sums) -> Option<Balance> {
-    let (index, snapshot) = look_at_end(stacks.recording(), sums, u64::MAX)?;
-    balance(stacks, index, &snapshot, None).ok()
+/// What [`at_end`] finds, for who reads all events of the process for something else.
+pub struct AtEnd<'r> {
+    /// The process.
+    pub index: usize,
+    snapshot: Snapshot,
+    reading: Reading<'r>,
+}
+
+impl<'r> AtEnd<'r> {
+    /// Before the first event, of a process with at most `most_events`.
+    pub fn new(recording: &'r Recording, sums: &Sums, most_events: u64) -> Option<AtEnd<'r>> {
+        let (index, snapshot) = end(recording, sums, most_events)?;
+        let reading = begin(recording, index, &snapshot).ok()?;
+        Some(AtEnd { index, snapshot, reading })
+    }
+
+    /// When it was looked at, units.
+    pub fn time(&self) -> Units {
+        self.snapshot.time
+    }
+
+    /// Events in the order of their times.
+    pub fn add(&mut self, events: &[Event]) {
+        self.reading.add(events);
+    }
+
+    /// There are no more.
+    pub fn finish(self, stacks: &mut Stacks) -> Option<Balance> {
+        balance_of(stacks, self.index, &self.snapshot, self.reading.finish(), None).ok()
+    }
+}
+
+fn unreadable(why: Unreadable) -> Unknown {
+    Unknown::Unreadable(why.to_string())
+}
+
+/// Begins to read what lay in memory then.
+fn begin<'r>(recording: &'r Recording, index: usize, snapshot: &Snapshot) -> Result<Reading<'r>, Unknown> {
+    let image = &recording.images[index];
+    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
+        return Err(Unknown::Forked(image.about.pid));
+    }
+    let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
+    Reading::new(recording, index, snapshot.time, main_heap(snapshot), in_blocks).map_err(unreadable)
 }
 
 /// The balance of a snapshot of image number `index`. `cells`: also draw a map, with at most this many cells.
@@ -171,27 +218,21 @@ pub fn balance(
     snapshot: &Snapshot,
     cells: Option<usize>,
 ) -> Result<Balance, Unknown> {
-    balance_while_reading(stacks, index, snapshot, cells, |_, _| {})
+    let recording = stacks.recording();
+    let mut reading = begin(recording, index, snapshot)?;
+    reading.read(recording, index).map_err(unreadable)?;
+    balance_of(stacks, index, snapshot, reading.finish(), cells)
 }
 
-/// The same. `also` gets all events of the image until then, for who needs them, too.
-pub fn balance_while_reading(
+fn balance_of(
     stacks: &mut Stacks,
     index: usize,
     snapshot: &Snapshot,
+    memory: ProgramMemory,
     cells: Option<usize>,
-    mut also: impl FnMut(&mut Stacks, &[Event]),
 ) -> Result<Balance, Unknown> {
     let recording = stacks.recording();
     let image = &recording.images[index];
-    if image.about.forked_from.is_some() && program_memory::parent(recording, index).is_none() {
-        return Err(Unknown::Forked(image.about.pid));
-    }
-    let unreadable = |why: Unreadable| Unknown::Unreadable(why.to_string());
-    let in_blocks = PagesInBlocks::of_huge_pages(snapshot);
-    let mut also = |events: &[Event]| also(stacks, events);
-    let memory = ProgramMemory::at(recording, index, snapshot.time, main_heap(snapshot), in_blocks, &mut also);
-    let memory = memory.map_err(unreadable)?;
     let modules = recording.loaded(index).map_err(unreadable)?;
     let unit = Unit::of(image, snapshot);
     let space = AddressSpace::new(snapshot, &memory, &modules);

@@ -10,7 +10,7 @@ use crate::sites::Row;
 use crate::stacks::Stacks;
 use crate::sums::Sums;
 use crate::thread_filter::ThreadFilter;
-use memtoll_model::{Recording, StackId};
+use memtoll_model::Recording;
 use memtoll_tally::{Aggregator, Selection, Threads, span};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
@@ -74,43 +74,32 @@ pub struct Patterns {
 /// How the call sites of `rows` use memory, of which `sums` are the sums. They must not be split.
 pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
     let recording = stacks.recording();
-    let mut row_of: FxHashMap<StackId, usize> = FxHashMap::default();
+    let mut row_of = vec![NO_ROW; recording.stacks.len()];
     for (number, row) in rows.iter().enumerate() {
-        row_of.extend(row.nodes.iter().map(|node| (*node, number)));
+        row.nodes.iter().for_each(|node| row_of[node.index()] = number as u32);
     }
     let mut found = Patterns { rows: vec![RowPattern::default(); rows.len()], damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = sums.thread_filter.of(index) else { continue };
-        let by_node = match of_image(recording, index, sums.selection, threads) {
-            Ok(by_node) => by_node,
+        let row_of = |node| row_of[image.node(node).index()];
+        let ByRow { rows, replaced } = match of_image(recording, index, sums.selection, threads, &row_of) {
+            Ok(by_row) => by_row,
             Err(why) => {
                 found.damage.push(why.to_string());
                 continue;
             }
         };
-        // Threads have numbers of their own in each image.
-        let mut of_threads: FxHashMap<usize, (ThreadSet, ThreadSet)> = FxHashMap::default();
-        for (node, pattern) in by_node {
-            let node = image.node(node);
-            let Some(&number) = row_of.get(&node) else { continue };
-            let (acquiring, releasing) = of_threads.entry(number).or_default();
-            acquiring.add(pattern.acquiring);
-            if !sums.images[index].hides_frees {
-                releasing.add(pattern.releasing);
-            }
-            let row = &mut found.rows[number];
-            for (release, growth) in &pattern.replaced {
+        for (node, replaced) in replaced {
+            let leading = stacks.leading(image.node(node)).leading;
+            for (release, growth) in &replaced {
                 // What another line releases is another buffer.
-                if stacks.leading(image.node(*release)).leading == stacks.leading(node).leading {
-                    row.replaced.add(growth);
+                if stacks.leading(image.node(*release)).leading == leading {
+                    found.rows[row_of(node) as usize].replaced.add(growth);
                 }
             }
-            row.add(&pattern, sums.images[index].hides_frees);
         }
-        for (number, (acquiring, releasing)) in of_threads {
-            found.rows[number].acquiring.add(acquiring);
-            found.rows[number].releasing.add(releasing);
-        }
+        let hides_frees = sums.images[index].hides_frees;
+        rows.iter().for_each(|(number, pattern)| found.rows[*number as usize].add(pattern, hides_frees));
     }
     for (row, of) in found.rows.iter_mut().zip(rows) {
         row.elements = of.element.map(|element| elements(&row.sizes, element));
@@ -128,47 +117,70 @@ impl RowPattern {
         self.last = self.last.max(pattern.last);
         self.sizes.add(&pattern.sizes);
         self.reallocated.add(&pattern.reallocated);
+        // Threads have numbers of their own in each image.
+        self.acquiring.add(pattern.acquiring);
         if hides_frees {
             return;
         }
+        self.releasing.add(pattern.releasing);
         self.lifetimes.add(&pattern.lifetimes);
         self.cells.add(&pattern.cells);
         self.released_elsewhere = self.released_elsewhere.wrapping_add(pattern.released_elsewhere);
     }
 }
 
-/// By the image's own stack nodes.
-type ByNode = FxHashMap<Option<NodeId>, Pattern>;
+/// The number of no row.
+const NO_ROW: u32 = u32::MAX;
 
-fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (Option<NodeId>, Pattern)>) {
-    for (node, pattern) in patterns {
-        match sum.get_mut(&node) {
-            Some(known) => known.add(&pattern),
-            None => drop(sum.insert(node, pattern)),
+/// How the call sites of rows use memory in one image.
+#[derive(Default)]
+struct ByRow {
+    /// By the number of the row.
+    rows: FxHashMap<u32, Pattern>,
+    /// By stack node: how blocks may have grown by hand.
+    replaced: Vec<(Option<NodeId>, Replaced)>,
+}
+
+/// As [`Pattern::replaced`] has it.
+type Replaced = Vec<(Option<NodeId>, Growth)>;
+
+impl ByRow {
+    fn add(&mut self, row_of: impl Fn(Option<NodeId>) -> u32, patterns: Vec<(Option<NodeId>, Pattern)>) {
+        for (node, mut pattern) in patterns {
+            let row = row_of(node);
+            if row == NO_ROW {
+                continue;
+            }
+            if !pattern.replaced.is_empty() {
+                self.replaced.push((node, std::mem::take(&mut pattern.replaced)));
+            }
+            self.rows.entry(row).or_default().add(&pattern);
         }
+    }
+
+    fn merge(&mut self, other: ByRow) {
+        other.rows.iter().for_each(|(row, pattern)| self.rows.entry(*row).or_default().add(pattern));
+        self.replaced.extend(other.replaced);
     }
 }
 
-/// How call sites of an image use memory, by its own stack nodes.
-pub fn of_image(
+/// How call sites of an image use memory. `row_of` says which row a stack node of the image belongs to.
+fn of_image(
     recording: &Recording,
     index: usize,
     selection: Selection,
     threads: &Threads,
-) -> Result<ByNode, Unreadable> {
+    row_of: &(impl Fn(Option<NodeId>) -> u32 + Sync),
+) -> Result<ByRow, Unreadable> {
     let is_whole = *threads == Threads::All;
-    let merge = |sum: &mut ByNode, other: ByNode| add_all(sum, other);
     if is_whole
         && selection.is_stored()
         && let Some(stored) = recording.patterns(index)
-        && let Ok(sum) = parallel::fold(
-            stored.parts(),
-            |sum: &mut ByNode, part| {
-                add_all(sum, stored.read(part)?);
-                Ok(())
-            },
-            merge,
-        )
+        && let part = (|sum: &mut ByRow, part| {
+            sum.add(row_of, stored.read(part)?);
+            Ok(())
+        })
+        && let Ok(sum) = parallel::fold(stored.parts(), part, ByRow::merge)
     {
         return Ok(sum);
     }
@@ -176,25 +188,25 @@ pub fn of_image(
         && selection.is_of_all_sizes()
         && let Some(chapters) = chapters_of(recording, index)
     {
-        let part = |sum: &mut ByNode, number| {
-            add_all(sum, span::patterns(&OfImage::plain(&chapters), selection, number)?);
+        let part = |sum: &mut ByRow, number| {
+            sum.add(row_of, span::patterns(&OfImage::plain(&chapters), selection, number)?);
             Ok(())
         };
         // What is damaged is not missed: the events say all.
-        if let Ok(sum) = parallel::fold(chapters.times().len(), part, merge) {
+        if let Ok(sum) = parallel::fold(chapters.times().len(), part, ByRow::merge) {
             return Ok(sum);
         }
     }
     let mut aggregator = Aggregator::of(selection, threads.clone());
     aggregator.keep_patterns();
-    let mut sum = ByNode::default();
+    let mut sum = ByRow::default();
     let mut waiting = 0usize;
     recording.for_each_events(index, |events| {
         events.iter().for_each(|event| aggregator.push(event));
         waiting += events.len();
         // Before any count could be too large for it.
         if waiting > MOST_COUNTED && aggregator.has_begun() {
-            add_all(&mut sum, aggregator.take_patterns());
+            sum.add(row_of, aggregator.take_patterns());
             waiting = 0;
         }
         match events.last() {
@@ -202,7 +214,7 @@ pub fn of_image(
             _ => ControlFlow::Continue(()),
         }
     })?;
-    add_all(&mut sum, aggregator.take_patterns());
+    sum.add(row_of, aggregator.take_patterns());
     Ok(sum)
 }
 
@@ -226,7 +238,8 @@ mod tests {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/killed.memtoll");
         let recording = Recording::open(&golden).unwrap();
         assert!(recording.patterns(0).is_none_or(|patterns| patterns.read(0).is_err()));
-        let found = of_image(&recording, 0, Selection::default(), &Threads::All).unwrap();
+        let row_of = |node| NodeId::index_of(node) as u32;
+        let found = of_image(&recording, 0, Selection::default(), &Threads::All, &row_of).unwrap().rows;
         assert!(found.values().any(|pattern| !pattern.lifetimes.is_empty()));
         for pattern in found.values() {
             assert_eq!(pattern.cells.iter().map(|(.., count)| count).sum::<u64>(), pattern.lifetimes.total());

@@ -168,7 +168,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         let sums = column.map(|_| sums_of_chapter(of_image, number, &part)).transpose()?.flatten();
         match column.zip(sums) {
             Some((column, sums)) => {
-                sums.iter().for_each(|(node, _, metrics)| take(found, column, image.node(*node), metrics));
+                sums.each(|node, _, metrics| take(found, column, image.node(node), metrics));
             }
             None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
         }

@@ -3,10 +3,10 @@
 //! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
+mod found;
 mod site_list;
 
-use crate::chapters::chapters_of;
-use crate::finer_chapters::{OfImage, Sliced};
+use crate::finer_chapters::Sliced;
 use crate::live_blocks::Block;
 use crate::looks::{Look, Looks};
 use crate::peak_of_sum::PeakOfSum;
@@ -18,15 +18,14 @@ use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use crate::uncharged_faults::HeapAndOtherFaults;
-use memtoll_model::{Image, Recording, StackId};
-use memtoll_tally::span::{self, Span};
-use memtoll_tally::{Aggregator, Charge, Selection, Split, Threads};
-use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
+use found::{Found, FoundSites, found_in};
+use memtoll_model::{Recording, StackId};
+use memtoll_tally::{Charge, Selection, Split, Threads};
+use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use rustc_hash::FxHashMap;
 use site_list::Adding;
-use std::ops::ControlFlow;
 
 pub use site_list::{Part, Site, Sites};
 
@@ -307,17 +306,18 @@ fn each_priced(
     sites: &FoundSites,
     mut take: impl FnMut(Option<NodeId>, u64, &mut Priced),
 ) {
+    let image = &recording.images[index];
+    let is_cut_off = |node| recording.stacks.is_cut_off(image.node(node));
     let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
     if selection.split != Split::None {
-        sites.each(|node, _, counts| of_nodes.entry(node).or_default().add(counts));
+        sites.each(is_cut_off, |node, _, counts| of_nodes.entry(node).or_default().add(counts));
     }
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
-    let hides_frees = !recording.images[index].own_allocators.show_frees();
-    let is_searched =
-        is_all && matches!(selection.split, Split::None | Split::Process) && recording.images[index].is_searched();
+    let hides_frees = !image.own_allocators.show_frees();
+    let is_searched = is_all && matches!(selection.split, Split::None | Split::Process) && image.is_searched();
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
-    sites.each(|node, extra, counts| {
+    sites.each(is_cut_off, |node, extra, counts| {
         let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
             false => tariff.price(counts),
@@ -334,7 +334,7 @@ fn each_priced(
         if !is_searched {
             metrics.forget_search();
         } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
-            && recording.is_suppressed(index, recording.images[index].node(node))
+            && recording.is_suppressed(index, image.node(node))
         {
             metrics.suppress_lost();
         }
@@ -362,156 +362,4 @@ pub fn sums_in_image(
         all.push((image.node(id), *metrics));
     });
     all
-}
-
-/// What is known of an image: by the image's own node ids, and what they are split by.
-struct Found {
-    sites: FoundSites,
-    beside: HeapAndOtherFaults,
-    curve: LiveCurve,
-    peak_time: u64,
-    peak_with_mappings: Option<PeakWithMappings>,
-}
-
-/// Sums are hundreds of bytes long: those of the file stay as they were unpacked.
-enum FoundSites {
-    Stored(summary::Sites),
-    AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
-}
-
-impl FoundSites {
-    fn len(&self) -> usize {
-        match self {
-            FoundSites::Stored(stored) => stored.len(),
-            FoundSites::AddedUp(added_up) => added_up.len(),
-        }
-    }
-
-    /// Calls `take` with each.
-    fn each(&self, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
-        match self {
-            FoundSites::Stored(stored) => stored.iter().for_each(|(node, counts)| take(node, 0, &counts)),
-            FoundSites::AddedUp(added_up) => added_up.iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
-        }
-    }
-}
-
-fn found_in(
-    recording: &Recording,
-    sliced: Option<&Sliced>,
-    index: usize,
-    selection: Selection,
-    threads: &Threads,
-    damage: &mut Vec<String>,
-) -> Found {
-    let is_whole = *threads == Threads::All;
-    let image = &recording.images[index];
-    let mut beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
-    let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
-    if let Ok(Some(summary)) = stored {
-        let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
-        let peak_with_mappings = Some(peak_with_mappings);
-        return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
-    }
-    damage.extend(stored.err().map(|why| why.to_string()));
-    if let Some(chapters) = chapters_of(recording, index)
-        && let slices = sliced.map(|sliced| (sliced, index))
-        && let (asked, thread) = of_chapters(image, selection, threads)
-        && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &asked)
-    {
-        return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
-    }
-    // A chapter that is damaged is not missed: the events say all.
-    let mut aggregator = Aggregator::of(selection, threads.clone());
-    let read = recording.for_each_events(index, |events| {
-        for event in events {
-            aggregator.push(event);
-        }
-        match events.last() {
-            Some(event) if event.time > selection.to => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    });
-    damage.extend(read.err().map(|why| why.to_string()));
-    aggregator.settle();
-    let mut seen = HeapAndOtherFaults::default();
-    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        if threads.admit(cost.thread) {
-            seen.cost(cost, &selection);
-        }
-        aggregator.cost(cost);
-    });
-    damage.extend(read.err().map(|why| why.to_string()));
-    if !is_whole || selection.is_part() || image.end.is_none() {
-        beside = seen;
-    }
-    let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();
-    let sites = FoundSites::AddedUp(sites);
-    let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
-    Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
-}
-
-/// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (memtoll_tally::Part, Option<ThreadNo>) {
-    match image.threads.as_slice() {
-        [only] if threads.admit(only.number) => match selection.split {
-            Split::Thread => {
-                (memtoll_tally::Part::all(Selection { split: Split::None, ..selection }), Some(only.number))
-            }
-            _ => (memtoll_tally::Part::all(selection), None),
-        },
-        _ => (memtoll_tally::Part::of(selection, threads.clone()), None),
-    }
-}
-
-/// What is asked of an image.
-struct Asked<'a> {
-    recording: &'a Recording,
-    index: usize,
-    selection: Selection,
-    threads: &'a Threads,
-}
-
-impl Asked<'_> {
-    /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
-    fn of_span(
-        self,
-        span: Span,
-        thread: Option<ThreadNo>,
-        mut beside: HeapAndOtherFaults,
-        damage: &mut Vec<String>,
-    ) -> Found {
-        let Asked { recording, index, selection, threads } = self;
-        let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
-        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), HeapAndOtherFaults::default());
-        let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-            if threads.admit(cost.thread) {
-                seen.cost(cost, &selection);
-            }
-            costs.cost(cost);
-        });
-        damage.extend(read.err().map(|why| why.to_string()));
-        if !is_whole || selection.is_part() || image.end.is_none() {
-            beside = seen;
-        }
-        let Span { sites, curve, peak_time, peak_with_mappings } = span;
-        let mut sites = sites;
-        if let Some(thread) = thread {
-            sites.iter_mut().for_each(|(_, of, _)| *of = u64::from(thread.get()));
-        }
-        let numbers: FxHashMap<(Option<NodeId>, u64), usize> =
-            sites.iter().enumerate().map(|(number, site)| ((site.0, site.1), number)).collect();
-        for (node, of, metrics) in costs.sites(|_| false) {
-            match numbers.get(&(node, of)) {
-                Some(number) => sites[*number].2.add(&metrics),
-                None => sites.push((node, of, metrics)),
-            }
-        }
-        for (node, _, metrics) in &mut sites {
-            let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
-            metrics.cut_off = if is_cut_off { metrics.events } else { 0 };
-        }
-        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
-        Found { sites: FoundSites::AddedUp(sites), beside, curve, peak_time, peak_with_mappings }
-    }
 }

@@ -244,7 +244,7 @@ fn join(timelines: impl IntoIterator<Item = (u64, Timeline)>, grid: Grid) -> Ima
 
 /// The events of a chapter, sorted into the cells of a grid.
 fn replay(chapters: &Chapters, number: usize, grid: Grid) -> Result<Timeline, Unreadable> {
-    let chapter = chapters.read(number)?;
+    let chapter = chapters.read_beginning(number)?;
     let live = chapter.live_bytes;
     let mut replay = Replay::new(Aggregator::continuing(&chapter), live.0, grid);
     chapters.for_each_events(number, |events| replay.push(events))?;

@@ -106,7 +106,7 @@ pub struct Branch {
     /// What follows.
     pub children: Vec<Branch>,
     /// What [`Limit`] and [`Branch::sort_and_prune`] dropped of it.
-    pub dropped: Dropped,
+    pub dropped: Option<Box<Dropped>>,
     /// Whether it has children that are beyond the part that was asked for.
     pub has_more: bool,
 }
@@ -134,14 +134,19 @@ impl Branch {
             key,
             metrics: Priced::default(),
             children: Vec::new(),
-            dropped: Dropped::default(),
+            dropped: None,
             has_more: false,
         }
     }
 
+    /// What was dropped of it.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.as_deref().copied().unwrap_or_default()
+    }
+
     /// Whether any branch was dropped.
     pub fn has_dropped(&self) -> bool {
-        self.dropped.branches > 0 || self.children.iter().any(Branch::has_dropped)
+        self.dropped().branches > 0 || self.children.iter().any(Branch::has_dropped)
     }
 
     /// Sorts all levels, largest first, and drops what is smaller than `least` of the sorting value.
@@ -151,6 +156,7 @@ impl Branch {
             let value = by.value(&child.metrics);
             let is_shown = value >= least.max(1);
             if !is_shown && value > 0 {
+                let dropped = dropped.get_or_insert_default();
                 dropped.branches += 1;
                 dropped.metrics.add(&child.metrics);
             }

@@ -91,6 +91,11 @@ impl Chapters<'_> {
         self.decoded(number, chapter::decode)
     }
 
+    /// The same without the sums of its sites: for who reads its events.
+    pub fn read_beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
+        self.decoded(number, chapter::decode_beginning)
+    }
+
     /// The same without the blocks from before it: for who does not read its events.
     pub fn read_sums(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.decoded(number, chapter::decode_sums)

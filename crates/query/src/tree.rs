@@ -80,7 +80,7 @@ impl<'r> Tree<'r> {
 }
 
 fn node<'r>(recording: &'r Recording, branch: &Branch, tariff: &Tariff) -> Node<'r> {
-    let dropped = &branch.dropped;
+    let dropped = branch.dropped();
     Node {
         key: branch.key.text(),
         place: branch.frame.map(|frame| Place::of(&recording.frames, frame)),

@@ -8,7 +8,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::tree::{Branch, By, Direction};
+use memtoll_analysis::tree::{Branch, By, Direction, Dropped};
 use memtoll_model::Recording;
 use memtoll_query::query::TreeQuery;
 use memtoll_query::{Answer, Basis, Shown};
@@ -144,10 +144,10 @@ impl Lines<'_> {
     /// What the branches that are shown leave of a branch, so that nothing is missing.
     fn rest(&self, at: &Branch) -> Vec<(Priced, String)> {
         let value = |metrics: &Priced| self.sort.value(metrics);
-        let dropped = at.dropped.metrics;
+        let Dropped { branches: smaller, metrics: dropped } = at.dropped();
         let of_branches = at.children.iter().map(|child| &child.metrics).chain([&dropped]);
         let mut rest = Vec::new();
-        let has_branches = !at.children.is_empty() || at.dropped.branches > 0;
+        let has_branches = !at.children.is_empty() || smaller > 0;
         let itself = of_branches.fold(at.metrics, |left, branch| left.without(branch));
         if has_branches && value(&itself) >= self.least {
             let name = match (self.direction, at.frame) {
@@ -157,9 +157,9 @@ impl Lines<'_> {
             };
             rest.push((itself, name.to_owned()));
         }
-        if at.dropped.branches > 0 && value(&dropped) >= self.least {
-            let branches = if at.dropped.branches == 1 { "branch" } else { "branches" };
-            rest.push((dropped, format!("… {} smaller {branches}", format::count(at.dropped.branches as u64))));
+        if smaller > 0 && value(&dropped) >= self.least {
+            let branches = if smaller == 1 { "branch" } else { "branches" };
+            rest.push((dropped, format!("… {} smaller {branches}", format::count(smaller as u64))));
         }
         // Means do not add up.
         rest.retain(|_| self.sort != Metric::Lifetime);

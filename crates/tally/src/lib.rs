@@ -6,6 +6,7 @@
 mod aggregator;
 mod block_table;
 mod curve;
+mod in_order;
 mod live_block;
 mod scan;
 mod selection;
@@ -21,6 +22,7 @@ pub mod zeroed_memory;
 pub use aggregator::Aggregator;
 pub use block_table::BlockTable;
 pub use curve::CurveBuilder;
+pub use in_order::in_order;
 pub use live_block::LiveBlock;
 pub use scan::Scan;
 pub use selection::{Charge, Everything, Part, Select, Selection, Split, Threads};

@@ -13,15 +13,20 @@
 mod by_group;
 mod replays;
 mod slices;
+mod sparse_rows;
+mod sums;
 #[cfg(test)]
 mod tests;
 
 pub use by_group::{Groups, group_of};
 use replays::Run;
-use slices::{Before, Cutter};
+use slices::Cutter;
 pub use slices::{Slice, Slices, cut};
+pub use sparse_rows::{SparseRow, SparseRows};
+use sums::Sums;
+pub use sums::{Live, Sites};
 
-use super::{Aggregator, Charge, Part, Select, Selection, Split};
+use super::{Aggregator, Charge, Part, Select, Selection, Split, in_order};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
@@ -40,9 +45,9 @@ const NO_CHAPTERS: Unreadable = Unreadable::Absent("there are no chapters");
 pub trait Chapters: Sync {
     /// First and last time of each chapter, units.
     fn times(&self) -> &[(u64, u64)];
-    /// A chapter.
-    fn chapter(&self, number: usize) -> Result<Chapter, Unreadable>;
-    /// The same without the blocks from before it.
+    /// What its events need to be read alone: a chapter without the sums of its sites.
+    fn beginning(&self, number: usize) -> Result<Chapter, Unreadable>;
+    /// A chapter without the blocks from before it.
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// Its parts, if they were not too many.
     fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable>;
@@ -58,8 +63,7 @@ pub trait Chapters: Sync {
 
 /// What a span of time adds up to.
 pub struct Span {
-    /// Stack node of each site, what it is split by, and its sums.
-    pub sites: Vec<(Option<NodeId>, u64, Metrics)>,
+    pub sites: Sites,
     /// Live bytes of all threads and sizes over time, from the first event on.
     pub curve: LiveCurve,
     /// When these were at their peak, units.
@@ -68,51 +72,71 @@ pub struct Span {
     pub peak_with_mappings: PeakWithMappings,
 }
 
-/// Chapters that are unpacked at a time.
-const BATCH: usize = 32;
-
 /// A site's stack node, what it is split by, and what a chapter adds to its sums.
-pub type Row = (Option<NodeId>, u64, Metrics);
+type Row = (Option<NodeId>, u64, Metrics);
+
+/// What a chapter adds to each site.
+pub struct Rows(Kept);
+
+enum Kept {
+    /// As the chapter has them.
+    OfSites(Vec<(Option<NodeId>, Metrics)>),
+    /// Of parts of sites.
+    OfParts(Vec<Row>),
+}
+
+impl Rows {
+    /// Each site's stack node, what it is split by, and what is added.
+    pub fn each(&self, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
+        match &self.0 {
+            Kept::OfSites(rows) => rows.iter().for_each(|(node, metrics)| take(*node, 0, metrics)),
+            Kept::OfParts(rows) => rows.iter().for_each(|(node, extra, metrics)| take(*node, *extra, metrics)),
+        }
+    }
+}
 
 /// A chapter, and what it adds to each site; `None`: only its events tell.
-type Unpacked = (Chapter, Option<Vec<Row>>);
+type Unpacked = (Chapter, Option<Rows>);
 
 /// Whether sums of sites, without their parts, answer what is asked for.
 fn is_of_sites(asked: &Part) -> bool {
     asked.get().is_by_stack() && asked.admits_all_parts()
 }
 
-/// What is charged with calls that `charge` says.
-fn charged(counts: &Metrics, charge: Charge) -> Metrics {
-    let metrics = Metrics { release_balance: Units::ZERO, ..*counts };
-    let Metrics { new_blocks, reallocations, frees, null_frees, allocator_time, release_balance, .. } = *counts;
-    match charge {
-        Charge::Allocation => metrics,
-        Charge::Payment => Metrics {
-            allocator_time: allocator_time.wrapping_add(release_balance),
-            timed_calls: [reallocations, frees, null_frees].into_iter().fold(new_blocks, u64::wrapping_add),
-            ..metrics
-        },
+/// Leaves what is charged with calls that `charge` says.
+fn charge_with(metrics: &mut Metrics, charge: Charge) {
+    if charge == Charge::Payment {
+        let Metrics { new_blocks, reallocations, frees, null_frees, .. } = *metrics;
+        metrics.allocator_time = metrics.allocator_time.wrapping_add(metrics.release_balance);
+        metrics.timed_calls = [reallocations, frees, null_frees].into_iter().fold(new_blocks, u64::wrapping_add);
     }
+    metrics.release_balance = Units::ZERO;
 }
 
 fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, Unreadable> {
     let mut chapter = chapters.sums(number)?;
     let charge = asked.get().charge;
     if is_of_sites(asked) {
-        let sites = std::mem::take(&mut chapter.sites);
-        let rows = sites.iter().map(|(node, metrics)| (*node, 0, charged(metrics, charge)));
-        return Ok((chapter, Some(rows.collect())));
+        let mut sites = std::mem::take(&mut chapter.sites);
+        sites.iter_mut().for_each(|(_, metrics)| charge_with(metrics, charge));
+        return Ok((chapter, Some(Rows(Kept::OfSites(sites)))));
     }
     let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
+    let admits = |thread, size| asked.admits_part(thread, Bytes(size));
     let mut rows: Vec<Row> = Vec::new();
+    if asked.get().is_by_stack() {
+        let mut sites = Vec::with_capacity(chapter.sites.len());
+        parts.together(&chapter, admits, |node, mut metrics| {
+            charge_with(&mut metrics, charge);
+            sites.push((node, metrics));
+        })?;
+        return Ok((chapter, Some(Rows(Kept::OfSites(sites)))));
+    }
     let mut of_node = 0;
     // Of one site, what it is split by: perhaps thousands of sizes.
     let mut places: FxHashMap<u64, usize> = FxHashMap::default();
-    for part in parts.of(&chapter)? {
-        if !asked.admits_part(part.thread, Bytes(part.size)) {
-            continue;
-        }
+    for mut part in parts.of(&chapter)?.into_iter().filter(|part| admits(part.thread, part.size)) {
+        charge_with(&mut part.metrics, charge);
         let extra = match asked.get().split {
             Split::None | Split::Process => 0,
             Split::Thread => u64::from(ThreadNo::or_zero(part.thread)),
@@ -125,15 +149,15 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
         }
         let next = rows.len();
         match *places.entry(extra).or_insert(next) {
-            place if place < next => rows[place].2.add(&charged(&part.metrics, charge)),
-            _ => rows.push((part.node, extra, charged(&part.metrics, charge))),
+            place if place < next => rows[place].2.add(&part.metrics),
+            _ => rows.push((part.node, extra, part.metrics)),
         }
     }
-    Ok((chapter, Some(rows)))
+    Ok((chapter, Some(Rows(Kept::OfParts(rows)))))
 }
 
 /// What a whole chapter adds to each site; `None`: only its events tell.
-pub fn sums_of_chapter(chapters: &impl Chapters, number: usize, asked: &Part) -> Result<Option<Vec<Row>>, Unreadable> {
+pub fn sums_of_chapter(chapters: &impl Chapters, number: usize, asked: &Part) -> Result<Option<Rows>, Unreadable> {
     Ok(unpack(chapters, asked, number)?.1)
 }
 
@@ -159,7 +183,7 @@ pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadabl
         match rows {
             Some(rows) => {
                 adding.end_passed();
-                adding.sums.pass(&rows);
+                rows.each(|node, extra, metrics| _ = adding.sums.change(node, extra, live_of(metrics)));
             }
             None => adding.pass_events(number, times[number].0)?,
         }
@@ -187,7 +211,7 @@ pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadabl
         match rows {
             Some(rows) if from <= Units(first) && last <= to.0 => {
                 adding.end_run();
-                adding.whole(number, first, &chapter, rows);
+                adding.whole(number, first, &chapter, &rows);
             }
             _ => adding.part(number, first, last <= to.0, &chapter)?,
         }
@@ -214,7 +238,7 @@ pub fn patterns(
     if from <= Units(first) && last <= to.0 {
         return chapters.patterns(number);
     }
-    let chapter = chapters.chapter(number)?;
+    let chapter = chapters.beginning(number)?;
     let mut replay = Aggregator::new(selection);
     replay.keep_patterns();
     // Of what was live before, only blocks matter that are released here.
@@ -234,151 +258,14 @@ fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Agg
     })
 }
 
-/// Live bytes and blocks.
-pub type Live = (Bytes, u64);
-
-/// By site; sites are numbered in the order in which they first appear.
-#[derive(Default)]
-struct Sums {
-    /// Stack nodes, and what sites are split by.
-    sites: Vec<(Option<NodeId>, u64)>,
-    by_node: Vec<u32>, // site + 1, of those that are not split
-    by_extra: FxHashMap<(Option<NodeId>, u64), usize>,
-    counts: Vec<Metrics>,
-    live: Vec<Live>,
-    /// When the first chapter of the span began.
-    live_at_begin: Vec<Live>,
-    /// What each chapter of the span changed.
-    changes: Vec<Vec<(u32, Live)>>,
-    curve: LiveCurve,
+/// Its share of a peak.
+fn share((node, extra, of): Row) -> (Option<NodeId>, u64, Live) {
+    (node, extra, (of.peak_bytes, of.peak_blocks))
 }
 
-impl Sums {
-    fn site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
-        if extra != 0 {
-            let next = self.sites.len();
-            let site = *self.by_extra.entry((node, extra)).or_insert(next);
-            if site == next {
-                self.add(node, extra);
-            }
-            return site;
-        }
-        let index = NodeId::index_of(node);
-        if self.by_node.len() <= index {
-            self.by_node.resize((index + 1).next_power_of_two(), 0);
-        }
-        if self.by_node[index] == 0 {
-            self.add(node, extra);
-            self.by_node[index] = self.sites.len() as u32;
-        }
-        self.by_node[index] as usize - 1
-    }
-
-    fn add(&mut self, node: Option<NodeId>, extra: u64) {
-        self.sites.push((node, extra));
-        self.counts.push(Metrics::default());
-        self.live.push(Live::default());
-    }
-
-    fn change(&mut self, node: Option<NodeId>, extra: u64, by: Live) -> usize {
-        let site = self.site(node, extra);
-        let live = &mut self.live[site];
-        *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
-        site
-    }
-
-    /// As if all chapters had been passed that are before one.
-    fn go_on(&mut self, before: &Before) {
-        self.sites.reserve(before.live.len());
-        self.counts.reserve(before.live.len());
-        self.live.reserve(before.live.len());
-        before.live.iter().for_each(|(node, live)| _ = self.change(*node, 0, *live));
-        self.curve = before.curve.clone();
-    }
-
-    /// The span begins: what is live was live before it.
-    fn begin(&mut self) {
-        for (metrics, (_, blocks)) in self.counts.iter_mut().zip(&self.live) {
-            metrics.live_before = *blocks;
-        }
-    }
-
-    /// A chapter that counts only for what is live behind it.
-    fn pass(&mut self, rows: &[Row]) {
-        for (node, extra, metrics) in rows {
-            self.change(*node, *extra, (metrics.live_bytes, metrics.live_blocks));
-        }
-    }
-
-    fn live(&self) -> Vec<(Option<NodeId>, u64, Live)> {
-        self.with_sites(&self.live)
-    }
-
-    fn with_sites(&self, live: &[Live]) -> Vec<(Option<NodeId>, u64, Live)> {
-        self.sites.iter().zip(live).map(|((node, extra), live)| (*node, *extra, *live)).collect()
-    }
-
-    /// Who had which share of a slice's peak, when that is next.
-    fn shares(&self, slice: &[(Option<NodeId>, Metrics)]) -> Vec<(Option<NodeId>, u64, Live)> {
-        let mut shares = self.live();
-        let peak = slice.iter().map(|(node, of)| (*node, 0, (of.peak_bytes, of.peak_blocks)));
-        shares.extend(peak); // the later one of a node counts
-        shares
-    }
-
-    fn by_site(&mut self, shares: Vec<(Option<NodeId>, u64, Live)>) -> Vec<Live> {
-        let mut values = vec![Live::default(); self.sites.len()];
-        for (node, extra, value) in shares {
-            let site = self.site(node, extra);
-            values.resize(self.sites.len(), Live::default());
-            values[site] = value;
-        }
-        values
-    }
-
-    /// What was live when a chapter of the span began.
-    fn live_before(&self, chapter: usize) -> Vec<Live> {
-        let mut live = self.live_at_begin.clone();
-        live.resize(self.sites.len(), Live::default());
-        for &(site, by) in self.changes[..chapter].iter().flatten() {
-            let live = &mut live[site as usize];
-            *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
-        }
-        live
-    }
-}
-
-impl Sums {
-    /// Who had which share of the peak of a chapter that was cut. `live` is what was live before it.
-    fn shares_at(&mut self, mut live: Vec<Live>, slices: &Slices, highest: u64) -> Vec<Live> {
-        for slice in &slices.all {
-            let is_peak = slice.highest == highest;
-            for (node, metrics) in &slice.sites {
-                let site = self.site(*node, 0);
-                live.resize(self.sites.len(), Live::default());
-                let was = live[site];
-                live[site] = match is_peak {
-                    true => (metrics.peak_bytes, metrics.peak_blocks),
-                    false => (was.0.wrapping_add(metrics.live_bytes), was.1.wrapping_add(metrics.live_blocks)),
-                };
-            }
-            if is_peak {
-                break;
-            }
-        }
-        live
-    }
-
-    fn finish(self, mut shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
-        shares.resize(self.sites.len(), Live::default());
-        let sites = self.sites.into_iter().zip(self.counts).zip(self.live.into_iter().zip(shares));
-        let sites = sites.map(|(((node, extra), metrics), (live, peak))| {
-            let (live_bytes, live_blocks) = live;
-            let (peak_bytes, peak_blocks) = peak;
-            (node, extra, Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, ..metrics })
-        });
-        Span { sites: sites.collect(), curve: self.curve, peak_time, peak_with_mappings }
-    }
+/// By how much a chapter changes what is live of a site.
+fn live_of(metrics: &Metrics) -> Live {
+    (metrics.live_bytes, metrics.live_blocks)
 }
 
 /// Who had which share of the peak.
@@ -387,8 +274,8 @@ enum Shares {
     Begin,
     /// What was live at the peak of this chapter.
     Chapter(usize),
-    /// By site: bytes and blocks.
-    Known(Vec<(Option<NodeId>, u64, Live)>),
+    /// By site.
+    Known(Vec<Live>),
 }
 
 struct Peak {
@@ -399,9 +286,9 @@ struct Peak {
 }
 
 impl Peak {
-    fn look(&mut self, bytes: u64, time: u64, shares: impl FnOnce() -> Shares, with_mappings: PeakWithMappings) {
+    fn look(&mut self, bytes: u64, time: u64, shares: Shares, with_mappings: PeakWithMappings) {
         if bytes > self.bytes {
-            (self.bytes, self.time, self.shares) = (bytes, time, shares());
+            (self.bytes, self.time, self.shares) = (bytes, time, shares);
         }
         if with_mappings.bytes() > self.with_mappings.bytes() {
             self.with_mappings = with_mappings;
@@ -426,33 +313,9 @@ impl<C: Chapters> Adding<'_, C> {
         numbers: Range<usize>,
         mut take: impl FnMut(&mut Self, usize, Unpacked) -> Result<(), Unreadable>,
     ) -> Result<(), Unreadable> {
-        let asked = self.asked;
-        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-        let all: Vec<usize> = numbers.collect();
-        for batch in all.chunks(BATCH) {
-            let chapters = self.chapters;
-            let mut unpacked: Vec<Option<Result<Unpacked, Unreadable>>> = batch.iter().map(|_| None).collect();
-            let share = batch.len().div_ceil(threads).max(1);
-            let unpack_all = |numbers: &[usize], places: &mut [Option<Result<Unpacked, Unreadable>>]| {
-                numbers.iter().zip(places).for_each(|(number, place)| *place = Some(unpack(chapters, asked, *number)));
-            };
-            std::thread::scope(|scope| {
-                let mut shares = batch.chunks(share).zip(unpacked.chunks_mut(share));
-                let own = shares.next();
-                for (numbers, places) in shares {
-                    // Where there is no thread, the place stays empty.
-                    let _ = std::thread::Builder::new().spawn_scoped(scope, move || unpack_all(numbers, places));
-                }
-                if let Some((numbers, places)) = own {
-                    unpack_all(numbers, places);
-                }
-            });
-            for (number, chapter) in batch.iter().zip(unpacked) {
-                let chapter = chapter.unwrap_or_else(|| unpack(self.chapters, asked, *number))?;
-                take(self, *number, chapter)?;
-            }
-        }
-        Ok(())
+        let (chapters, asked) = (self.chapters, self.asked);
+        let unpack = |(): &mut (), number| unpack(chapters, asked, number);
+        in_order(numbers, || (), unpack, |number, unpacked| take(self, number, unpacked?))
     }
 
     /// The span begins with a chapter, at `first`.
@@ -467,19 +330,21 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// A chapter that lies in the span.
-    fn whole(&mut self, number: usize, first: u64, chapter: &Chapter, rows: Vec<Row>) {
+    fn whole(&mut self, number: usize, first: u64, chapter: &Chapter, rows: &Rows) {
         let peak = self.peak.take().unwrap_or_else(|| self.begin(first, chapter));
         let sums = &mut self.sums;
         let peak = self.peak.insert(peak);
-        peak.look(chapter.highest.0, chapter.highest_time.0, || Shares::Chapter(number), chapter.with_mappings);
+        peak.look(chapter.highest.0, chapter.highest_time.0, Shares::Chapter(number), chapter.with_mappings);
         chapter.curve.extend(&mut sums.curve);
-        let mut changes = Vec::with_capacity(rows.len());
-        for (node, extra, mut metrics) in rows {
-            let by = (std::mem::take(&mut metrics.live_bytes), std::mem::take(&mut metrics.live_blocks));
+        let mut changes = Vec::new();
+        rows.each(|node, extra, metrics| {
+            let by = live_of(metrics);
             let site = sums.change(node, extra, by);
-            sums.counts[site].add(&metrics);
-            changes.push((site as u32, by));
-        }
+            sums.counts(site).add(metrics);
+            if by != Live::default() {
+                changes.push((site as u32, by));
+            }
+        });
         sums.changes.push(changes);
     }
 
@@ -499,24 +364,27 @@ impl<C: Chapters> Adding<'_, C> {
     fn sliced(&mut self, slices: &Slices, goes_on: bool) {
         let Selection { from, to, .. } = *self.asked.get();
         let (mut changes, mut curve) = (Vec::new(), goes_on.then_some(&slices.curve));
-        for slice in slices.all.iter().take_while(|slice| slice.times.1 <= to.0) {
-            let counts = from <= Units(slice.times.0);
+        let all = || slices.all.iter().take_while(|slice| slice.times.1 <= to.0);
+        let counts = |slice: &&Slice<SparseRows>| from <= Units(slice.times.0);
+        let highest = all().filter(counts).map(|slice| slice.highest).max();
+        for slice in all() {
+            let counts = counts(&slice);
             if counts {
                 let begins = self.peak.is_none();
                 if begins {
                     self.sums.begin();
                 }
-                let is_higher = self.peak.as_ref().is_none_or(|peak| slice.highest > peak.bytes);
-                let shares = is_higher.then(|| self.sums.shares(&slice.sites));
-                let is_at_zero = from == Units::ZERO && slice.highest == slice.begins.block_bytes;
-                let time = if begins && is_at_zero { 0 } else { slice.highest_time };
                 let mut with_mappings = slice.with_mappings;
                 if begins && from == Units::ZERO && with_mappings.bytes() == 0 {
                     with_mappings.time = 0;
                 }
-                let peak = self.peak.get_or_insert(Peak { bytes: 0, time, shares: Shares::Begin, with_mappings });
-                if let Some(shares) = shares {
-                    (peak.bytes, peak.time, peak.shares) = (slice.highest, time, Shares::Known(shares));
+                let is_higher = self.peak.as_ref().is_none_or(|peak| slice.highest > peak.bytes);
+                let peak = self.peak.get_or_insert(Peak { bytes: 0, time: 0, shares: Shares::Begin, with_mappings });
+                // Who had which share of a lower one does not matter.
+                if is_higher && Some(slice.highest) == highest {
+                    let is_at_zero = from == Units::ZERO && slice.highest == slice.begins.block_bytes;
+                    peak.time = if begins && is_at_zero { 0 } else { slice.highest_time };
+                    (peak.bytes, peak.shares) = (slice.highest, Shares::Known(self.sums.shares_of(&slice.sites)));
                 }
                 if slice.with_mappings.bytes() > peak.with_mappings.bytes() {
                     peak.with_mappings = slice.with_mappings;
@@ -525,19 +393,14 @@ impl<C: Chapters> Adding<'_, C> {
             if !goes_on {
                 curve = Some(&slice.curve);
             }
-            for (node, metrics) in &slice.sites {
-                let by = (metrics.live_bytes, metrics.live_blocks);
-                let site = self.sums.change(*node, 0, by);
-                changes.push((site as u32, by));
+            for row in slice.sites.iter() {
+                let site = self.sums.change(row.node, 0, row.change);
+                if row.change != Live::default() {
+                    changes.push((site as u32, row.change));
+                }
                 if counts {
-                    let happened = Metrics {
-                        live_bytes: Bytes::ZERO,
-                        live_blocks: 0,
-                        peak_bytes: Bytes::ZERO,
-                        peak_blocks: 0,
-                        ..*metrics
-                    };
-                    self.sums.counts[site].add(&happened);
+                    let sum = self.sums.counts(site);
+                    row.happened.for_each(|(place, more)| sum.add_number(place, more));
                 }
             }
         }
@@ -551,7 +414,7 @@ impl<C: Chapters> Adding<'_, C> {
             self.peak = Some(Peak {
                 bytes: live.block_bytes,
                 time: from.0,
-                shares: Shares::Known(self.sums.live()),
+                shares: Shares::Known(self.sums.live.clone()),
                 with_mappings: PeakWithMappings { time: from.0, ..live },
             });
         }
@@ -562,7 +425,7 @@ impl<C: Chapters> Adding<'_, C> {
         let peak = self.peak.take().ok_or(NO_CHAPTERS)?;
         let shares: Vec<Live> = match peak.shares {
             Shares::Begin => self.sums.live_at_begin.clone(),
-            Shares::Known(sites) => self.sums.by_site(sites),
+            Shares::Known(shares) => shares,
             Shares::Chapter(number) => {
                 let live = self.sums.live_before(number - begin);
                 if let Some(slices) = self.chapters.slices(number).filter(|_| is_of_sites(self.asked)) {
@@ -573,9 +436,7 @@ impl<C: Chapters> Adding<'_, C> {
                 let highest_time = self.chapters.sums(number)?.highest_time;
                 let mut replay = self.replay(number, live, Some(highest_time.0))?;
                 replay.settle();
-                let sites = replay.sites(|_| false);
-                let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_blocks));
-                self.sums.by_site(sites.map(share).collect())
+                self.sums.by_site(replay.sites(|_| false).map(share))
             }
         };
         Ok(self.sums.finish(shares, peak.time, peak.with_mappings))

@@ -351,16 +351,35 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
 pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Unread::new(&plain);
-    let sums = sums(&mut bytes)?;
-    Ok(Chapter { carried: carried(&mut bytes)?, ..sums })
+    let mut chapter = beginning(&mut bytes)?;
+    chapter.sites = sites(&mut bytes)?;
+    chapter.carried = carried(&mut bytes)?;
+    Ok(chapter)
+}
+
+/// The same without the sums of sites: for who reads its events.
+pub fn decode_beginning(payload: &[u8]) -> Result<Chapter, Damage> {
+    let plain = crate::decompress(payload, MAX_BYTES)?;
+    let mut bytes = Unread::new(&plain);
+    let mut chapter = beginning(&mut bytes)?;
+    let sites = count(&mut bytes)?;
+    bytes.skip_varints(sites)?;
+    Rows::read(&mut bytes, sites)?;
+    chapter.carried = carried(&mut bytes)?;
+    Ok(chapter)
 }
 
 /// The same without the blocks from before it: for who does not read its events.
 pub fn decode_sums(payload: &[u8]) -> Result<Chapter, Damage> {
-    sums(&mut Unread::new(&crate::decompress(payload, MAX_BYTES)?))
+    let plain = crate::decompress(payload, MAX_BYTES)?;
+    let mut bytes = Unread::new(&plain);
+    let mut chapter = beginning(&mut bytes)?;
+    chapter.sites = sites(&mut bytes)?;
+    Ok(chapter)
 }
 
-fn sums(bytes: &mut Unread) -> Result<Chapter, Damage> {
+/// All that stands before the sums of sites.
+fn beginning(bytes: &mut Unread) -> Result<Chapter, Damage> {
     let mut chapter = Chapter {
         live_bytes: Bytes(bytes.varint()?),
         highest: Bytes(bytes.varint()?),
@@ -391,15 +410,15 @@ fn sums(bytes: &mut Unread) -> Result<Chapter, Damage> {
             reserved: extents(bytes)?,
         });
     }
-    let mut before = 0;
-    for _ in 0..count(bytes)? {
-        chapter.sites.push((signed_node(bytes, &mut before)?, Metrics::default()));
-    }
-    let mut rows = Rows::read(bytes, chapter.sites.len())?;
-    for (_, metrics) in &mut chapter.sites {
-        *metrics = rows.row()?;
-    }
     Ok(chapter)
+}
+
+fn sites(bytes: &mut Unread) -> Result<Vec<(Option<NodeId>, Metrics)>, Damage> {
+    let count = count(bytes)?;
+    let (mut nodes, mut before) = (*bytes, 0);
+    bytes.skip_varints(count)?;
+    let mut rows = Rows::read(bytes, count)?;
+    (0..count).map(|_| Ok((signed_node(&mut nodes, &mut before)?, rows.row()?))).collect()
 }
 
 fn carried(bytes: &mut Unread) -> Result<Vec<Carried>, Damage> {
@@ -516,6 +535,8 @@ mod tests {
         }
         for chapter in [chapter, Chapter::default()] {
             assert_eq!(decode(&encode(&chapter)).unwrap(), chapter);
+            let beginning = Chapter { sites: Vec::new(), ..chapter.clone() };
+            assert_eq!(decode_beginning(&encode(&chapter)).unwrap(), beginning);
         }
     }
 

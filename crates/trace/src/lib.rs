@@ -22,6 +22,7 @@ pub mod pattern;
 pub mod reader;
 pub mod scanned;
 pub mod snapshot;
+pub mod sparse;
 pub mod summary;
 pub mod symbols;
 pub mod timeline;

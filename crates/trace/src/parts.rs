@@ -12,7 +12,7 @@ use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::chapter::Chapter;
 use crate::ids::{Bytes, NodeId, ThreadNo};
-use crate::metrics::{COUNTS, Columns, Metrics, OF_PART, Rows};
+use crate::metrics::{Columns, Metrics, OF_PART, Rows};
 
 crate::index! {
     /// A call site of a chapter: its place in [`Chapter::sites`].
@@ -191,35 +191,69 @@ fn largest(metrics: &Metrics, size: u64) -> u64 {
 impl Parts {
     /// The parts of all sites of their chapter.
     pub fn of(&self, chapter: &Chapter) -> Result<Vec<Part>, Damage> {
+        let mut all = Vec::with_capacity(self.usual.len() + self.others.len());
+        self.each_site(chapter, |node, total, usual, others| {
+            let part = |other: &Other| {
+                let Other { thread, size, metrics, .. } = *other;
+                Part { node, thread: Some(thread), size, metrics }
+            };
+            all.extend(others.iter().map(part));
+            let metrics = usual.rest(total, others);
+            if metrics != Metrics::default() {
+                all.push(Part { node, thread: usual.thread, size: usual.size, metrics });
+            }
+        })?;
+        Ok(all)
+    }
+
+    /// What the parts of each site that `admits` lets through, by thread and size, have together. Most sites have only parts
+    /// that count, or none.
+    pub fn together(
+        &self,
+        chapter: &Chapter,
+        admits: impl Fn(Option<ThreadNo>, u64) -> bool,
+        mut take: impl FnMut(Option<NodeId>, Metrics),
+    ) -> Result<(), Damage> {
+        self.each_site(chapter, |node, total, usual, others| {
+            let admitted = others.iter().filter(|other| admits(Some(other.thread), other.size));
+            let (count, is_usual) = (admitted.clone().count(), admits(usual.thread, usual.size));
+            if is_usual && count == others.len() {
+                take(node, *total);
+            } else if is_usual || count > 0 {
+                let mut sum = if is_usual { usual.rest(total, others) } else { Metrics::default() };
+                admitted.for_each(|other| sum.add(&other.metrics));
+                take(node, sum);
+            }
+        })
+    }
+
+    fn each_site(
+        &self,
+        chapter: &Chapter,
+        mut take: impl FnMut(Option<NodeId>, &Metrics, &Usual, &[Other]),
+    ) -> Result<(), Damage> {
         if self.usual.len() != chapter.sites.len() {
             return Err(Damage::Value("parts of another chapter"));
         }
-        let mut all = Vec::with_capacity(self.usual.len() + self.others.len());
-        let mut others = self.others.iter().peekable();
+        let mut left = &self.others[..];
         for (index, ((node, total), usual)) in chapter.sites.iter().zip(&self.usual).enumerate() {
-            let mut rest = *total;
-            while let Some(Other { thread, size, metrics, .. }) = others.next_if(|other| other.site.index() == index) {
-                all.push(Part { node: *node, thread: Some(*thread), size: *size, metrics: *metrics });
-                subtract(&mut rest, metrics);
-            }
-            let Usual { thread, size, operation } = *usual;
-            rest.largest_bytes = Bytes(largest(&rest, size));
-            rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(operation)) } else { 0 };
-            if rest != Metrics::default() {
-                all.push(Part { node: *node, thread, size, metrics: rest });
-            }
+            let of_site = left.iter().take_while(|other| other.site.index() == index).count();
+            let (others, behind) = left.split_at(of_site);
+            take(*node, total, usual, others);
+            left = behind;
         }
-        match others.next() {
-            Some(_) => Err(Damage::Value("a part of a call site that never was")),
-            None => Ok(all),
-        }
+        if left.is_empty() { Ok(()) } else { Err(Damage::Value("a part of a call site that never was")) }
     }
 }
 
-fn subtract(rest: &mut Metrics, part: &Metrics) {
-    let mut part = *part;
-    for count in COUNTS.iter().filter(|count| count.adds.is_sum()) {
-        *(count.of)(rest) = (count.of)(rest).wrapping_sub(*(count.of)(&mut part));
+impl Usual {
+    /// What it has of a site with these others.
+    fn rest(&self, total: &Metrics, others: &[Other]) -> Metrics {
+        let mut rest = *total;
+        others.iter().for_each(|other| rest.subtract_sums(&other.metrics));
+        rest.largest_bytes = Bytes(largest(&rest, self.size));
+        rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(self.operation)) } else { 0 };
+        rest
     }
 }
 
@@ -290,6 +324,35 @@ mod tests {
         assert_eq!(all.len(), 4);
         assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
         assert_eq!(all[3].metrics, chapter().sites[1].1);
+    }
+
+    #[test]
+    fn parts_that_are_let_through_have_their_sums_together() {
+        let sum = |admits: fn(Option<ThreadNo>, u64) -> bool| {
+            let mut found = Vec::new();
+            parts().together(&chapter(), admits, |node, metrics| found.push((node, metrics))).unwrap();
+            found
+        };
+        // Each combination of parts of the first site, beside the sum of what all parts say.
+        for admits in [
+            |_, _| true,
+            |_, _| false,
+            |_, size| size == 16,
+            |_, size| size == 40,
+            |thread, _| thread == FIRST,
+            |thread, _| thread != FIRST,
+            |thread, size| thread != FIRST || size == 40,
+        ] as [fn(Option<ThreadNo>, u64) -> bool; 7]
+        {
+            let mut expected: Vec<(Option<NodeId>, Metrics)> = Vec::new();
+            for part in parts().of(&chapter()).unwrap().iter().filter(|part| admits(part.thread, part.size)) {
+                match expected.last_mut().filter(|(node, _)| *node == part.node) {
+                    Some((_, sum)) => sum.add(&part.metrics),
+                    None => expected.push((part.node, part.metrics)),
+                }
+            }
+            assert_eq!(sum(admits), expected);
+        }
     }
 
     #[test]

@@ -32,37 +32,53 @@ pub struct Tree {
     keys: FxHashSet<Key>,
 }
 
-impl Tree {
-    /// The largest `most` branches of a tree, by the metric of which they are the largest share.
-    pub fn of(root: &Branch, most: usize, tariff: &Tariff) -> Tree {
-        let total = values(&root.metrics, tariff);
+/// The branches of a tree, ranked once for trees of any number of nodes.
+pub struct Ranked<'a> {
+    tariff: Tariff,
+    /// Each with the place of its caller, which comes before it.
+    all: Vec<(usize, &'a Branch)>,
+    /// The places of all, by the metric of which they are the largest share.
+    order: Vec<usize>,
+}
+
+impl<'a> Ranked<'a> {
+    /// All branches of a tree.
+    pub fn new(root: &'a Branch, tariff: Tariff) -> Ranked<'a> {
+        let total = values(&root.metrics, &tariff);
         // Callers before what they call: a stable sort by share keeps that, because no branch is more than its caller.
-        let mut all: Vec<(usize, &Branch, f64)> = vec![(0, root, f64::INFINITY)];
+        let (mut all, mut scores) = (vec![(0, root)], vec![f64::INFINITY]);
         let mut at = 0;
         while at < all.len() {
-            let (branch, limit) = (all[at].1, all[at].2);
+            let (_, branch): (usize, &Branch) = all[at];
             for child in &branch.children {
-                let score = share(&values(&child.metrics, tariff), &total).min(limit);
-                all.push((at, child, score));
+                scores.push(share(&values(&child.metrics, &tariff), &total).min(scores[at]));
+                all.push((at, child));
             }
             at += 1;
         }
         let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2).then(a.cmp(&b)));
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        Ranked { tariff, all, order }
+    }
+}
+
+impl Tree {
+    /// The largest `most` branches of a tree, by the metric of which they are the largest share.
+    pub fn of(ranked: &Ranked, most: usize) -> Tree {
+        let Ranked { tariff, all, order } = ranked;
         let mut kept = vec![false; all.len()];
         order.iter().take(most.max(1)).for_each(|&index| kept[index] = true);
         let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default(), keys: FxHashSet::default() };
         let mut numbers = vec![usize::MAX; all.len()];
-        for (index, &(parent, branch, _)) in all.iter().enumerate() {
-            let values = values(&branch.metrics, tariff);
+        for (index, &(parent, branch)) in all.iter().enumerate() {
             if kept[index] {
                 tree.keys.insert(branch.key);
                 let parent = if index == 0 { 0 } else { numbers[parent] };
-                numbers[index] = tree.push(parent, branch.frame, values, 0);
+                numbers[index] = tree.push(parent, branch.frame, values(&branch.metrics, tariff), 0);
             } else if kept[parent] {
                 let other = tree.other(numbers[parent]);
                 numbers[index] = other;
-                add(&mut tree.nodes[other].values, &values);
+                add(&mut tree.nodes[other].values, &values(&branch.metrics, tariff));
                 tree.nodes[other].others += 1;
             } else {
                 numbers[index] = numbers[parent];
@@ -197,7 +213,7 @@ mod tests {
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
-        let mut tree = Tree::of(&whole, 3, &tariff());
+        let mut tree = Tree::of(&Ranked::new(&whole, tariff()), 3);
         let shown = tree
             .nodes
             .iter()
@@ -243,10 +259,11 @@ mod tests {
             root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
         };
         let (whole, part) = (grown(1), grown(2));
-        let mut fine = Tree::of(&whole, 60, &tariff());
+        let mut fine = Tree::of(&Ranked::new(&whole, tariff()), 60);
         let rows = fine.part(&part, &tariff());
         for most in [60, 30, 9, 2, 1] {
-            let (mut coarse, mut expected) = (Tree::of(&whole, most, &tariff()), Tree::of(&whole, most, &tariff()));
+            let ranked = Ranked::new(&whole, tariff());
+            let (mut coarse, mut expected) = (Tree::of(&ranked, most), Tree::of(&ranked, most));
             let places = coarse.places(&fine);
             let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
             for (node, values) in &rows {

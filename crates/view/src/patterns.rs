@@ -5,22 +5,32 @@ use crate::packs::{HistogramColumns, PatternColumns, PatternsPack, SizeLifetimeC
 use crate::profile::Sites;
 use crate::recordings::Recordings;
 use crate::selections::Selected;
-use memtoll_analysis::patterns::{RowPattern, patterns};
+use memtoll_analysis::patterns::{Patterns, RowPattern, patterns};
+use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
 
 impl Recordings<'_> {
     /// How the call sites of a profile use memory, in the order in which it shows them.
     pub(crate) fn patterns(&self, selected: &Selected, sites: &Sites) -> Pack {
-        let patterns = patterns(&mut self.stacks(&selected.view), &selected.sums, &selected.rows);
-        let mut all = together(&patterns.rows, sites);
+        self.patterns_of(&self.all_patterns(selected), sites)
+    }
+
+    /// How all call sites use memory.
+    pub(crate) fn all_patterns(&self, selected: &Selected) -> Patterns {
+        let mut patterns = patterns(&mut self.stacks(&selected.view), &selected.sums, &selected.rows);
         if !self.recording().sees_frees() {
-            all.iter_mut().for_each(|row| {
-                *row = RowPattern { lifetimes: Histogram::default(), cells: Default::default(), ..std::mem::take(row) };
-                row.released_elsewhere = 0;
+            patterns.rows.iter_mut().for_each(|row| {
+                (row.lifetimes, row.cells, row.released_elsewhere) = (Histogram::default(), Cells::default(), 0);
             });
         }
+        patterns
+    }
+
+    /// Those of the call sites that are shown, and of the others together.
+    pub(crate) fn patterns_of(&self, patterns: &Patterns, sites: &Sites) -> Pack {
+        let all = together(&patterns.rows, sites);
         let unit = self.tariff.ns(1.0);
-        let mut pack = Pack::new(&PatternsPack { damage: patterns.damage, cell_unit: unit });
+        let mut pack = Pack::new(&PatternsPack { damage: patterns.damage.clone(), cell_unit: unit });
         pack.columns("sizes", &histograms(&all, |row| &row.sizes, 1.0));
         pack.columns("lifetimes", &histograms(&all, |row| &row.lifetimes, unit));
         pack.columns("cells", &cells(&all));

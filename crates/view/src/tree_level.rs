@@ -116,8 +116,8 @@ fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> 
             let mut children: Vec<&Branch> = branch.children.iter().collect();
             children.sort_by_key(|child| Reverse(value(&child.metrics)));
             nodes.extend(children.into_iter().map(|child| node(at, child)));
-            if branch.dropped.branches > 0 {
-                let Dropped { branches, metrics } = branch.dropped;
+            let Dropped { branches, metrics } = branch.dropped();
+            if branches > 0 {
                 nodes.push(Node { parent: at, branch: None, others: branches, metrics, has_more: true });
             }
         }
@@ -144,7 +144,7 @@ mod tests {
     fn what_is_dropped_stands_beside_its_siblings() {
         let one = |frame, value| branch(Some(frame), value, vec![]);
         let mut first = branch(Some(1), 90, vec![one(3, 4), one(2, 79)]);
-        first.dropped = Dropped { branches: 2, metrics: one(0, 7).metrics };
+        first.dropped = Some(Box::new(Dropped { branches: 2, metrics: one(0, 7).metrics }));
         let mut second = one(5, 91);
         second.has_more = true;
         let top = branch(None, 181, vec![first, second]);

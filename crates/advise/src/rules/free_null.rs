@@ -95,13 +95,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let metrics = site.metrics();
     let of_nothing = metrics.new_blocks > 0 && metrics.bytes == Bytes::ZERO;
     let nulls = if of_nothing { metrics.new_blocks } else { metrics.null_frees };
-    if !of_nothing && is_of_library(facts, site) {
-        return None;
-    }
     let timed = metrics.timed_calls.max(1);
     // Calls of a line that also allocates: the part of them that is null.
     let share = (nulls as f64 / timed as f64).min(1.0);
-    if !are_many_null_frees(nulls) || share < 0.1 {
+    if !are_many_null_frees(nulls) || share < 0.1 || !of_nothing && is_of_library(facts, site) {
         return None;
     }
     // A call of free with null is short: where calls of both kinds are mixed, it has less than its share of their time.

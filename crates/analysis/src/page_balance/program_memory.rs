@@ -5,7 +5,7 @@ use super::cached_chunks::CachedChunks;
 use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
 use crate::live_blocks::Block;
-use memtoll_model::{Recording, StackId};
+use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::BlockTable;
 use memtoll_trace::event::{Block as Which, Event};
 use memtoll_trace::ids::{Address, ThreadNo, Units};
@@ -71,24 +71,29 @@ pub fn parent(recording: &Recording, index: usize) -> Option<(usize, Units)> {
     Some((parent, Units(about.forked_at?)))
 }
 
-impl ProgramMemory {
-    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap;
-    /// `in_blocks`: pages to watch.
-    /// `also` gets the events, too, as this reads them.
-    pub fn at(
-        recording: &Recording,
+/// A program's memory while its events are read.
+pub struct Reading<'r> {
+    image: &'r Image,
+    at: Units,
+    memory: ProgramMemory,
+    live: BlockTable<Block>,
+    moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>>,
+    caches: CachedChunks,
+    /// Blocks of the parent, by address: the child's events know no numbers of these.
+    inherited: FxHashMap<Address, Block>,
+}
+
+impl<'r> Reading<'r> {
+    /// What an image has before its first event, of what it will have at a time; see [`ProgramMemory::at`].
+    pub fn new(
+        recording: &'r Recording,
         index: usize,
         at: Units,
         main: Range<u64>,
         in_blocks: PagesInBlocks,
-        also: &mut dyn FnMut(&[Event]),
-    ) -> Result<ProgramMemory, Unreadable> {
-        let image = &recording.images[index];
-        let mut live = BlockTable::new(Block::NONE);
-        let mut moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>> = FxHashMap::default();
-        let mut caches = CachedChunks::default();
+    ) -> Result<Reading<'r>, Unreadable> {
         let mut memory = match parent(recording, index) {
-            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main, in_blocks, &mut |_| {})?,
+            Some((parent, forked_at)) => ProgramMemory::at(recording, parent, forked_at, main, in_blocks)?,
             None => ProgramMemory {
                 blocks: Vec::new(),
                 mappings: BTreeMap::new(),
@@ -100,49 +105,71 @@ impl ProgramMemory {
                 last_use: LastUse::default(),
             },
         };
-        // The child's events know no numbers of these.
         let inherited = std::mem::take(&mut memory.blocks).into_iter();
-        let mut inherited: FxHashMap<Address, Block> = inherited.map(|block| (Address(block.address), block)).collect();
-        recording.for_each_events_between(index, Units::ZERO, at, |events| {
-            also(events);
-            for event in events.iter().take_while(|event| event.time <= at) {
-                let node = image.node(event.node);
-                match (event.op.effect(), event.block) {
-                    (Effect::Acquire, Which::Number(number)) if !event.op.is_pooled() => {
-                        let Event { address, size, time, thread, .. } = *event;
-                        let block = Block { address: address.0, size: size.0, time: time.0, node, thread };
-                        if !super::chunks::is_mapped_alone(&block) {
-                            memory.places.insert(address.0 / PLACE);
-                        }
-                        caches.acquired(block.address);
-                        memory.arenas.acquired(&block);
-                        memory.in_blocks.add(&block);
-                        memory.last_use.acquired(block.size);
-                        live.insert(number.0, block);
-                        if !inherited.is_empty() {
-                            inherited.remove(&address);
-                        }
+        Ok(Reading {
+            image: &recording.images[index],
+            at,
+            memory,
+            live: BlockTable::new(Block::NONE),
+            moving: FxHashMap::default(),
+            caches: CachedChunks::default(),
+            inherited: inherited.map(|block| (Address(block.address), block)).collect(),
+        })
+    }
+
+    /// Events in the order of their times.
+    pub fn add(&mut self, events: &[Event]) {
+        let Reading { image, at, memory, live, moving, caches, inherited } = self;
+        for event in events.iter().take_while(|event| event.time <= *at) {
+            let node = image.node(event.node);
+            match (event.op.effect(), event.block) {
+                (Effect::Acquire, Which::Number(number)) if !event.op.is_pooled() => {
+                    let Event { address, size, time, thread, .. } = *event;
+                    let block = Block { address: address.0, size: size.0, time: time.0, node, thread };
+                    if !super::chunks::is_mapped_alone(&block) {
+                        memory.places.insert(address.0 / PLACE);
                     }
-                    (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
-                        let block = match which {
-                            Which::Number(number) => live.remove(number.0),
-                            _ => inherited.remove(&event.address),
-                        };
-                        if let Some(block) = block {
-                            caches.released(&block, event.thread);
-                            memory.arenas.released(&block);
-                            memory.last_use.released(block.size, event.time.0);
-                        }
+                    caches.acquired(block.address);
+                    memory.arenas.acquired(&block);
+                    memory.in_blocks.add(&block);
+                    memory.last_use.acquired(block.size);
+                    live.insert(number.0, block);
+                    if !inherited.is_empty() {
+                        inherited.remove(&address);
                     }
-                    (Effect::Other, _) => memory.mapping_changes(event, node, &mut moving),
-                    _ => {}
                 }
+                (Effect::Release, which @ (Which::Number(_) | Which::Unknown)) => {
+                    let block = match which {
+                        Which::Number(number) => live.remove(number.0),
+                        _ => inherited.remove(&event.address),
+                    };
+                    if let Some(block) = block {
+                        caches.released(&block, event.thread);
+                        memory.arenas.released(&block);
+                        memory.last_use.released(block.size, event.time.0);
+                    }
+                }
+                (Effect::Other, _) => memory.mapping_changes(event, node, moving),
+                _ => {}
             }
+        }
+    }
+
+    /// All events until then.
+    pub fn read(&mut self, recording: &Recording, index: usize) -> Result<(), Unreadable> {
+        let at = self.at;
+        recording.for_each_events_between(index, Units::ZERO, at, |events| {
+            self.add(events);
             match events.last() {
                 Some(event) if event.time > at => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
-        })?;
+        })
+    }
+
+    /// There are no more events until then.
+    pub fn finish(self) -> ProgramMemory {
+        let Reading { image, at, mut memory, live, caches, inherited, .. } = self;
         let ended: FxHashSet<ThreadNo> = image
             .threads
             .iter()
@@ -154,7 +181,23 @@ impl ProgramMemory {
         memory.sorted_places.sort_unstable();
         memory.blocks = live.into_blocks().chain(inherited.into_values()).collect();
         memory.blocks.sort_unstable_by_key(|block| (block.address, block.time));
-        Ok(memory)
+        memory
+    }
+}
+
+impl ProgramMemory {
+    /// What an image has at a time. A forked child begins with what its parent had. `main`: the addresses of glibc's main heap;
+    /// `in_blocks`: pages to watch.
+    pub fn at(
+        recording: &Recording,
+        index: usize,
+        at: Units,
+        main: Range<u64>,
+        in_blocks: PagesInBlocks,
+    ) -> Result<ProgramMemory, Unreadable> {
+        let mut reading = Reading::new(recording, index, at, main, in_blocks)?;
+        reading.read(recording, index)?;
+        Ok(reading.finish())
     }
 
     fn mapping_changes(

@@ -7,8 +7,8 @@ use crate::site_processes::Images;
 use memtoll_metrics::place_of;
 use memtoll_model::StackId;
 use memtoll_tally::Split;
-use memtoll_trace::bytes::{Unread, put_varint};
 use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::sparse::{self, Sparse};
 use rustc_hash::FxHashMap;
 
 /// What sums are split by, beside stacks; see [`Split`].
@@ -47,7 +47,7 @@ pub struct Site<'s> {
 
 #[derive(Clone, Copy)]
 enum Numbers<'s> {
-    Packed { present: u64, numbers: Unread<'s> },
+    Packed(Sparse<'s>),
     Plain(&'s Priced),
 }
 
@@ -91,14 +91,7 @@ impl Site<'_> {
     fn number(&self, place: usize) -> u64 {
         match self.sums {
             Numbers::Plain(sums) => sums.values()[place],
-            Numbers::Packed { present, mut numbers } => {
-                if present & 1 << place == 0 {
-                    return 0;
-                }
-                let before = (present & ((1 << place) - 1)).count_ones();
-                (0..before).for_each(|_| _ = numbers.varint());
-                numbers.varint().unwrap_or(0)
-            }
+            Numbers::Packed(numbers) => numbers.number(place),
         }
     }
 
@@ -106,7 +99,7 @@ impl Site<'_> {
     pub fn metrics(&self) -> Priced {
         match self.sums {
             Numbers::Plain(sums) => *sums,
-            Numbers::Packed { .. } => {
+            Numbers::Packed(_) => {
                 let mut sums = Priced::default();
                 self.add_to(&mut sums);
                 sums
@@ -118,14 +111,7 @@ impl Site<'_> {
     pub fn add_to(&self, together: &mut Priced) {
         match self.sums {
             Numbers::Plain(sums) => together.add(sums),
-            Numbers::Packed { mut present, mut numbers } => {
-                while present != 0 {
-                    let place = present.trailing_zeros() as usize;
-                    present &= present - 1;
-                    // All that was packed can be read.
-                    together.add_number(place, numbers.varint().unwrap_or(0));
-                }
-            }
+            Numbers::Packed(numbers) => numbers.for_each(|(place, number)| together.add_number(place, number)),
         }
     }
 }
@@ -173,22 +159,13 @@ impl Sites {
     fn numbers(&self, place: Place) -> Numbers<'_> {
         match place {
             Place::Plain(at) => Numbers::Plain(&self.plain[at as usize]),
-            Place::Packed(at) => {
-                let (present, numbers) = self.packed[at..].split_first_chunk().unwrap_or((&[0; 8], &[]));
-                Numbers::Packed { present: u64::from_le_bytes(*present), numbers: Unread::new(numbers) }
-            }
+            Place::Packed(at) => Numbers::Packed(Sparse::at(&self.packed[at..])),
         }
     }
 
     fn pack(&mut self, metrics: &Priced) -> Place {
         let start = self.packed.len();
-        self.packed.extend_from_slice(&[0; 8]);
-        let mut present = 0u64;
-        for (place, number) in metrics.numbers() {
-            present |= 1 << place;
-            put_varint(&mut self.packed, number);
-        }
-        self.packed[start..start + 8].copy_from_slice(&present.to_le_bytes());
+        sparse::pack(&mut self.packed, metrics.numbers());
         Place::Packed(start)
     }
 }

@@ -1,6 +1,6 @@
 //! How a tree grows, whichever way: bundles of stacks are split, frame by frame.
 
-use super::{Below, Branch, Part};
+use super::{Below, Branch, Dropped, Part};
 use crate::stable_key::Key;
 use crate::stacks::Path;
 use crate::sums::Site;
@@ -150,14 +150,16 @@ fn add_up(twigs: &[Twig], ends: &[(End, Site)], names: &FrameNames) -> Branch {
         let mut branch = Branch::new(twig.frame.filter(|_| label.is_none()), twig.key);
         branch.label = label.map(str::to_owned);
         branch.has_more = twig.has_more;
-        branch.dropped.branches = twig.dropped;
+        if twig.dropped > 0 {
+            branch.dropped = Some(Box::new(Dropped { branches: twig.dropped, ..Dropped::default() }));
+        }
         branch.children = std::mem::take(&mut made[number]);
         branch.children.reverse();
         for &index in &order[starts[number]..starts[number + 1]] {
             let (end, site) = ends[index];
             site.add_to(&mut branch.metrics);
-            if end.is_dropped {
-                site.add_to(&mut branch.dropped.metrics);
+            if let Some(dropped) = branch.dropped.as_mut().filter(|_| end.is_dropped) {
+                site.add_to(&mut dropped.metrics);
             }
         }
         for child in &branch.children {

@@ -73,8 +73,8 @@ fn check(branch: &Branch, path: &mut Vec<FrameId>, all: &[Listed], names: &mut F
             small.add(&metrics);
         }
     }
-    assert_eq!(branch.dropped.metrics, small);
-    assert_eq!(branch.dropped.branches == 0, small == Priced::default());
+    assert_eq!(branch.dropped().metrics, small);
+    assert_eq!(branch.dropped().branches == 0, small == Priced::default());
     assert_eq!(sum(branch.children.iter().map(|child| (vec![], child.metrics)).collect::<Vec<_>>().iter()), children);
     for child in &branch.children {
         path.push(child.frame.unwrap());
@@ -242,8 +242,8 @@ fn the_largest_branches_are_there_if_not_all_can_be() {
     assert!(sizes.len() > 1 && sizes.is_sorted_by(|a, b| a >= b) && sizes.last() > Some(&0), "{sizes:?}");
     let few = of(1);
     let kept: Vec<u64> = few.children.iter().map(|child| child.metrics.new_blocks).collect();
-    assert_eq!((kept.as_slice(), few.dropped.branches), (&sizes[..1], sizes.len() - 1));
-    assert_eq!(few.dropped.metrics.new_blocks, sizes.drain(1..).sum::<u64>());
+    assert_eq!((kept.as_slice(), few.dropped().branches), (&sizes[..1], sizes.len() - 1));
+    assert_eq!(few.dropped().metrics.new_blocks, sizes.drain(1..).sum::<u64>());
     assert_eq!(few.metrics, all.metrics);
     assert!(few.children.iter().all(|child| child.children.is_empty()));
     assert!(few.children.iter().any(|child| child.has_more));

@@ -114,6 +114,13 @@ macro_rules! counts {
                 $(*self.$field.number_mut() = Adds::$adds.without(self.$field.number(), part.$field.number());)*
             }
 
+            /// Takes away what a part counted, wrapping around; what is no sum stays.
+            pub fn subtract_sums(&mut self, part: &Metrics) {
+                $(if Adds::$adds.is_sum() {
+                    *self.$field.number_mut() = self.$field.number().wrapping_sub(part.$field.number());
+                })*
+            }
+
             /// All counts, in the order of [`COUNTS`].
             #[inline]
             pub fn values(&self) -> [u64; COUNTS.len()] {
@@ -127,6 +134,19 @@ macro_rules! counts {
                 let [$($field),*] = values;
                 $(*metrics.$field.number_mut() = $field;)*
                 metrics
+            }
+
+            /// Its counts that are not 0, each with its place in [`COUNTS`].
+            pub fn numbers(&self) -> impl Iterator<Item = (usize, u64)> {
+                self.values().into_iter().enumerate().filter(|(_, value)| *value != 0)
+            }
+
+            /// Adds to the count in a place what another one has there.
+            #[inline]
+            pub fn add_number(&mut self, place: usize, more: u64) {
+                let Count { of, adds, .. } = COUNTS[place];
+                let number = of(self);
+                *number = adds.together(*number, more);
             }
         }
     };

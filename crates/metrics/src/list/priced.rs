@@ -3,7 +3,6 @@
 //! Counts are stored; costs are derived from them by the prices of a recording (`Tariff::price` of the analysis). Both have
 //! types of their own, so that no code can store a price, or show a count without one.
 
-use crate::list::counts::Adds;
 use crate::list::{COUNTS, Metrics};
 use memtoll_text::amounts::{Bytes, Nanoseconds, Units};
 use std::ops::Deref;
@@ -61,6 +60,12 @@ macro_rules! sums {
             /// All that adds up beside the counts.
             pub const SUMS: &[fn(&mut Priced) -> &mut u64] = &[$(|priced| &mut priced.$field$(.$number)?),*];
 
+            /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
+            pub fn add(&mut self, other: &Priced) {
+                self.counts.add(&other.counts);
+                $(self.$field$(.$number)? = self.$field$(.$number)?.wrapping_add(other.$field$(.$number)?);)*
+            }
+
             /// All numbers: the counts, and what adds up beside them.
             fn values(&self) -> [u64; FIELDS] {
                 let mut values = [0; FIELDS];
@@ -109,16 +114,6 @@ impl Deref for Priced {
 }
 
 impl Priced {
-    /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
-    pub fn add(&mut self, other: &Priced) {
-        self.counts.add(&other.counts);
-        let mut other = *other;
-        for field in Priced::SUMS {
-            let sum = field(self);
-            *sum = sum.wrapping_add(*field(&mut other));
-        }
-    }
-
     /// What is left of it without a part.
     #[must_use]
     pub fn without(mut self, part: &Priced) -> Priced {
@@ -139,11 +134,13 @@ impl Priced {
     /// Adds to the number in a place what another one has there.
     #[inline]
     pub fn add_number(&mut self, place: usize, more: u64) {
-        let (number, adds) = match COUNTS.get(place) {
-            Some(count) => ((count.of)(&mut self.counts), count.adds),
-            None => (Priced::SUMS[place - COUNTS.len()](self), Adds::Sum),
-        };
-        *number = adds.together(*number, more);
+        match place.checked_sub(COUNTS.len()) {
+            None => self.counts.add_number(place, more),
+            Some(place) => {
+                let number = Priced::SUMS[place](self);
+                *number = number.wrapping_add(more);
+            }
+        }
     }
 
     /// All that it cost, ns. Zeroing is part of the faults.

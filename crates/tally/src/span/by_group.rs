@@ -1,7 +1,8 @@
 //! Events of which only a few groups of call stacks are told apart: each group is a site, so that a slice takes little to cut,
 //! however many call stacks there are.
 
-use super::{Chapters, Cutter, Live, Part, Slice, Slices, unpack};
+use super::sums::{minus, plus};
+use super::{Chapters, Cutter, Live, Part, Slice, Slices, SparseRows, live_of, unpack};
 use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, Units};
@@ -28,10 +29,10 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
         let (_, rows) = unpack(chapters, asked, number)?;
         Ok(rows.map(|rows| {
             let mut changes = vec![Live::default(); self.count];
-            for (node, _, metrics) in rows {
+            rows.each(|node, _, metrics| {
                 let live = &mut changes[(self.of)(node)];
-                *live = (live.0.wrapping_add(metrics.live_bytes), live.1.wrapping_add(metrics.live_blocks));
-            }
+                *live = plus(*live, live_of(metrics));
+            });
             changes
         }))
     }
@@ -45,7 +46,7 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
         live: &[Live],
         cuts: &[u64],
     ) -> Result<Vec<Slice>, Unreadable> {
-        let mut chapter = chapters.chapter(number)?;
+        let mut chapter = chapters.beginning(number)?;
         self.regroup(&mut chapter);
         let live = live.iter().enumerate().map(|(group, live)| (node_of(group), 0, *live)).collect();
         let cutter = Cutter::resume(asked, cuts, &chapter, live, None);
@@ -55,21 +56,24 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
     /// What [`Groups::cut_chapter`] finds, from slices of the sites of a chapter of which all threads and sizes count.
     pub fn join(&self, Slices { all, .. }: &Slices, live: &[Live]) -> Vec<Slice> {
         let mut live = live.to_vec();
-        let join = |slice: &Slice| {
+        let join = |slice: &Slice<SparseRows>| {
             let (mut sums, mut peaks) = (vec![None; self.count], live.clone());
-            for ((node, metrics), before) in slice.sites.iter().zip(&slice.before) {
-                let group = (self.of)(*node);
+            for row in slice.sites.iter() {
+                let group = (self.of)(row.node);
                 let (share, now) = (&mut peaks[group], &mut live[group]);
-                share.0 = share.0.wrapping_add(metrics.peak_bytes).wrapping_sub(before.0);
-                share.1 = share.1.wrapping_add(metrics.peak_blocks).wrapping_sub(before.1);
-                *now = (now.0.wrapping_add(metrics.live_bytes), now.1.wrapping_add(metrics.live_blocks));
-                sums[group].get_or_insert_with(Metrics::default).add(metrics);
+                *share = plus(*share, minus(row.at_peak, row.before));
+                *now = plus(*now, row.change);
+                let sum = sums[group].get_or_insert_with(Metrics::default);
+                row.happened.for_each(|(place, more)| sum.add_number(place, more));
+                (sum.live_bytes, sum.live_blocks) = plus(live_of(sum), row.change);
             }
             let sites = sums.into_iter().enumerate().filter_map(|(group, sum)| {
                 let (peak_bytes, peak_blocks) = peaks[group];
                 Some((node_of(group), Metrics { peak_bytes, peak_blocks, ..sum? }))
             });
-            Slice { sites: sites.collect(), before: Vec::new(), curve: CurvePart::default(), ..*slice }
+            let Slice { times, begins, highest, highest_time, with_mappings, .. } = *slice;
+            let (sites, curve) = (sites.collect(), CurvePart::default());
+            Slice { times, begins, highest, highest_time, with_mappings, curve, sites }
         };
         all.iter().map(join).collect()
     }
@@ -86,7 +90,7 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
 
     fn cut(
         &self,
-        mut cutter: Cutter,
+        mut cutter: Cutter<Vec<(Option<NodeId>, Metrics)>>,
         asked: &Part,
         read: impl FnOnce(&mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable>,
     ) -> Result<Vec<Slice>, Unreadable> {

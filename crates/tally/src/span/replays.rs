@@ -1,10 +1,12 @@
 //! Chapters whose events must be read: a span begins or ends in them, or they have too many parts. Consecutive ones are one run, which is
 //! added up once.
 
-use super::{Adding, Chapters, Live, Peak, Row, Shares, push_until};
+use super::sums::minus;
+use super::{Adding, Chapters, Live, Peak, Row, Shares, live_of, push_until, share};
 use crate::{Aggregator, Select};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::ids::NodeId;
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::unreadable::Unreadable;
 
 /// Chapters whose events are replayed.
@@ -34,7 +36,7 @@ impl<C: Chapters> Adding<'_, C> {
         run.replay.settle();
         for (node, extra, metrics) in run.replay.sites(|_| false) {
             let site = self.sums.site(node, extra);
-            self.sums.live[site] = (metrics.live_bytes, metrics.live_blocks);
+            self.sums.live[site] = live_of(&metrics);
         }
     }
 
@@ -62,20 +64,21 @@ impl<C: Chapters> Adding<'_, C> {
         let (bytes, time) = (replay.tally.peak_bytes(), replay.peak_time());
         let with_mappings = replay.tally.peak_with_mappings();
         let sites: Vec<Row> = replay.sites(|_| false).collect();
-        let share = |(node, extra, of): &Row| (*node, *extra, (of.peak_bytes, of.peak_blocks));
-        let shares = || Shares::Known(sites.iter().map(share).collect());
-        match &mut self.peak {
-            None => self.peak = Some(Peak { bytes, time, shares: shares(), with_mappings }),
-            Some(peak) => peak.look(bytes, time, shares, with_mappings),
+        if self.peak.as_ref().is_none_or(|peak| bytes > peak.bytes) {
+            let shares = Shares::Known(self.sums.by_site(sites.iter().copied().map(share)));
+            match &mut self.peak {
+                None => self.peak = Some(Peak { bytes, time, shares, with_mappings }),
+                Some(peak) => peak.look(bytes, time, shares, with_mappings),
+            }
+        } else if let Some(peak) = &mut self.peak {
+            peak.look(bytes, time, Shares::Begin, with_mappings);
         }
         if is_last {
             self.sums.curve = replay.curve();
         }
         let mut changes = Vec::with_capacity(sites.len());
         for (node, extra, mut metrics) in sites {
-            let now = (metrics.live_bytes, metrics.live_blocks);
-            (metrics.live_bytes, metrics.live_blocks) = Live::default();
-            (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
+            let now = live_of(&metrics);
             if goes_on {
                 // What was live when the run began is no news.
                 metrics.live_before = 0;
@@ -83,8 +86,12 @@ impl<C: Chapters> Adding<'_, C> {
             let site = self.sums.site(node, extra);
             let was = before.get(site).copied().unwrap_or_default();
             self.sums.live[site] = now;
-            self.sums.counts[site].add(&metrics);
-            changes.push((site as u32, (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1))));
+            (metrics.live_bytes, metrics.live_blocks) = Live::default();
+            (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
+            if metrics != Metrics::default() {
+                self.sums.counts(site).add(&metrics);
+            }
+            changes.push((site as u32, minus(now, was)));
         }
         // Each chapter has its place.
         self.sums.changes.extend((1..chapters).map(|_| Vec::new()));
@@ -105,7 +112,7 @@ impl<C: Chapters> Adding<'_, C> {
                 is_last: false,
             });
         };
-        run.replay.go_on(&self.chapters.chapter(number)?);
+        run.replay.go_on(&self.chapters.beginning(number)?);
         push_until(self.chapters, number, self.asked.get().to.0, &mut run.replay)?;
         (run.chapters, run.next) = (run.chapters + 1, number + 1);
         Ok(run)
@@ -122,7 +129,7 @@ impl<C: Chapters> Adding<'_, C> {
             Some(_) => self.asked.since_the_start(),
             None => self.asked.clone(),
         });
-        replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
+        replay.resume(&self.chapters.beginning(number)?, live.into_iter(), self.sums.curve.clone(), window);
         push_until(self.chapters, number, self.asked.get().to.0, &mut replay)?;
         Ok(replay)
     }

@@ -3,7 +3,9 @@
 //! To cut a chapter, its events are read once. Each slice says what a window over its events finds, so that slices add up
 //! as chapters do.
 
-use super::{Aggregator, Chapters, Live, Part, Selection, Sums, unpack};
+use super::sparse_rows::{Rows, SparseRows};
+use super::sums::minus;
+use super::{Aggregator, Chapters, Live, Part, Selection, Sums, live_of, unpack};
 use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId};
@@ -13,7 +15,7 @@ use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 
 /// The events of a chapter between two cuts.
-pub struct Slice {
+pub struct Slice<Sites = Vec<(Option<NodeId>, Metrics)>> {
     /// Time of the first and of the last event, units.
     pub times: (u64, u64),
     /// What there is when it begins.
@@ -28,9 +30,7 @@ pub struct Slice {
     pub curve: CurvePart,
     /// What happened at each site. Peaks are the site's share of `highest`; live bytes and blocks are what is added to
     /// them, and wrap around. Sites to which nothing happened are not here.
-    pub sites: Vec<(Option<NodeId>, Metrics)>,
-    /// What is live of each of these when it begins.
-    pub before: Vec<Live>,
+    pub sites: Sites,
 }
 
 /// The slices of a chapter.
@@ -38,7 +38,7 @@ pub struct Slices {
     /// What chapters before this one add up to, for spans that begin in it.
     pub(super) before: Before,
     /// In the order of time.
-    pub all: Vec<Slice>,
+    pub all: Vec<Slice<SparseRows>>,
     /// How the live curve goes on to the chapter's end.
     pub(super) curve: CurvePart,
     /// What there is when the chapter has ended.
@@ -63,10 +63,8 @@ impl Before {
 impl Slices {
     /// Memory that they take, bytes.
     pub fn bytes(&self) -> usize {
-        let of = |slice: &Slice| {
-            size_of::<Slice>()
-                + slice.sites.len() * size_of::<((Option<NodeId>, Metrics), Live)>()
-                + slice.curve.highest.len() * 8
+        let of = |slice: &Slice<SparseRows>| {
+            size_of::<Slice<SparseRows>>() + slice.sites.bytes() + slice.curve.highest.len() * 8
         };
         let curves = size_of_val(&*self.before.curve.highest) + size_of_val(&*self.curve.highest);
         self.all.iter().map(of).sum::<usize>() + size_of_val(&*self.before.live) + curves
@@ -94,7 +92,9 @@ pub fn cut(
         if keep(number, cut_chapter(chapters, number, &sums, cuts)?).is_break() {
             break;
         }
-        sums.pass(&rows.unwrap_or_default());
+        if let Some(rows) = rows {
+            rows.each(|node, extra, metrics| _ = sums.change(node, extra, live_of(metrics)));
+        }
         chapter.curve.extend(&mut sums.curve);
     }
     Ok(())
@@ -104,7 +104,7 @@ pub fn cut(
 fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
     let everything = Part::all(Selection::default());
     let (live, curve) = (before.live(), Some(before.curve.clone()));
-    let chapter = chapters.chapter(number)?;
+    let chapter = chapters.beginning(number)?;
     let mut cutter = Cutter::resume(&everything, cuts, &chapter, live, curve);
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| cutter.push(event));
@@ -115,7 +115,7 @@ fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u
 }
 
 /// Cuts events, which come in the order of their times.
-pub struct Cutter<'a> {
+pub struct Cutter<'a, R> {
     replay: Aggregator,
     cuts: &'a [u64],
     /// Live bytes and blocks at the last cut, by site.
@@ -123,7 +123,7 @@ pub struct Cutter<'a> {
     /// The live curve when the chapter began; `None`: slices have none.
     curve: Option<LiveCurve>,
     open: Option<Open>,
-    slices: Vec<Slice>,
+    slices: Vec<Slice<R>>,
 }
 
 /// A slice that has begun.
@@ -134,9 +134,9 @@ struct Open {
     begins: PeakWithMappings,
 }
 
-impl<'a> Cutter<'a> {
+impl<'a, R: Rows> Cutter<'a, R> {
     /// For an image of which no event has been seen.
-    pub fn new(asked: &Part, cuts: &'a [u64]) -> Cutter<'a> {
+    pub fn new(asked: &Part, cuts: &'a [u64]) -> Cutter<'a, R> {
         let replay = Aggregator::of_part(asked.since_the_start());
         Cutter { replay, cuts, live: Vec::new(), curve: None, open: None, slices: Vec::new() }
     }
@@ -148,7 +148,7 @@ impl<'a> Cutter<'a> {
         chapter: &Chapter,
         live: Vec<(Option<NodeId>, u64, Live)>,
         curve: Option<LiveCurve>,
-    ) -> Cutter<'a> {
+    ) -> Cutter<'a, R> {
         let mut cutter = Cutter { curve: curve.clone(), ..Cutter::new(asked, cuts) };
         cutter.live = live.iter().map(|(_, _, live)| *live).collect();
         cutter.replay.resume(chapter, live.into_iter(), curve.unwrap_or_default(), None);
@@ -171,7 +171,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// There are no more events. Returns what there is then, too.
-    pub fn finish(mut self) -> (Vec<Slice>, PeakWithMappings) {
+    pub fn finish(mut self) -> (Vec<Slice<R>>, PeakWithMappings) {
         self.end();
         let end = self.now();
         (self.slices, end)
@@ -187,24 +187,24 @@ impl<'a> Cutter<'a> {
         let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
         let with_mappings = tally.peak_with_mappings();
         let curve = self.curve.as_ref().map(|curve| CurvePart::between(curve, &tally.curve())).unwrap_or_default();
-        let (mut sites, mut before, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sites, mut changed) = (R::default(), Vec::new());
         for (index, node, mut metrics) in self.replay.tally.sites_of_slice(&self.live) {
-            let now = (metrics.live_bytes, metrics.live_blocks);
+            let now = live_of(&metrics);
             let was = self.live.get(index).copied().unwrap_or_default();
             changed.push((index, now));
-            (metrics.live_bytes, metrics.live_blocks) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
+            (metrics.live_bytes, metrics.live_blocks) = minus(now, was);
             metrics.live_before = 0;
             let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
-                sites.push((node, metrics));
-                before.push(was);
+                sites.put(node, was, metrics);
             }
         }
+        sites.finish();
         for (index, now) in changed {
             // New sites are the last ones.
             self.live.resize(self.live.len().max(index + 1), Live::default());
             self.live[index] = now;
         }
-        self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites, before });
+        self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites });
     }
 }

@@ -1,7 +1,7 @@
 //! Equal parts of a recording's time, added up once for pages of any detail.
 
 use super::{Detail, PARTS, write_part};
-use crate::bounded_tree::Tree;
+use crate::bounded_tree::{Ranked, Tree};
 use crate::metrics::{NOTHING, Values, add, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
@@ -15,8 +15,8 @@ use memtoll_analysis::tree::{self, Branch, Direction, part_of_tree};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Query;
 use memtoll_query::query::When;
+use memtoll_tally::in_order;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::mpsc::sync_channel;
 
 /// A whole recording.
 pub(super) struct Whole {
@@ -41,9 +41,9 @@ impl Whole {
         open.sites(&self.selected.sums, &self.selected.rows, detail.sites)
     }
 
-    /// Its call tree without the smallest branches.
-    pub fn tree(&self, open: &Recordings, detail: Detail) -> Tree {
-        Tree::of(&self.tree, detail.nodes, &open.tariff.of_sums(&self.selected.sums))
+    /// The branches of its call tree.
+    pub fn ranked(&self, open: &Recordings) -> Ranked<'_> {
+        Ranked::new(&self.tree, open.tariff.of_sums(&self.selected.sums))
     }
 }
 
@@ -76,11 +76,11 @@ impl Parts {
     /// Adds up each part. `tell` receives how many are done.
     pub fn of(
         open: &Recordings,
-        whole: &Whole,
+        (whole, ranked): (&Whole, &Ranked),
         detail: Detail,
         mut tell: impl FnMut(usize),
     ) -> Result<Parts, NoAnswer> {
-        let mut tree = whole.tree(open, detail);
+        let mut tree = Tree::of(ranked, detail.nodes);
         let sites = whole.sites(open, detail);
         let rows = &whole.selected.rows;
         let shown: FxHashMap<SiteKey, usize> =
@@ -88,7 +88,7 @@ impl Parts {
         let others = (sites.others > 0).then_some(sites.shown.len());
         let ended = open.ended_ns();
         let grown = tree.keys();
-        let add_up = |open: &Recordings, number: usize| {
+        let add_up = |open: &mut Recordings, number: usize| {
             let (from, to) = (begin(ended, number), begin(ended, number + 1));
             // The first one begins with the recording and the last one goes to its end, the others up to the next one's
             // first instant.
@@ -101,13 +101,20 @@ impl Parts {
                 part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics, &open.tariff)))),
             );
             let head = open.slice(&part.selected, Slice { from_ns: from, to_ns: to });
-            Ok((head, part.tree, sites))
+            Ok::<_, NoAnswer>((head, part.tree, sites))
         };
         let mut all = Vec::with_capacity(PARTS);
-        each(open, add_up, |(head, branches, sites)| {
-            all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
-            tell(all.len());
-        })?;
+        in_order(
+            0..PARTS,
+            || open.again(),
+            add_up,
+            |_, part| {
+                let (head, branches, sites) = part?;
+                all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
+                tell(all.len());
+                Ok::<_, NoAnswer>(())
+            },
+        )?;
         Ok(Parts { tree, all })
     }
 
@@ -124,36 +131,6 @@ impl Parts {
         };
         self.all.iter().map(pack).collect()
     }
-}
-
-/// Adds up all parts, each processor some of them, and takes them in their order.
-fn each<T: Send>(
-    open: &Recordings,
-    add_up: impl Fn(&Recordings, usize) -> Result<T, NoAnswer> + Sync,
-    mut take: impl FnMut(T),
-) -> Result<(), NoAnswer> {
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(PARTS);
-    std::thread::scope(|scope| {
-        let add_up = &add_up;
-        let begun: Vec<_> = (0..threads)
-            .map(|first| {
-                // Parts are large: no thread is far ahead.
-                let (send, receive) = sync_channel(1);
-                let open = open.again();
-                scope.spawn(move || {
-                    // The other side may have had enough.
-                    (first..PARTS).step_by(threads).all(|number| send.send(add_up(&open, number)).is_ok())
-                });
-                receive
-            })
-            .collect();
-        for number in 0..PARTS {
-            // One that has panicked gives nothing, and the scope goes on with its panic.
-            let Ok(part) = begun[number % threads].recv() else { break };
-            take(part?);
-        }
-        Ok(())
-    })
 }
 
 /// The sums of what has the same number, in the order of numbers. What is nothing is left out.

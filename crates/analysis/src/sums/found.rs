@@ -1,0 +1,196 @@
+//! What is known of one image: from the file's sums, from its chapters, or from events.
+
+use crate::chapters::chapters_of;
+use crate::finer_chapters::{OfImage, Sliced};
+use crate::uncharged_faults::HeapAndOtherFaults;
+use memtoll_model::{Image, Recording};
+use memtoll_tally::span::{self, Span};
+use memtoll_tally::{Aggregator, Selection, Split, Threads};
+use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// What is known of an image: by the image's own node ids, and what they are split by.
+pub(super) struct Found {
+    pub sites: FoundSites,
+    pub beside: HeapAndOtherFaults,
+    pub curve: LiveCurve,
+    pub peak_time: u64,
+    pub peak_with_mappings: Option<PeakWithMappings>,
+}
+
+/// Sums are hundreds of bytes long: those of the file stay as they were unpacked, those of spans are made one by one.
+pub(super) enum FoundSites {
+    Stored(summary::Sites),
+    OfSpan(SpanSites),
+    AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
+}
+
+impl FoundSites {
+    pub fn len(&self) -> usize {
+        match self {
+            FoundSites::Stored(stored) => stored.len(),
+            FoundSites::OfSpan(span) => span.sites.len(),
+            FoundSites::AddedUp(added_up) => added_up.len(),
+        }
+    }
+
+    /// Calls `take` with each. `is_cut_off` says of a node whether its stack is not complete.
+    pub fn each(
+        &self,
+        is_cut_off: impl Fn(Option<NodeId>) -> bool,
+        mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
+    ) {
+        match self {
+            FoundSites::Stored(stored) => stored.iter().for_each(|(node, counts)| take(node, 0, &counts)),
+            FoundSites::OfSpan(span) => span.each(is_cut_off, take),
+            FoundSites::AddedUp(added_up) => added_up.iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
+        }
+    }
+}
+
+/// What chapters add up to, and what it cost beside the allocator's time.
+pub(super) struct SpanSites {
+    sites: span::Sites,
+    /// All sites are this thread's, if there is one.
+    thread: Option<ThreadNo>,
+    costs: Vec<(Option<NodeId>, u64, Metrics)>,
+}
+
+impl SpanSites {
+    /// Sites with nothing are left out.
+    fn each(&self, is_cut_off: impl Fn(Option<NodeId>) -> bool, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
+        let of_cost = |(number, (node, of, _)): (usize, &(_, _, _))| ((*node, *of), number);
+        let places: FxHashMap<(Option<NodeId>, u64), usize> = self.costs.iter().enumerate().map(of_cost).collect();
+        let mut is_told = vec![false; self.costs.len()];
+        let mut tell = |node, of, metrics: &mut Metrics| {
+            metrics.cut_off = if is_cut_off(node) { metrics.events } else { 0 };
+            if *metrics != Metrics::default() {
+                take(node, of, metrics);
+            }
+        };
+        for (node, of, metrics) in self.sites.iter() {
+            let of = self.thread.map_or(of, |thread| u64::from(thread.get()));
+            let costs = places.get(&(node, of)).copied();
+            if metrics.is_none() && costs.is_none() {
+                continue;
+            }
+            let mut metrics = metrics.unwrap_or_default();
+            if let Some(number) = costs {
+                is_told[number] = true;
+                metrics.add(&self.costs[number].2);
+            }
+            tell(node, of, &mut metrics);
+        }
+        for ((node, of, metrics), _) in self.costs.iter().zip(is_told).filter(|(_, is_told)| !is_told) {
+            tell(*node, *of, &mut metrics.clone());
+        }
+    }
+}
+
+pub(super) fn found_in(
+    recording: &Recording,
+    sliced: Option<&Sliced>,
+    index: usize,
+    selection: Selection,
+    threads: &Threads,
+    damage: &mut Vec<String>,
+) -> Found {
+    let is_whole = *threads == Threads::All;
+    let image = &recording.images[index];
+    let mut beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
+    let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
+    if let Ok(Some(summary)) = stored {
+        let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
+        let peak_with_mappings = Some(peak_with_mappings);
+        return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
+    }
+    damage.extend(stored.err().map(|why| why.to_string()));
+    if let Some(chapters) = chapters_of(recording, index)
+        && let slices = sliced.map(|sliced| (sliced, index))
+        && let (asked, thread) = of_chapters(image, selection, threads)
+        && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &asked)
+    {
+        return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
+    }
+    // A chapter that is damaged is not missed: the events say all.
+    let mut aggregator = Aggregator::of(selection, threads.clone());
+    let read = recording.for_each_events(index, |events| {
+        for event in events {
+            aggregator.push(event);
+        }
+        match events.last() {
+            Some(event) if event.time > selection.to => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    damage.extend(read.err().map(|why| why.to_string()));
+    aggregator.settle();
+    let mut seen = HeapAndOtherFaults::default();
+    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
+        if threads.admit(cost.thread) {
+            seen.cost(cost, &selection);
+        }
+        aggregator.cost(cost);
+    });
+    damage.extend(read.err().map(|why| why.to_string()));
+    if !is_whole || selection.is_part() || image.end.is_none() {
+        beside = seen;
+    }
+    let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node)));
+    let sites = FoundSites::AddedUp(sites.filter(|(.., counts)| *counts != Metrics::default()).collect());
+    let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
+    Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
+}
+
+/// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (memtoll_tally::Part, Option<ThreadNo>) {
+    match image.threads.as_slice() {
+        [only] if threads.admit(only.number) => match selection.split {
+            Split::Thread => {
+                (memtoll_tally::Part::all(Selection { split: Split::None, ..selection }), Some(only.number))
+            }
+            _ => (memtoll_tally::Part::all(selection), None),
+        },
+        _ => (memtoll_tally::Part::of(selection, threads.clone()), None),
+    }
+}
+
+/// What is asked of an image.
+struct Asked<'a> {
+    recording: &'a Recording,
+    index: usize,
+    selection: Selection,
+    threads: &'a Threads,
+}
+
+impl Asked<'_> {
+    /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
+    fn of_span(
+        self,
+        span: Span,
+        thread: Option<ThreadNo>,
+        mut beside: HeapAndOtherFaults,
+        damage: &mut Vec<String>,
+    ) -> Found {
+        let Asked { recording, index, selection, threads } = self;
+        let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
+        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), HeapAndOtherFaults::default());
+        let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
+            if threads.admit(cost.thread) {
+                seen.cost(cost, &selection);
+            }
+            costs.cost(cost);
+        });
+        damage.extend(read.err().map(|why| why.to_string()));
+        if !is_whole || selection.is_part() || image.end.is_none() {
+            beside = seen;
+        }
+        let Span { sites, curve, peak_time, peak_with_mappings } = span;
+        let sites = FoundSites::OfSpan(SpanSites { sites, thread, costs: costs.sites(|_| false).collect() });
+        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
+        Found { sites, beside, curve, peak_time, peak_with_mappings }
+    }
+}

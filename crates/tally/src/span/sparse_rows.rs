@@ -1,0 +1,94 @@
+//! What happened at sites in a slice. Most numbers of a site are 0, and a recording has millions of such rows: they are packed.
+
+use super::Live;
+use memtoll_trace::ids::{Bytes, NodeId};
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::sparse::{self, Sparse};
+
+/// Rows of sites to which something happened.
+#[derive(Default)]
+pub struct SparseRows {
+    heads: Vec<Head>,
+    numbers: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Head {
+    node: Option<NodeId>,
+    /// Where its numbers begin.
+    numbers: u32,
+    before: Live,
+    change: Live,
+    at_peak: Live,
+}
+
+/// What happened at a site.
+#[derive(Clone, Copy)]
+pub struct SparseRow<'a> {
+    pub node: Option<NodeId>,
+    /// What is live when the slice begins.
+    pub before: Live,
+    /// What is added to that, which wraps around.
+    pub change: Live,
+    /// Its share of the slice's peak.
+    pub at_peak: Live,
+    /// All else, by the places of counts.
+    pub happened: Sparse<'a>,
+}
+
+impl SparseRows {
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = SparseRow<'_>> {
+        self.heads.iter().map(|&Head { node, numbers, before, change, at_peak }| SparseRow {
+            node,
+            before,
+            change,
+            at_peak,
+            happened: Sparse::at(&self.numbers[numbers as usize..]),
+        })
+    }
+
+    /// Memory that they take, bytes.
+    pub fn bytes(&self) -> usize {
+        self.heads.capacity() * size_of::<Head>() + self.numbers.capacity()
+    }
+}
+
+/// Where the rows of a slice go.
+pub trait Rows: Default {
+    /// A site with what was live of it when the slice began. Live bytes and blocks are what is added to that.
+    fn put(&mut self, node: Option<NodeId>, before: Live, metrics: Metrics);
+    /// There are no more.
+    fn finish(&mut self) {}
+}
+
+impl Rows for SparseRows {
+    fn put(&mut self, node: Option<NodeId>, before: Live, metrics: Metrics) {
+        let Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, .. } = metrics;
+        let none = Bytes::ZERO;
+        let happened = Metrics { live_bytes: none, live_blocks: 0, peak_bytes: none, peak_blocks: 0, ..metrics };
+        let (change, at_peak) = ((live_bytes, live_blocks), (peak_bytes, peak_blocks));
+        let numbers = self.numbers.len() as u32;
+        self.heads.push(Head { node, numbers, before, change, at_peak });
+        sparse::pack(&mut self.numbers, happened.numbers());
+    }
+
+    fn finish(&mut self) {
+        self.heads.shrink_to_fit();
+        self.numbers.shrink_to_fit();
+    }
+}
+
+/// Few: each with all of its numbers.
+impl Rows for Vec<(Option<NodeId>, Metrics)> {
+    fn put(&mut self, node: Option<NodeId>, _before: Live, metrics: Metrics) {
+        self.push((node, metrics));
+    }
+}

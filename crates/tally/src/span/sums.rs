@@ -1,0 +1,203 @@
+//! Sums of a span by site. At most sites, nothing happens in a span: these take no room for what would.
+
+use super::Span;
+use super::slices::{Before, Slices};
+use crate::span::sparse_rows::SparseRows;
+use memtoll_trace::ids::{Bytes, NodeId};
+use memtoll_trace::metrics::Metrics;
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use rustc_hash::FxHashMap;
+
+/// Live bytes and blocks.
+pub type Live = (Bytes, u64);
+
+/// Both together; what is added may be less than 0, and wraps around.
+pub(super) fn plus(live: Live, by: Live) -> Live {
+    (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1))
+}
+
+/// By how much one is more than the other.
+pub(super) fn minus(live: Live, was: Live) -> Live {
+    (live.0.wrapping_sub(was.0), live.1.wrapping_sub(was.1))
+}
+
+/// By site; sites are numbered in the order in which they first appear.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// Stack nodes, and what sites are split by.
+    pub sites: Vec<(Option<NodeId>, u64)>,
+    by_node: Vec<u32>, // site + 1, of those that are not split
+    by_extra: FxHashMap<(Option<NodeId>, u64), usize>,
+    pub live: Vec<Live>,
+    /// What was live when the span began.
+    before: Vec<Live>,
+    /// What happened in the span. Live bytes and peaks of these mean nothing.
+    counts: Vec<Metrics>,
+    /// Where that stands, and one more; 0: nothing happened.
+    places: Vec<u32>,
+    /// What was live when the first chapter of the span began.
+    pub live_at_begin: Vec<Live>,
+    /// What each chapter of the span changed.
+    pub changes: Vec<Vec<(u32, Live)>>,
+    pub curve: LiveCurve,
+}
+
+impl Sums {
+    pub fn site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
+        if extra != 0 {
+            let next = self.sites.len();
+            let site = *self.by_extra.entry((node, extra)).or_insert(next);
+            if site == next {
+                self.add(node, extra);
+            }
+            return site;
+        }
+        let index = NodeId::index_of(node);
+        if self.by_node.len() <= index {
+            self.by_node.resize((index + 1).next_power_of_two(), 0);
+        }
+        if self.by_node[index] == 0 {
+            self.add(node, extra);
+            self.by_node[index] = self.sites.len() as u32;
+        }
+        self.by_node[index] as usize - 1
+    }
+
+    fn add(&mut self, node: Option<NodeId>, extra: u64) {
+        self.sites.push((node, extra));
+        self.live.push(Live::default());
+    }
+
+    pub fn change(&mut self, node: Option<NodeId>, extra: u64, by: Live) -> usize {
+        let site = self.site(node, extra);
+        self.live[site] = plus(self.live[site], by);
+        site
+    }
+
+    /// What happened at a site.
+    pub fn counts(&mut self, site: usize) -> &mut Metrics {
+        if self.places.len() <= site {
+            self.places.resize(self.sites.len(), 0);
+        }
+        if self.places[site] == 0 {
+            self.counts.push(Metrics::default());
+            self.places[site] = self.counts.len() as u32;
+        }
+        &mut self.counts[self.places[site] as usize - 1]
+    }
+
+    /// As if all chapters had been passed that are before one.
+    pub fn go_on(&mut self, before: &Before) {
+        self.sites.reserve(before.live.len());
+        self.live.reserve(before.live.len());
+        before.live.iter().for_each(|(node, live)| _ = self.change(*node, 0, *live));
+        self.curve = before.curve.clone();
+    }
+
+    /// The span begins: what is live was live before it.
+    pub fn begin(&mut self) {
+        self.before = self.live.clone();
+    }
+
+    pub fn live(&self) -> Vec<(Option<NodeId>, u64, Live)> {
+        self.with_sites(&self.live)
+    }
+
+    pub fn with_sites(&self, live: &[Live]) -> Vec<(Option<NodeId>, u64, Live)> {
+        self.sites.iter().zip(live).map(|((node, extra), live)| (*node, *extra, *live)).collect()
+    }
+
+    /// Shares of a peak by site.
+    pub fn by_site(&mut self, shares: impl Iterator<Item = (Option<NodeId>, u64, Live)>) -> Vec<Live> {
+        let mut values = vec![Live::default(); self.sites.len()];
+        for (node, extra, value) in shares {
+            self.put(&mut values, (node, extra), value);
+        }
+        values
+    }
+
+    /// Who has which share of a slice's peak, when that is next.
+    pub fn shares_of(&mut self, slice: &SparseRows) -> Vec<Live> {
+        let mut shares = self.live.clone();
+        for row in slice.iter() {
+            self.put(&mut shares, (row.node, 0), row.at_peak);
+        }
+        shares
+    }
+
+    fn put(&mut self, values: &mut Vec<Live>, (node, extra): (Option<NodeId>, u64), value: Live) {
+        let site = self.site(node, extra);
+        values.resize(self.sites.len(), Live::default());
+        values[site] = value;
+    }
+
+    /// What was live when a chapter of the span began.
+    pub fn live_before(&self, chapter: usize) -> Vec<Live> {
+        let mut live = self.live_at_begin.clone();
+        live.resize(self.sites.len(), Live::default());
+        for &(site, by) in self.changes[..chapter].iter().flatten() {
+            let live = &mut live[site as usize];
+            *live = plus(*live, by);
+        }
+        live
+    }
+
+    /// Who had which share of the peak of a chapter that was cut. `live` is what was live before it.
+    pub fn shares_at(&mut self, mut live: Vec<Live>, slices: &Slices, highest: u64) -> Vec<Live> {
+        for slice in &slices.all {
+            let is_peak = slice.highest == highest;
+            for row in slice.sites.iter() {
+                let site = self.site(row.node, 0);
+                live.resize(self.sites.len(), Live::default());
+                live[site] = if is_peak { row.at_peak } else { plus(live[site], row.change) };
+            }
+            if is_peak {
+                break;
+            }
+        }
+        live
+    }
+
+    pub fn finish(self, shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
+        let Sums { sites, live, before, counts, places, curve, .. } = self;
+        Span { sites: Sites { sites, live, before, shares, counts, places }, curve, peak_time, peak_with_mappings }
+    }
+}
+
+/// What a span adds up to, by site.
+#[derive(Default)]
+pub struct Sites {
+    sites: Vec<(Option<NodeId>, u64)>,
+    live: Vec<Live>,
+    before: Vec<Live>,
+    shares: Vec<Live>,
+    counts: Vec<Metrics>,
+    places: Vec<u32>,
+}
+
+impl Sites {
+    pub fn len(&self) -> usize {
+        self.sites.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// The stack node of each site, what it is split by, and its sums; `None`: nothing happened in the span, and nothing was live.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, u64, Option<Metrics>)> {
+        let live_of = |all: &[Live], site: usize| all.get(site).copied().unwrap_or_default();
+        self.sites.iter().enumerate().map(move |(site, (node, extra))| {
+            let place = self.places.get(site).copied().unwrap_or(0);
+            let [live, peak, before] = [&self.live, &self.shares, &self.before].map(|all| live_of(all, site));
+            if place == 0 && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
+                return (*node, *extra, None);
+            }
+            let happened = self.counts.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            let ((live_bytes, live_blocks), (peak_bytes, peak_blocks)) = (live, peak);
+            let live_before = happened.live_before.wrapping_add(before.1);
+            let metrics = Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, live_before, ..happened };
+            (*node, *extra, Some(metrics))
+        })
+    }
+}
