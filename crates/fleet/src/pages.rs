@@ -86,7 +86,9 @@ fn shown(link: &Link, table: &Table) -> Html {
     }
     let door = |row: usize, column: usize| match (link.view, table.columns[column].name.as_str()) {
         (View::Runs, NAME) => match table.rows[row].last() {
-            Some(Value::Text(path)) => Some(Door::Command(format!("memtoll view {}", memtoll_text::shell::file(path.as_ref())))),
+            Some(Value::Text(path)) => {
+                Some(Door::Command(format!("memtoll view {}", memtoll_text::shell::file(path.as_ref()))))
+            }
             _ => None,
         },
         (View::Trend, "runs") => runs_of(link, table, row).map(Door::Page),
@@ -191,7 +193,10 @@ fn navigation(link: &Link, known: &[Label]) -> Html {
     let link = &Link { sort: None, ..link.clone() };
     let mut html = Html::default();
     let views = [("top", View::Top), ("trend", View::Trend), ("compare", View::Compare), ("runs", View::Runs)];
-    html.choice("memtoll fleet", views.map(|(name, view)| (name.to_owned(), Link { view, ..link.clone() }, view == link.view)));
+    html.choice(
+        "memtoll fleet",
+        views.map(|(name, view)| (name.to_owned(), Link { view, ..link.clone() }, view == link.view)),
+    );
     let metrics = crate::columns::METRICS
         .map(|metric| (metric.about().name.to_owned(), Link { metric, ..link.clone() }, metric == link.metric));
     html.choice("metric", metrics);

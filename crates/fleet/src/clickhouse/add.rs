@@ -92,7 +92,11 @@ impl ClickHouse {
                 labels.day(day).text(name).text(value).id(&upload).number(number(value));
             }
             rows.day(day).text(&run.service).id(&upload).id(&run.id).text(&run.host).text(&run.recording);
-            rows.int(run.start_ns).count(run.wall_ns).count(run.cpu_ns).small(run.sees_faults.into()).small(run.sees_switches.into());
+            rows.int(run.start_ns)
+                .count(run.wall_ns)
+                .count(run.cpu_ns)
+                .small(run.sees_faults.into())
+                .small(run.sees_switches.into());
             rows.small(run.sees_frees.into());
             run.figures.iter().for_each(|figure| {
                 rows.number(*figure);
@@ -158,7 +162,10 @@ mod tests {
             table.columns.iter().map(|column| column.kind).collect()
         };
         use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
-        assert_eq!(kinds("runs"), [Day, Text, Run, Id, Text, Text, Time, Count, Count, Small, Small, Small, Number, Number]);
+        assert_eq!(
+            kinds("runs"),
+            [Day, Text, Run, Id, Text, Text, Time, Count, Count, Small, Small, Small, Number, Number]
+        );
         assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
         assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);

@@ -69,7 +69,10 @@ pub fn chart(metric: Metric, table: &Table, next: impl Fn(usize) -> Option<Link>
         let is_known = value.high.is_finite();
         if is_known && value.margin() > 0.0 {
             let (low, high) = (y(value.low), y(value.high));
-            let _ = write!(mark, "<line class=\"interval\" x1=\"{x:.3}%\" x2=\"{x:.3}%\" y1=\"{low:.1}\" y2=\"{high:.1}\"/>");
+            let _ = write!(
+                mark,
+                "<line class=\"interval\" x1=\"{x:.3}%\" x2=\"{x:.3}%\" y1=\"{low:.1}\" y2=\"{high:.1}\"/>"
+            );
         }
         let class = if is_known { "point" } else { "point alone" };
         let _ = write!(mark, "<circle class=\"{class}\" cx=\"{x:.3}%\" cy=\"{:.1}\" r=\"5\"/>", y(value.value));

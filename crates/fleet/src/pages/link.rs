@@ -252,7 +252,11 @@ mod tests {
                 ..Link::default()
             },
             Link { view: View::Trend, by_day: true, metric: Metric::FaultTime, ..Link::default() },
-            Link { view: View::Runs, sort: Some(Sort { column: "cost_ns".to_owned(), is_up: false }), ..Link::default() },
+            Link {
+                view: View::Runs,
+                sort: Some(Sort { column: "cost_ns".to_owned(), is_up: false }),
+                ..Link::default()
+            },
             Link { sort: Some(Sort { column: "name".to_owned(), is_up: true }), ..Link::default() },
             Link { view: View::Compare, before: label("1=2"), after: label("é\n"), by: By::Line, ..Link::default() },
             Link { per: Some(Per::Label("requests".to_owned())), labels: label("x"), limit: 7, ..Link::default() },

@@ -38,7 +38,9 @@ pub fn order(link: &Link, table: &Table) -> Order {
     let is_nothing = |row: &usize| table.rows[*row][column] == Value::Nothing;
     rows.sort_by(|a, b| {
         let last = |row: &usize| (is_sum(&table.rows[*row]), is_nothing(row));
-        last(a).cmp(&last(b)).then_with(|| if is_sum(&table.rows[*a]) { a.cmp(b) } else { among(a, b).unwrap_or(a.cmp(b)) })
+        last(a)
+            .cmp(&last(b))
+            .then_with(|| if is_sum(&table.rows[*a]) { a.cmp(b) } else { among(a, b).unwrap_or(a.cmp(b)) })
     });
     Order { rows, sort: Some(sort.clone()) }
 }

@@ -148,10 +148,16 @@ fn tables_are_sorted_by_any_column_and_sums_stay_below() {
     let mut get = |url: &str| page(store.as_mut(), url);
     let usual = get("/runs?metric=allocations");
     assert_eq!(column(&usual, 0), ["30", "20", "10"]);
-    assert!(usual.body.contains(" aria-sort=\"descending\"><a href=\"/runs?metric=allocations&amp;sort=allocations\">"));
+    assert!(
+        usual.body.contains(" aria-sort=\"descending\"><a href=\"/runs?metric=allocations&amp;sort=allocations\">")
+    );
     let versions = get("/runs?metric=allocations&sort=version");
     assert_eq!(column(&versions, 0), ["20", "10", "30"], "1.9 is before 1.10");
-    assert!(versions.body.contains("<th scope=\"col\" aria-sort=\"ascending\"><a href=\"/runs?metric=allocations&amp;sort=-version\">"));
+    assert!(
+        versions.body.contains(
+            "<th scope=\"col\" aria-sort=\"ascending\"><a href=\"/runs?metric=allocations&amp;sort=-version\">"
+        )
+    );
     for sort in ["name", "-name", "allocations", "-allocations"] {
         let top = get(&format!("/top?metric=allocations&sort={sort}"));
         assert_eq!(column(&top, 0).last().unwrap(), "(total)", "{sort}: {}", top.body);
