@@ -137,6 +137,8 @@ const CASES: &[(&str, u8, &str, &str)] = &[
     ("fleet trend", 3, "--store STORE --where service=none", PLAIN),
     ("fleet compare", 1, "--store AWAY --before version=1 --after version=2", PLAIN),
     ("fleet compare", 3, "--store STORE --before version=1 --after version=2", PLAIN),
+    ("fleet runs", 1, "--store AWAY", PLAIN),
+    ("fleet runs", 3, "--store STORE --where service=none", PLAIN),
     ("fleet check", 1, "--store AWAY --budget kept.toml", PLAIN),
     ("fleet check", 5, "--store STORE --budget broken.toml", PLAIN),
     ("fleet check", 7, "--store STORE --budget unknown.toml", PLAIN),
