@@ -167,6 +167,15 @@ mod tests {
     /// Which packs only a page has.
     const OF_PAGES: [&str; 3] = ["SlicePack", "SourcesPack", "NothingPack"];
 
+    /// Small recordings have none of what the questions select.
+    fn select_all(query: &mut memtoll_query::Query) {
+        (query.processes, query.threads, query.when) = (Vec::new(), Vec::new(), When::All);
+        (query.filter, query.drop, query.focus, query.min_size, query.max_size) = (None, None, None, None, None);
+        if let View::Tree(tree) = &mut query.view {
+            tree.function = None;
+        }
+    }
+
     /// Each question of the front end, of recordings that were written once; [`crate::pack::Pack::bytes`] holds each pack
     /// against its declaration.
     #[test]
@@ -179,12 +188,7 @@ mod tests {
             let named = files.next().map(|file| recording.frames.text(file).to_owned());
             let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
             for Ask { mut query, mut page } in crate::ask::tests::questions() {
-                (query.processes, query.threads, query.filter, query.drop, query.focus) =
-                    (Vec::new(), Vec::new(), None, None, None);
-                query.when = When::All;
-                if let View::Tree(tree) = &mut query.view {
-                    tree.function = None;
-                }
+                select_all(&mut query);
                 match &mut page {
                     Page::Changes(changes) => *changes = Changes { before: Some(When::All), path: Vec::new() },
                     Page::Source { file } => match &named {
@@ -211,11 +215,7 @@ mod tests {
         let mut found = BTreeMap::new();
         let mut engine = Engine::new(Recordings::new(recording, Compared::default()));
         for Ask { mut query, page } in crate::ask::tests::questions() {
-            (query.processes, query.threads, query.when) = (Vec::new(), Vec::new(), When::All);
-            (query.filter, query.drop, query.focus) = (None, None, None);
-            if let View::Tree(tree) = &mut query.view {
-                tree.function = None;
-            }
+            select_all(&mut query);
             let Ok(pack) = engine.answer(&Ask { query, page }) else { continue };
             let name = pack.name();
             for (column, numbers) in pack.numbers().into_iter().filter(|(column, _)| column.ends_with(".variance")) {

@@ -143,10 +143,10 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                             ))}
                         </div>
                         <SortHead column="alive" order={order} help="How long the thread was there.">there</SortHead>
-                        <SortHead column="allocator" order={order}>in calls</SortHead>
-                        <SortHead column="faulting" order={order}>faulting</SortHead>
-                        <SortHead column="waiting" order={order}>waiting</SortHead>
-                        <SortHead column="off" order={order}>off CPU</SortHead>
+                        <SortHead column="allocator" order={order} help="Calls of the allocator, without page faults, waiting and the recorder's time stamps. An interval that these would make negative counts as 0, so the sum can exceed the allocator's time of other views.">in calls</SortHead>
+                        <SortHead column="faulting" order={order} help="Page faults of all kinds, also those that no line pays for, each with what one takes on this machine.">faulting</SortHead>
+                        <SortHead column="waiting" order={order} help="Inside calls of the allocator, for a thread that is in it.">waiting</SortHead>
+                        <SortHead column="off" order={order} help="Without the CPU for other reasons: for the disk, for input, or because other programs have it.">off CPU</SortHead>
                         {hasWaits && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
                     </>
                 }
