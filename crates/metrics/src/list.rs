@@ -128,7 +128,7 @@ metrics! {
     /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.
     Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns.0;
     /// Time that threads wait for the disk in major faults. Not CPU time.
-    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Export Fleet TotalIfAny } = |m| m.reading_ns.0;
+    Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny } = |m| m.reading_ns.0;
     /// Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.
     Allocations "allocations", "allocations": Count, Calls, None, Sum { Viewer Lines Tree Terminal Overview Export Fleet Compared Total Regions Budget } = Priced::allocations;
     /// Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.

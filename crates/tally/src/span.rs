@@ -76,7 +76,7 @@ pub struct Span {
 type Row = (Option<NodeId>, u64, Metrics);
 
 /// What a chapter adds to each site.
-pub struct Rows(Kept);
+pub struct Added(Kept);
 
 enum Kept {
     /// As the chapter has them.
@@ -85,7 +85,7 @@ enum Kept {
     OfParts(Vec<Row>),
 }
 
-impl Rows {
+impl Added {
     /// Each site's stack node, what it is split by, and what is added.
     pub fn each(&self, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
         match &self.0 {
@@ -96,7 +96,7 @@ impl Rows {
 }
 
 /// A chapter, and what it adds to each site; `None`: only its events tell.
-type Unpacked = (Chapter, Option<Rows>);
+type Unpacked = (Chapter, Option<Added>);
 
 /// Whether sums of sites, without their parts, answer what is asked for.
 fn is_of_sites(asked: &Part) -> bool {
@@ -119,7 +119,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     if is_of_sites(asked) {
         let mut sites = std::mem::take(&mut chapter.sites);
         sites.iter_mut().for_each(|(_, metrics)| charge_with(metrics, charge));
-        return Ok((chapter, Some(Rows(Kept::OfSites(sites)))));
+        return Ok((chapter, Some(Added(Kept::OfSites(sites)))));
     }
     let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
     let admits = |thread, size| asked.admits_part(thread, Bytes(size));
@@ -130,7 +130,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
             charge_with(&mut metrics, charge);
             sites.push((node, metrics));
         })?;
-        return Ok((chapter, Some(Rows(Kept::OfSites(sites)))));
+        return Ok((chapter, Some(Added(Kept::OfSites(sites)))));
     }
     let mut of_node = 0;
     // Of one site, what it is split by: perhaps thousands of sizes.
@@ -153,11 +153,11 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
             _ => rows.push((part.node, extra, part.metrics)),
         }
     }
-    Ok((chapter, Some(Rows(Kept::OfParts(rows)))))
+    Ok((chapter, Some(Added(Kept::OfParts(rows)))))
 }
 
 /// What a whole chapter adds to each site; `None`: only its events tell.
-pub fn sums_of_chapter(chapters: &impl Chapters, number: usize, asked: &Part) -> Result<Option<Rows>, Unreadable> {
+pub fn sums_of_chapter(chapters: &impl Chapters, number: usize, asked: &Part) -> Result<Option<Added>, Unreadable> {
     Ok(unpack(chapters, asked, number)?.1)
 }
 
@@ -330,7 +330,7 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// A chapter that lies in the span.
-    fn whole(&mut self, number: usize, first: u64, chapter: &Chapter, rows: &Rows) {
+    fn whole(&mut self, number: usize, first: u64, chapter: &Chapter, rows: &Added) {
         let peak = self.peak.take().unwrap_or_else(|| self.begin(first, chapter));
         let sums = &mut self.sums;
         let peak = self.peak.insert(peak);

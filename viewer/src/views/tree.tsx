@@ -114,9 +114,11 @@ interface BranchesProps {
 /** The branches of one tree, with their buttons. */
 export function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
-    const columns = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
-    const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
+    const wanted = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
+    const loaded = useTree({ metric: main, columns: wanted, reversed, through, by, least: 0.0002 });
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
+    // What no call path has needs no room.
+    const columns = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [heaviest, setHeaviest] = useState<Set<string>>(() => new Set());
     const matches = useMemo(() => matcher(state.search), [state.search]);

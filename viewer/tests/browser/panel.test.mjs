@@ -48,7 +48,8 @@ test("the panel follows what is chosen, in each view that has functions", async 
     await panelOf(page).getByRole("heading", { name: "No function is chosen" }).waitFor();
     await page.locator("main").getByRole("link", { name: /^leaf/ }).first().click();
     await becomes(async () => String(await numbersOf(page, "allocations")), "17,17");
-    await becomes(async () => (await panelOf(page).locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join(), "10 58.8 % walk,7 41.2 % main");
+    const callers = async () => (await panelOf(page).locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join();
+    await becomes(callers, "10 58.8 % walk,7 41.2 % main");
     await show(page, "view=flame&metric=allocations&panel=true");
     const canvas = page.locator(".flame canvas");
     await canvas.focus();
@@ -57,6 +58,7 @@ test("the panel follows what is chosen, in each view that has functions", async 
         await panelOf(page).getByRole("heading", { name: new RegExp(`^${name}`) }).waitFor().catch(() => assert.fail(name));
     }
     await becomes(async () => String(await numbersOf(page, "allocations")), "4,18");
+    await becomes(callers, "18 100 % walk");
     // A caller leads on.
     await panelOf(page).getByRole("link", { name: "walk" }).click();
     await becomes(() => words(page).view, "tree");
