@@ -60,6 +60,20 @@ impl Sliced {
         times.iter().all(|time| *time == 0 || *time > ended || self.cuts.binary_search(time).is_ok())
     }
 
+    /// Whether columns with these borders are made of whole slices. Events at a cut are a slice of their own, so a column may end
+    /// behind them, too.
+    pub(crate) fn is_cut_between(&self, borders: &[u64], ended: u64) -> bool {
+        let Some((end, others)) = borders.split_last() else { return false };
+        self.is_cut_at(others, ended) && (*end > ended || self.is_cut_at(&[end - 1], ended))
+    }
+
+    /// The borders of its slices between two times, both included; `None`: it is not cut there.
+    pub(crate) fn between(&self, from: u64, to: u64, ended: u64) -> Option<Vec<u64>> {
+        let inside = self.cuts.iter().copied().filter(|cut| *cut > from && *cut < to);
+        let borders: Vec<u64> = [from].into_iter().chain(inside).chain([to.saturating_add(1)]).collect();
+        self.is_cut_between(&borders, ended).then_some(borders)
+    }
+
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()

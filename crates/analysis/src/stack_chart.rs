@@ -5,7 +5,7 @@
 //! where the next column that has any shows it below the same callers: the thread may have left it in between, which no call tells.
 
 use crate::chapters::chapters_of;
-use crate::finer_chapters::OfImage;
+use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::Metric;
 use crate::parallel;
 use crate::processor::ImageOrThread;
@@ -14,7 +14,7 @@ use crate::tariff::Tariff;
 use crate::timeline::{Grid, cell_of};
 use memtoll_model::{Chapters, FrameId, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
-use memtoll_tally::{Part, Select, Selection, Split, Threads};
+use memtoll_tally::{Charge, Part, Select, Selection, Split, Threads};
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
@@ -22,8 +22,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
 use std::ops::AddAssign;
 
-/// Chapters of which events are read. Of a span with more of them, columns are whole chapters, whose sums are known.
-const MOST_CHAPTERS: usize = 128;
+/// Blocks of events that are read, if there are columns whose sums are known.
+const MOST_BLOCKS: usize = 16;
+/// Such columns, at the least: fewer do not show what happened when.
+const FEWEST: usize = 64;
 
 /// What is asked.
 pub struct Asked<'a> {
@@ -38,6 +40,8 @@ pub struct Asked<'a> {
     pub cuts: &'a [u64],
     /// Whether the lines of a function are frames of their own.
     pub by_line: bool,
+    /// Slices of the recording, if there are some: where columns begin and end at their cuts, no events are read.
+    pub sliced: Option<&'a Sliced>,
 }
 
 /// A frame that one column shows after another.
@@ -93,15 +97,29 @@ pub fn stack_chart(recording: &Recording, stacks: &mut Stacks, asked: &Asked) ->
     StackChart { columns, bars, damage }
 }
 
-/// The borders of the columns of a process between two times, both included, units: of `most` (at least 1) equal columns or, where that
-/// means reading many events, of whole chapters.
-pub fn columns(recording: &Recording, image: usize, (from, to): (u64, u64), most: usize) -> Vec<u64> {
-    let chapters = chapters_of(recording, image);
+/// The borders of columns between two times, both included, units: of `most` (at least 1) equal columns or, where that means reading
+/// many events, of columns whose sums are known: slices or whole chapters.
+pub fn columns(
+    recording: &Recording,
+    of: ImageOrThread,
+    (from, to): (u64, u64),
+    most: usize,
+    sliced: Option<&Sliced>,
+) -> Vec<u64> {
+    let chapters = chapters_of(recording, of.image);
+    let blocks = chapters.as_ref().map_or(0, |chapters| chapters.blocks_between(from, to));
+    let is_whole = threads(recording, of) == Threads::All;
+    let slices = sliced
+        .filter(|_| is_whole && blocks > MOST_BLOCKS)
+        .and_then(|sliced| sliced.between(from, to, recording.ended()));
+    if let Some(cuts) = slices.filter(|cuts| cuts.len() > FEWEST) {
+        return cuts;
+    }
     let inside = |(first, last): &&(u64, u64)| *last >= from && *first <= to;
     let met: Vec<u64> = chapters.iter().flat_map(Chapters::times).filter(inside).map(|(first, _)| *first).collect();
-    let mut cuts = match met.len() <= MOST_CHAPTERS {
-        true => Grid::of(from, to, most).cuts(),
-        false => met.iter().step_by(met.len().div_ceil(most.max(1))).copied().chain([to]).collect(),
+    let mut cuts = match blocks > MOST_BLOCKS && met.len() >= FEWEST {
+        true => met.iter().step_by(met.len().div_ceil(most.max(1))).copied().chain([to]).collect(),
+        false => Grid::of(from, to, most).cuts(),
     };
     let last = cuts.len() - 1;
     (cuts[0], cuts[last]) = (from, to.saturating_add(1));
@@ -132,6 +150,14 @@ impl Found {
     }
 }
 
+/// The threads that count. Sums of a whole process are at hand without those of its threads.
+fn threads(recording: &Recording, of: ImageOrThread) -> Threads {
+    match of.thread {
+        Some(thread) if recording.images[of.image].threads.len() > 1 => Threads::Only([thread].into()),
+        _ => Threads::All,
+    }
+}
+
 /// In the order of columns, and statements about what is missing.
 fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let chapters = chapters_of(recording, asked.of.image);
@@ -139,12 +165,14 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let cuts = asked.cuts;
     let image = &recording.images[asked.of.image];
     let (from, to) = (Units(cuts[0]), Units(cuts[cuts.len() - 1] - 1));
-    // Sums of a whole process are at hand without those of its threads.
-    let threads = match asked.of.thread {
-        Some(thread) if image.threads.len() > 1 => Threads::Only([thread].into()),
-        _ => Threads::All,
-    };
+    let threads = threads(recording, asked.of);
     let part = Part::of(Selection { from, to, split: Split::None, ..asked.selection }, threads);
+    // Slices are of all threads and sizes, and charge who allocates.
+    let is_sliced = |sliced: &&Sliced| {
+        let is_plain = part.admits_all_parts() && asked.selection.charge == Charge::Allocation;
+        is_plain && sliced.is_cut_between(cuts, recording.ended())
+    };
+    let sliced = asked.sliced.filter(is_sliced);
     let value = |metrics: &Metrics| asked.metric.value(&asked.tariff.price(metrics)) as f64;
     let take = |found: &mut Found, column: usize, stack: StackId, metrics: &Metrics| {
         found.sums.entry(stack).or_default().add(metrics);
@@ -170,7 +198,15 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
             Some((column, sums)) => {
                 sums.each(|node, _, metrics| take(found, column, image.node(node), metrics));
             }
-            None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
+            None => match sliced.and_then(|sliced| sliced.of(asked.of.image, number)) {
+                Some(known) => {
+                    for slice in &known.all {
+                        let Some(column) = cell_of(cuts, slice.times.0) else { continue };
+                        slice.sites.iter().for_each(|row| take(found, column, image.node(row.node), &row.metrics()));
+                    }
+                }
+                None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
+            },
         }
         Ok(())
     };
@@ -365,7 +401,10 @@ mod tests {
                 let filter = ThreadFilter::images(&recording, |index| index == image);
                 for metric in METRICS {
                     let selection = Selection { from: Units(span.0), to: Units(span.1), ..Selection::default() };
-                    let (cuts, tariff) = (&columns(&recording, image, span, 64), &Tariff::of(&recording));
+                    let (cuts, tariff) = (
+                        &columns(&recording, ImageOrThread { image, thread: None }, span, 64, None),
+                        &Tariff::of(&recording),
+                    );
                     let asked = Asked {
                         metric,
                         tariff,
@@ -373,6 +412,7 @@ mod tests {
                         of: ImageOrThread { image, thread: None },
                         cuts,
                         by_line: false,
+                        sliced: None,
                     };
                     let sums = sums_of(&recording, asked.selection, filter.clone());
                     let expected: u64 = sums.sites.iter().map(|site| metric.value(&site.metrics())).sum();
@@ -399,7 +439,8 @@ mod tests {
 
     #[test]
     fn columns_are_within_the_span() {
-        let found = columns(&golden("tiny"), 0, (100, 199), 10);
+        let of = ImageOrThread { image: 0, thread: None };
+        let found = columns(&golden("tiny"), of, (100, 199), 10, None);
         assert_eq!((found[0], *found.last().unwrap(), found.len()), (100, 200, 8));
     }
 }

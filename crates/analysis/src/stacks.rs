@@ -148,6 +148,7 @@ pub struct Stacks<'a> {
     calls: Calls<'a>,
     unfold: bool,
     are_all_plain: bool,
+    selects: bool,
     folds_wrappers: bool,
     about: Vec<About>,
     type_names: TypeNames,
@@ -181,6 +182,7 @@ impl<'a> Stacks<'a> {
             calls: Calls::of(recording, view),
             unfold: view.unfold,
             are_all_plain: !view.unfold && view.fold.is_none() && !view.selects() && view.cuts.collapse.is_none(),
+            selects: view.selects(),
             folds_wrappers: view.wrappers.is_some(),
             about,
             type_names,
@@ -222,6 +224,11 @@ impl<'a> Stacks<'a> {
     /// Whether all stacks are shown, and in the usual way.
     pub fn are_all_plain(&self) -> bool {
         self.are_all_plain
+    }
+
+    /// Whether there may be stacks that do not count.
+    pub fn selects(&self) -> bool {
+        self.selects
     }
 
     /// Whether wrappers of malloc are folded away.

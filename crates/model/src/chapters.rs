@@ -147,6 +147,13 @@ impl Chapters<'_> {
         self.recording.read_patterns(self.image, block)
     }
 
+    /// In how many blocks the events of all chapters are that meet a span, units. That says how long it takes to read them: a chapter
+    /// may have few events or millions.
+    pub fn blocks_between(&self, from: u64, to: u64) -> usize {
+        let met = self.times.iter().zip(&self.chapters).filter(|((first, last), _)| *last >= from && *first <= to);
+        met.map(|(_, (_, blocks))| blocks.len()).sum()
+    }
+
     /// Calls `take` with the events of a chapter, in the order of their times, until it breaks or there are no more.
     pub fn for_each_events(
         &self,

@@ -164,7 +164,7 @@ pub struct Basis<'r> {
     pub looks: Option<Arc<Looks>>,
     /// The rows of the call sites, if there are findings and these were made for them.
     pub sites: Option<Vec<sites::Row>>,
-    /// The stacks as the view shows them, with what is known of them, unless further questions need them.
+    /// The stacks as the view shows them, with those that are known already. `None`: the session keeps them for further questions.
     pub stacks: Option<Stacks<'r>>,
     /// Who holds the pages of its process at the end, if there are findings and this was found for them.
     pub pages: Option<Arc<Balance>>,

@@ -199,11 +199,7 @@ impl<'r> Answer<'r> {
                 findings::findings_of(&sums, sites, stacks)
             });
             self.basis.pages = pages.map(Arc::new);
-            // That all lines cost little is not known of those that match.
-            let is_of_all = |found: &findings::Finding| !matches!(found.what, findings::What::CheapMemory(_));
-            let counts = |found: &findings::Finding| !selected.view.selects() || is_of_all(found);
-            self.findings =
-                Some(found.into_iter().filter(counts).map(|found| Finding::new(recording, found)).collect());
+            self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }
         if query.details {
             let (details, damage) = Details::new(recording, &sums, &tariff);

@@ -504,6 +504,24 @@ mod tests {
     }
 
     #[test]
+    fn that_all_lines_cost_little_is_not_said_of_some() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
+        let recording = Recording::open(std::path::Path::new(golden)).unwrap();
+        let is_said = |query: crate::Query| {
+            let answer = crate::ask(&recording, &crate::Query { findings: true, ..query }).unwrap();
+            let found = answer.findings.unwrap();
+            found.iter().any(|found| matches!(found.found.what, What::CheapMemory(_)))
+        };
+        let select = |filter: Option<&str>, drop: Option<&str>| crate::Query {
+            filter: filter.map(str::to_owned),
+            drop: drop.map(str::to_owned),
+            ..crate::Query::default()
+        };
+        assert!(is_said(select(None, None)));
+        assert!(!is_said(select(Some("main"), None)) && !is_said(select(None, Some("no_such_function"))));
+    }
+
+    #[test]
     fn waiting_is_no_part_of_processor_time() {
         let line = CostlyLine {
             mappings: 1,

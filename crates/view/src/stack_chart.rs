@@ -40,13 +40,10 @@ impl Recordings<'_> {
         let (mut times, mut chart) = (Vec::new(), StackChart::default());
         if let Some(of) = of {
             let selection = basis.selection;
-            times = columns(
-                self.recording(),
-                of.image,
-                (selection.from.0, selection.to.0.min(self.recording().ended())),
-                most,
-            );
-            let asked = Asked { metric, tariff: &basis.tariff, selection, of, cuts: &times, by_line };
+            let span = (selection.from.0, selection.to.0.min(self.recording().ended()));
+            let sliced = self.session().sliced();
+            times = columns(self.recording(), of, span, most, sliced);
+            let asked = Asked { metric, tariff: &basis.tariff, selection, of, cuts: &times, by_line, sliced };
             chart = stack_chart(self.recording(), &mut self.stacks(&basis.view), &asked);
         }
         let StackChart { columns, bars, damage } = chart;

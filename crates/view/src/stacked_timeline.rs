@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 
 /// Groups at the most, without the others.
 const MOST_GROUPS: usize = 250;
-/// Chapters whose events are read without a wait.
-const MOST_CHAPTERS: usize = 16;
+/// Blocks of events that are read without a wait.
+const MOST_BLOCKS: usize = 32;
 /// Parts of the time that a screen shows at the least.
 const FEWEST_PARTS: usize = 128;
 
@@ -108,12 +108,8 @@ impl Recordings<'_> {
     /// Intervals between two times, units: `most` of them or, where that means reading many events, those of the slices.
     fn cells(&self, (from, to): (u64, u64), most: usize) -> Cells {
         let recording = self.recording();
-        let is_many = |index| {
-            let chapters = recording.chapters(index);
-            chapters.is_some_and(|chapters| {
-                chapters.times().iter().filter(|(first, last)| *first <= to && *last >= from).count() > MOST_CHAPTERS
-            })
-        };
+        let is_many =
+            |index| recording.chapters(index).is_some_and(|chapters| chapters.blocks_between(from, to) > MOST_BLOCKS);
         if self.session().sliced().is_some() && (0..recording.images.len()).any(is_many) {
             let cuts: Vec<u64> =
                 [0].into_iter().chain(cuts(recording)).chain([recording.ended().saturating_add(1)]).collect();

@@ -30,7 +30,7 @@ fn stacks_are_cut_as_asked() {
     assert_eq!(of(&["--collapse", "^walk$"]), once);
     assert_eq!(of(&["--collapse", "^(walk|visit)$"]), once);
     assert_eq!(of(&["--collapse", "^recursion"]), expected([("main", 26)]), "all of its functions are of one file");
-    // A name of a function may be that of a file.
+    // A function and a file may have the same name.
     assert_eq!(of(&["--collapse", "module:^recursion"]), expected([("main", 26)]));
     assert_eq!(of(&["--collapse", "function:^recursion"]), of(&[]));
     assert_eq!(of(&["--collapse", "module:^walk$"]), of(&[]));

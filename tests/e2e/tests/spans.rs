@@ -70,15 +70,19 @@ fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&S
     })
 }
 
-/// The stacks of a thread in the order of time, in equal columns, and in columns that are chapters.
-fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)]) -> [StackChart; 2] {
+/// Stacks in the order of time: those of a thread in equal columns, and in columns that are chapters; those of the process in
+/// [`cuts`].
+fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)], sliced: Option<&Sliced>) -> [StackChart; 3] {
     let mut stacks = Stacks::new(recording, &View::default());
-    let (number, tariff) = (recording.images[0].threads[1].number, Tariff::of(recording));
-    let equal = columns(recording, 0, (0, recording.ended()), 200);
-    let ends = chapters.iter().map(|(first, _)| *first).chain([recording.ended() + 1]);
-    [equal, ends.collect()].map(|cuts| {
-        let (selection, of) = (Selection::default(), ImageOrThread { image: 0, thread: Some(number) });
-        let asked = stack_chart::Asked { metric, tariff: &tariff, selection, of, cuts: &cuts, by_line: false };
+    let (end, tariff) = (recording.ended() + 1, Tariff::of(recording));
+    let process = ImageOrThread { image: 0, thread: None };
+    let thread = ImageOrThread { thread: Some(recording.images[0].threads[1].number), ..process };
+    let equal = columns(recording, thread, (0, recording.ended()), 200, None);
+    let borders = chapters.iter().map(|(first, _)| *first).chain([end]);
+    let sliced_at = cuts(recording).into_iter().chain([end]);
+    [(thread, equal), (thread, borders.collect()), (process, sliced_at.collect())].map(|(of, cuts)| {
+        let selection = Selection::default();
+        let asked = stack_chart::Asked { metric, tariff: &tariff, selection, of, cuts: &cuts, by_line: false, sliced };
         stack_chart(recording, &mut stacks, &asked)
     })
 }
@@ -116,12 +120,12 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let instants: Vec<u64> = instants.step_by(one_in).collect();
     let live = blocks_at(&recording, &instants);
     let drawn = [Metric::Bytes, Metric::Frees];
-    let usual_charts = drawn.map(|metric| charts(&recording, metric, &times));
+    let usual_charts = drawn.map(|metric| charts(&recording, metric, &times, Some(&sliced)));
     let is_drawn =
         |chart: &StackChart| !chart.bars.is_empty() && chart.columns.iter().filter(|has| has.value > 0.0).count() > 1;
     assert!(usual_charts.iter().flatten().all(is_drawn), "{what}: no charts");
     recording.read_plainly();
-    assert_eq!(drawn.map(|metric| charts(&recording, metric, &times)), usual_charts, "{what}: charts");
+    assert_eq!(drawn.map(|metric| charts(&recording, metric, &times, None)), usual_charts, "{what}: charts");
     assert!(recording.chapters(0).is_none());
     assert_eq!(divided.map(|metric| layers(&recording, metric, &thread, None)), usual_layers, "{what}: layers");
     assert!(live.iter().any(|blocks| blocks.len() > 100), "{what}: nothing to compare");

@@ -63,7 +63,7 @@ export function stackChartOf(pack: Pack<StackChartPack>): StackChart | null {
     return { root, thread, others, count: begin.length, lengths: [least, most] };
 }
 
-/** Where bars lie on so many pixels: below the thread, callers before what they call. */
+/** The boxes of the bars on a canvas that is `width` pixels wide: below the thread, callers before what they call. */
 export function placed({ root }: StackChart, width: number): Box[] {
     const scale = width / Math.max(1, root.to - root.from);
     const box = (item: Bar, depth: number, parent: Box | null): Box => ({ item, x: (item.from - root.from) * scale, width: (item.to - item.from) * scale, depth, parent });

@@ -64,7 +64,7 @@ export interface Content<Item extends TreeItem> {
 interface Props<Item extends TreeItem> extends Content<Item> {
     /** What the picture is called, for those who do not see it. */
     name: string;
-    /** Where boxes lie on so many pixels: another function where they lie elsewhere. */
+    /** The boxes on a canvas that is `width` pixels wide. When they move, this is a new function. */
     place: (width: number) => Box[];
     /** What a click on a frame, and Enter, do. */
     into: (item: Item) => void;

@@ -19,6 +19,14 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     await page.waitForFunction(() => document.querySelector("main select").value === "bytes");
     const titles = await row.first().locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
     assert.deepEqual(titles, [late.bytes.before, late.bytes.after]);
+    // The sentence above the table says what its first row does, with the error.
+    for (const metric of ["cost", "bytes"]) {
+        await show(page, `view=compare&metric=${metric}`);
+        const whole = page.locator("main .sticky .row:not(.head)");
+        await whole.waitFor();
+        const sentence = await page.locator("main .tools .soft").first().innerText();
+        assert.ok(sentence.includes(` after: ${metric} ${await whole.locator(".number").nth(2).innerText()}`), `${metric}: ${sentence}`);
+    }
     if (where === "server") {
         // Both curves, on one scale.
         const curves = page.getByRole("figure", { name: "live bytes before and after" });

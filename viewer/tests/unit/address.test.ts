@@ -36,6 +36,9 @@ test("leaving goes from the innermost to the outermost", () => {
     }
     expect(left).toEqual(["zoom", "search", "from,to", "process,thread", "filter"]);
     expect(leaving(START)).toBeNull();
+    // The selection is compared with the span before, which stands when it is left.
+    expect(leaving({ ...START, view: "compare", base: "1-2", from: 5, to: 9 })).toEqual({ from: null, to: null });
+    expect(leaving({ ...START, view: "compare", base: "1-2" })).toEqual({ base: "" });
 });
 
 test("a table is sorted by a column, the largest first, and by another click the smallest", () => {

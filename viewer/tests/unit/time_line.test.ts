@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { peakOf } from "../../src/model/activity";
 import type { ProcessOfRun } from "../../src/model/packs";
 import { processTree } from "../../src/model/process_tree";
-import { placed, type Sign } from "../../src/model/signs";
+import { placed, type Placed, type Sign } from "../../src/model/signs";
 
 test("the peak is the first interval with the most live bytes", () => {
     expect(peakOf({ start: 0, interval: 10, live: Float64Array.of(1, 9, 9, 3) })).toEqual({ at: 15, bytes: 9 });
@@ -24,6 +24,14 @@ test("names above the time line never lie on each other, and the peak has room f
     }
     // Marks that are not shown take no room.
     expect(placed([sign(2, "a"), sign(7, "b")], { from: 5, to: 10 }, 100).map(({ sign }) => sign.text)).toEqual(["b"]);
+});
+
+test("the mark of the peak stands where the peak is, with its name on the side that has room", () => {
+    for (const at of [0, 100, 500, 995, 1000]) {
+        const [{ left, width, isBefore }] = placed([sign(at, "peak 5 MiB", true)], { from: 0, to: 1000 }, 900) as [Placed];
+        expect(isBefore ? left + width : left).toBeCloseTo(at * 0.9);
+        expect(isBefore).toBe(at > 900);
+    }
 });
 
 test("a process stands below the one that started it, and what it executes below itself", () => {

@@ -100,7 +100,8 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
             found.push(Finding::new(what, Some(row), share));
         }
     }
-    let is_whole = facts.recording.sees_programs_calls();
+    // Of some call stacks, it is not known that all lines cost little.
+    let is_whole = facts.recording.sees_programs_calls() && !facts.stacks.selects();
     if found.is_empty() && is_whole && processor.is_some() && costs.total() > 0.0 {
         let (cost, line) =
             (estimate(&facts.sums.total), dearest.as_ref().map(|row| estimate(&row.metrics)).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What names say of functions, each of which is looked at once.
+//! Which frames names match. Each function is compared once, however many frames it has.
 
 use super::Texts;
 use super::names::{Named, Names};

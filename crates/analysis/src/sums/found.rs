@@ -98,9 +98,10 @@ pub(super) fn found_in(
     threads: &Threads,
     damage: &mut Vec<String>,
 ) -> Found {
+    let asked = Asked { recording, index, selection, threads };
     let is_whole = *threads == Threads::All;
     let image = &recording.images[index];
-    let mut beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
+    let beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
     let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
@@ -110,10 +111,10 @@ pub(super) fn found_in(
     damage.extend(stored.err().map(|why| why.to_string()));
     if let Some(chapters) = chapters_of(recording, index)
         && let slices = sliced.map(|sliced| (sliced, index))
-        && let (asked, thread) = of_chapters(image, selection, threads)
-        && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &asked)
+        && let (part, thread) = of_chapters(image, selection, threads)
+        && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &part)
     {
-        return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
+        return asked.of_span(span, thread, beside, damage);
     }
     // A chapter that is damaged is not missed: the events say all.
     let mut aggregator = Aggregator::of(selection, threads.clone());
@@ -128,17 +129,7 @@ pub(super) fn found_in(
     });
     damage.extend(read.err().map(|why| why.to_string()));
     aggregator.settle();
-    let mut seen = HeapAndOtherFaults::default();
-    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        if threads.admit(cost.thread) {
-            seen.cost(cost, &selection);
-        }
-        aggregator.cost(cost);
-    });
-    damage.extend(read.err().map(|why| why.to_string()));
-    if !is_whole || selection.is_part() || image.end.is_none() {
-        beside = seen;
-    }
+    let beside = asked.costs(&mut aggregator, beside, damage);
     let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node)));
     let sites = FoundSites::AddedUp(sites.filter(|(.., counts)| *counts != Metrics::default()).collect());
     let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
@@ -167,30 +158,36 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Adds the costs that count. Returns what was paid beside them: `all` of a whole process.
+    fn costs(&self, to: &mut Aggregator, all: HeapAndOtherFaults, damage: &mut Vec<String>) -> HeapAndOtherFaults {
+        let Asked { recording, index, selection, threads } = self;
+        let mut seen = HeapAndOtherFaults::default();
+        let read = recording.for_each_cost_between(*index, selection.from, selection.to, |cost| {
+            if threads.admit(cost.thread) {
+                seen.cost(cost, selection);
+            }
+            to.cost(cost);
+        });
+        damage.extend(read.err().map(|why| why.to_string()));
+        let is_whole = **threads == Threads::All && !selection.is_part() && recording.images[*index].end.is_some();
+        if is_whole { all } else { seen }
+    }
+
     /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
     fn of_span(
         self,
         span: Span,
         thread: Option<ThreadNo>,
-        mut beside: HeapAndOtherFaults,
+        beside: HeapAndOtherFaults,
         damage: &mut Vec<String>,
     ) -> Found {
-        let Asked { recording, index, selection, threads } = self;
-        let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
-        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), HeapAndOtherFaults::default());
-        let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-            if threads.admit(cost.thread) {
-                seen.cost(cost, &selection);
-            }
-            costs.cost(cost);
-        });
-        damage.extend(read.err().map(|why| why.to_string()));
-        if !is_whole || selection.is_part() || image.end.is_none() {
-            beside = seen;
-        }
+        let Asked { selection, threads, .. } = self;
+        let mut costs = Aggregator::of(selection, threads.clone());
+        let beside = self.costs(&mut costs, beside, damage);
         let Span { sites, curve, peak_time, peak_with_mappings } = span;
         let sites = FoundSites::OfSpan(SpanSites { sites, thread, costs: costs.sites(|_| false).collect() });
-        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
+        let peak_with_mappings =
+            Some(peak_with_mappings).filter(|_| *threads == Threads::All && selection.is_of_all_sizes());
         Found { sites, beside, curve, peak_time, peak_with_mappings }
     }
 }

@@ -45,7 +45,7 @@ pub fn order(link: &Link, table: &Table) -> Order {
     Order { rows, sort: Some(sort.clone()) }
 }
 
-/// What an answer is sorted by. That of a comparison is by what is more than noise, which no column says alone.
+/// The column that an answer is sorted by. A comparison is sorted by how far each change exceeds noise, and no column shows that.
 fn usual(link: &Link, table: &Table) -> Option<Sort> {
     match link.view {
         View::Top | View::Runs => Some(Sort { column: table.columns.first()?.name.clone(), is_up: false }),

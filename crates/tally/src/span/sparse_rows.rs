@@ -36,6 +36,15 @@ pub struct SparseRow<'a> {
     pub happened: Sparse<'a>,
 }
 
+impl SparseRow<'_> {
+    /// The same as counts, without peaks.
+    pub fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics { live_bytes: self.change.0, live_blocks: self.change.1, ..Metrics::default() };
+        self.happened.for_each(|(place, more)| metrics.add_number(place, more));
+        metrics
+    }
+}
+
 impl SparseRows {
     pub fn len(&self) -> usize {
         self.heads.len()
