@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { rememberedTheme, rememberTheme, type Theme } from "./model/theme";
 
-/** Height of a row, pixels: the same in every table. */
+/** Height of a row of text, pixels: the same in every table. */
 export const ROW = 22;
 
 export interface Rows {
@@ -13,13 +13,13 @@ export interface Rows {
     show: (index: number) => void;
 }
 
-/** The rows of a long list that are in sight, and a few beyond. */
-export function useRows(scroller: RefObject<HTMLElement | null>, count: number): Rows {
+/** The rows of a long list that are in sight, and a few beyond. `heights` has each row's, pixels; without it, all are rows of text. */
+export function useRows(scroller: RefObject<HTMLElement | null>, count: number, heights?: readonly number[]): Rows {
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const options = {
         count,
         getScrollElement: () => scroller.current,
-        estimateSize: () => ROW,
+        estimateSize: (index: number) => heights?.[index] ?? ROW,
         overscan: 12,
         observeElementRect,
         observeElementOffset,
@@ -28,6 +28,8 @@ export function useRows(scroller: RefObject<HTMLElement | null>, count: number):
     };
     const virtual = useMemo(() => new Virtualizer<HTMLElement, HTMLElement>(options), []);
     virtual.setOptions(options);
+    // Rows in another order have other heights.
+    useMemo(() => virtual.measure(), [heights]);
     useLayoutEffect(() => virtual._didMount(), []);
     useLayoutEffect(() => virtual._willUpdate());
     return {

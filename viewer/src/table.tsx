@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Resizing } from "./columns";
 import { useShown } from "./context";
 import { throughDoor } from "./door";
-import { ROW, useRows } from "./hooks";
+import { useRows } from "./hooks";
 import { templateOf, withWidth, type TableColumn } from "./model/columns";
 
 interface Props<Row> {
@@ -30,13 +30,15 @@ interface Props<Row> {
     branch?: (row: Row) => { level: number; isOpen: boolean | undefined };
     /** Whether its columns are narrow on a narrow screen, because there are many. */
     dense?: boolean;
+    /** The height of each row, pixels; without it, all are rows of text. */
+    heights?: readonly number[];
     /** What lies above the rows. */
     children?: ComponentChildren;
 }
 
-export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, children }: Props<Row>) {
+export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, heights, children }: Props<Row>) {
     const scroller = useRef<HTMLDivElement>(null);
-    const { items, height, show } = useRows(scroller, rows.length);
+    const { items, height, show } = useRows(scroller, rows.length, heights);
     useEffect(() => {
         if (chosen !== undefined && chosen >= 0) show(chosen);
     }, [chosen]);
@@ -61,7 +63,7 @@ export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, c
             </div>
             <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
                 {children}
-                {items.map(({ index, start }) => {
+                {items.map(({ index, start, size }) => {
                     const row = rows[index];
                     if (row === undefined) return null;
                     const of = branch?.(row);
@@ -74,7 +76,7 @@ export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, c
                             aria-expanded={of?.isOpen}
                             aria-selected={chosen === undefined ? undefined : index === chosen}
                             class={index === chosen ? "row chosen" : "row"}
-                            style={{ ...grid, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                            style={{ ...grid, transform: `translateY(${start}px)`, height: `${size}px` }}
                             onClick={choose ? () => choose(row) : throughDoor}
                         >
                             {cells(row)}

@@ -11,7 +11,7 @@ import { wayOf } from "./model/stacked";
 import { toSpan } from "./model/ways";
 import { Events } from "./timeline_events";
 import { StackChoice, StackLegend, useStacks } from "./timeline_stack";
-import { GUTTER, heightOf, MARGIN, plotOf, type Plot } from "./timeline_plot";
+import { beside, heightOf, plotOf, type Plot } from "./timeline_plot";
 import { Define } from "./widgets";
 
 /** Spans that are remembered, beside the whole run. */
@@ -72,7 +72,8 @@ export function TimelineBand() {
     const told = useRef({ left: state.left, right: state.right });
     const seesLive = recording.metrics.find((one) => one.name === "live")?.known ?? false;
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
-    const pixels = Math.max(1, width - GUTTER - MARGIN);
+    const free = useMemo(beside, [width]);
+    const pixels = Math.max(1, width - free.left - free.right);
     const strip = useRef<((span: Span) => void) | null>(null);
     const latestWay = useWay();
     const way = useRef(latestWay);

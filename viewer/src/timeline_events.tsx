@@ -2,11 +2,10 @@ import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Door } from "./door";
 import { peakOf, type Activity, type Span } from "./model/activity";
-import { bytes, isolated, timeOf } from "./model/format";
+import { bytes, counted, isolated, timeOf } from "./model/format";
 import { placed, type Sign } from "./model/signs";
 import { timeAt } from "./model/time_axis";
 import { toMetric, toSpan } from "./model/ways";
-import { GUTTER, MARGIN } from "./timeline_plot";
 import { useShown } from "./context";
 
 interface Props {
@@ -22,7 +21,13 @@ interface Props {
     moves: RefObject<((span: Span) => void) | null>;
 }
 
-/** The peak and the marks, above the curves: a mark selects what comes until the next one. */
+/** Marks whose names a tooltip lists. */
+const NAMED = 20;
+
+/** No zoom shows marks apart that are nearer to each other, ns. */
+const APART = 20;
+
+/** The peak, and below it the marks, above the curves. A mark selects what comes until the next one; marks too near for that are one link, which zooms in to them. */
 export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props) {
     const { recording } = useShown();
     const end = recording.timeline.end_ns;
@@ -34,22 +39,32 @@ export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props
     }, [end]);
     const peak = peakOf(activity);
     const step = (span.to - span.from) / 1000;
-    const signs: Sign[] = activity.marks.map(({ name, at }, index) => {
-        let next = index + 1;
-        while (next < activity.marks.length && activity.marks[next]!.at <= at) next++;
-        return { at, text: name, title: `${isolated(name)}, at ${timeAt(at, step)}: select what comes until the next mark`, to: toSpan(at, activity.marks[next]?.at ?? end), isFirst: false };
-    });
+    const nextAfter = (at: number) => activity.marks.find((other) => other.at > at)?.at ?? end;
+    const marks = activity.marks.map(({ name, at }): Sign => ({ at, text: name, title: `${isolated(name)}, at ${timeAt(at, step)}: select what comes until the next mark`, to: toSpan(at, nextAfter(at)) }));
+    const together = (near: Sign[]): Sign => {
+        const [first, last] = [near[0]!.at, near.at(-1)!.at];
+        const text = counted(near.length, "mark");
+        const names = [...near.slice(0, NAMED).map((one) => isolated(one.text)), ...(near.length > NAMED ? ["…"] : [])].join(", ");
+        if (last - first < APART) return { at: first, text, title: `${names}, at ${timeAt(first, step)}: select what comes until the next mark`, to: toSpan(first, nextAfter(last)) };
+        const beside = (last - first) / 10;
+        return { at: first, text, title: `${text}: ${names}: zoom in to them`, to: { left: Math.max(0, Math.floor(first - beside)), right: Math.min(end, Math.ceil(last + beside)) } };
+    };
+    const peaks: Sign[] = [];
     if (isOfLive && peak && peak.bytes > 0) {
         const text = `peak ${isSum ? "at most " : ""}${bytes(peak.bytes)}`;
-        signs.push({ at: peak.at, text, title: `${text}, at ${timeOf(peak.at, activity.interval)}: what was live then`, to: toMetric("peak"), isFirst: true });
+        peaks.push({ at: peak.at, text, title: `${text}, at ${timeOf(peak.at, activity.interval)}: what was live then`, to: toMetric("peak") });
     }
     return (
-        <div class="events" style={{ margin: `0 ${MARGIN}px 0 ${GUTTER}px` }}>
-            {placed(signs, span, pixels).map(({ sign, left, width, isBefore, hasRoom }) => (
-                <Door key={`${sign.at} ${sign.text}`} to={sign.to} class={`${sign.isFirst ? "peak" : ""} ${isBefore ? "before" : ""}`} style={{ left: `${left}px`, width: `${width}px` }} title={sign.title} aria-label={sign.title}>
-                    {hasRoom && <bdi>{sign.text}</bdi>}
-                </Door>
+        <>
+            {[["peak", peaks] as const, ...(marks.length > 0 ? [["marks", marks] as const] : [])].map(([name, signs]) => (
+                <div key={name} class={`events ${name}`}>
+                    {placed(signs, span, pixels, together).map(({ sign, left, width, isBefore, hasRoom }) => (
+                        <Door key={`${sign.at} ${sign.text}`} to={sign.to} class={isBefore ? "before" : ""} style={{ left: `${left}px`, width: `${width}px` }} title={sign.title} aria-label={sign.title}>
+                            {hasRoom && <bdi>{sign.text}</bdi>}
+                        </Door>
+                    ))}
+                </div>
             ))}
-        </div>
+        </>
     );
 }

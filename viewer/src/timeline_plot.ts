@@ -16,9 +16,12 @@ const AXIS = 22;
 /** With this many rows of regions. */
 export const heightOf = (rows: number, isStacked: boolean) => (isStacked ? STACKED_PLOT : PLOT) + rows * REGION;
 
-/** Width of the axis of bytes, and what is left free at the right. */
-export const GUTTER = 76;
-export const MARGIN = 28;
+/** What the page leaves free beside the curves, pixels; at the left stands the axis of bytes. */
+export function beside(): { left: number; right: number } {
+    const style = getComputedStyle(document.documentElement);
+    const pixels = (name: string) => Number.parseFloat(style.getPropertyValue(name));
+    return { left: pixels("--plot-left"), right: pixels("--plot-right") };
+}
 
 /** Steps of the axis of bytes. */
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
@@ -193,6 +196,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const font = "11px system-ui, sans-serif";
+    const free = beside();
     const axis = { stroke: color("--soft"), font, grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1, size: 4 } };
     const positive = (_: uPlot, splits: number[]) => splits.map((value) => (value >= 0 ? value : null));
     let ticks: Axis = { ticks: [], labels: [], base: "" };
@@ -221,7 +225,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
             width: wishes.width,
             height: wishes.height,
             legend: { show: false },
-            padding: [6 + wishes.rows * REGION, MARGIN, 0, 0],
+            padding: [6 + wishes.rows * REGION, free.right, 0, 0],
             scales: {
                 x: { time: false, auto: false, min: wishes.seen().from / 1e9, max: wishes.seen().to / 1e9 },
                 live: scale("live"),
@@ -263,7 +267,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                     },
                     values: () => ticks.labels,
                 },
-                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: GUTTER, space: 22, incrs: () => (stack && stack.metric.unit !== "bytes" ? DECIMALS : POWERS), splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : stack ? drawn(stack, value) : bytes(value))) },
+                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: free.left, space: 22, incrs: () => (stack && stack.metric.unit !== "bytes" ? DECIMALS : POWERS), splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : stack ? drawn(stack, value) : bytes(value))) },
             ],
             series: [
                 {},

@@ -40,7 +40,7 @@ pub struct Growing {
     /// Bytes a second: the median slope, and its interval at 95 %.
     pub per_second: f64,
     pub interval: (f64, f64),
-    /// Live blocks and bytes at the end of the time.
+    /// Live blocks and bytes behind the last window.
     pub blocks: u64,
     pub bytes: u64,
     /// Those of the live blocks that are older than any block of the line was when it was freed; from chapters, at least as many are.

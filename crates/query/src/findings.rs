@@ -94,7 +94,7 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
         ),
         What::Lost(lost) => self::lost(place, lost),
         What::Grows(grows) => format!(
-            "Blocks of {place} pile up: {} live at the end, at least {} of them older than any that was freed; they grow by {}",
+            "Blocks of {place} pile up: {} live when 98 % of the run is over, at least {} of them older than any that was freed; they grow by {}",
             format::counted(grows.blocks, "block"),
             format::count(grows.older),
             growth(grows)

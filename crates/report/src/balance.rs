@@ -135,7 +135,7 @@ pub(crate) fn files(metrics: &Priced) -> String {
     match (metrics.file_faults, metrics.major_faults) {
         (mapped_ones, 0) => mapped(mapped_ones),
         (0, majors) => major(majors),
-        (mapped_ones, majors) => format!("{}; {}", mapped(mapped_ones), major(majors)),
+        (mapped_ones, majors) => format!("{}, and {}", mapped(mapped_ones), major(majors)),
     }
 }
 

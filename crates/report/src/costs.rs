@@ -308,7 +308,7 @@ mod tests {
             Metrics { major_faults: 1024, file_faults: 3, reading_time: Units(90_000_000), ..Metrics::default() };
         assert_eq!(
             words(&file, 5.0),
-            "The first has 3 page faults of files that the program maps; 1,024 major faults: read from disk.\n\
+            "The first has 3 page faults of files that the program maps, and 1,024 major faults: read from disk.\n\
              Its cost: 1.1 % page faults, 98.9 % waiting for the disk.\n"
         );
         let nulls =

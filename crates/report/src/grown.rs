@@ -32,7 +32,7 @@ pub fn render(grown: &[Grown], rows: usize, width: Option<usize>) -> String {
     if grown.len() > rows {
         text += &format!("… and {} more\n", grown.len() - rows);
     }
-    let older = "older: live blocks that are older than any block of the line was when it was freed. Where that is most of them, \
+    let older = "live, blocks: behind the last window; a whole run's ends when 98 % of it is over. older: live blocks that are older than any block of the line was when it was freed. Where that is most of them, \
                  and others of the line are freed, these may be forgotten.";
     text + "\n" + &format::wrapped("", older, width)
 }

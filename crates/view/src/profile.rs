@@ -79,17 +79,22 @@ impl Recordings<'_> {
         }
     }
 
-    /// The resident set and what is only reserved. Of stacks that match a filter, neither is known.
+    /// The resident set, the peak of blocks and own mappings, and what is only reserved. Of stacks that match a filter, none is known.
     fn resident(&self, of: &Selected) -> Memory {
         if of.matching.is_some() {
-            return Memory { resident: None, at_end: None, reserved: None };
+            return Memory { resident: None, at_end: None, with_mappings: None, reserved: None };
         }
         let sums = &of.sums;
         let facts = Facts::of(self.recording(), sums, &self.tariff);
         let figure = |figure: Figure| figure.value(&facts).ok().map(Estimated::from);
         let at_end = facts.resident.and_then(|of| of.at_end);
         let at_end = at_end.map(|of| Estimate::exact(of.bytes as f64).give_or_take(of.error as f64).into());
-        Memory { resident: figure(Figure::ResidentPeak), at_end, reserved: figure(Figure::Reserved) }
+        Memory {
+            resident: figure(Figure::ResidentPeak),
+            at_end,
+            with_mappings: figure(Figure::PeakWithMappings),
+            reserved: figure(Figure::Reserved),
+        }
     }
 
     /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside

@@ -190,6 +190,7 @@ export interface Member {
 export interface Memory {
     resident: Estimated | null;
     at_end: Estimated | null;
+    with_mappings: Estimated | null;
     reserved: Estimated | null;
 }
 

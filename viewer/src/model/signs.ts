@@ -8,8 +8,6 @@ export interface Sign {
     text: string;
     title: string;
     to: Partial<State>;
-    /** Whether it has room before all others. */
-    isFirst: boolean;
 }
 
 export interface Placed {
@@ -28,26 +26,27 @@ const [LETTER, BESIDE, LEAST, MOST] = [7, 12, 16, 180];
 /** Pixels of a longer name that say enough. */
 const READABLE = 50;
 
-/** Signs of what is shown that find room beside each other, from the left; each begins where its instant is, if there is room behind it. */
-export function placed(signs: Sign[], { from, to }: Span, pixels: number): Placed[] {
-    const shown = signs.filter(({ at }) => at >= from && at <= to).map((sign) => ({ sign, x: ((sign.at - from) / (to - from)) * pixels }));
-    const wish = (sign: Sign) => Math.min(MOST, sign.text.length * LETTER + BESIDE);
-    const first = shown.filter(({ sign }) => sign.isFirst).map(({ sign, x }) => {
-        const isBefore = x > pixels - wish(sign) && x >= wish(sign);
-        return { sign, left: isBefore ? x - wish(sign) : x, width: wish(sign), isBefore, hasRoom: true };
-    });
-    const others = shown.filter(({ sign }) => !sign.isFirst).sort((a, b) => a.x - b.x);
-    const list: Placed[] = [...first];
+/** Signs of what is shown, none on another, each where its instant is. Where they are too near for that, `together` makes one of them. */
+export function placed(signs: Sign[], { from, to }: Span, pixels: number, together: (signs: Sign[]) => Sign): Placed[] {
+    const pixelOf = ({ at }: Sign) => ((at - from) / (to - from)) * pixels;
+    const leftOf = (sign: Sign) => Math.min(pixelOf(sign), pixels - LEAST);
+    const groups: [Sign, ...Sign[]][] = [];
+    for (const sign of signs.filter(({ at }) => at >= from && at <= to).sort((a, b) => a.at - b.at)) {
+        const last = groups.at(-1);
+        if (last && leftOf(sign) - leftOf(last[0]) < LEAST) last.push(sign);
+        else groups.push([sign]);
+    }
     let free = 0;
-    others.forEach(({ sign, x }, index) => {
-        if (x < free || first.some(({ left, width }) => x >= left - 1 && x < left + width)) return;
-        let next = index + 1;
-        while (next < others.length && others[next]!.x < x + LEAST) next++;
-        const room = Math.min(pixels - x, (others[next]?.x ?? pixels) - x, ...first.filter(({ left }) => left >= x).map(({ left }) => left - x));
-        if (room < LEAST) return;
-        const width = Math.min(wish(sign), room);
-        list.push({ sign, left: x, width, isBefore: false, hasRoom: width >= Math.min(wish(sign), READABLE) });
-        free = x + width;
+    return groups.map((group, index) => {
+        const sign = group.length > 1 ? together(group) : group[0];
+        const wish = Math.min(MOST, sign.text.length * LETTER + BESIDE);
+        const next = groups[index + 1];
+        const [at, left, end] = [pixelOf(sign), leftOf(sign), next ? leftOf(next[0]) : pixels];
+        // At the right end of the time line, the name has room before its instant.
+        const begin = Math.max(free, at - wish);
+        const isBefore = !next && end - at < wish && at - begin > Math.max(end - left, LEAST);
+        const [first, width] = isBefore ? [begin, at - begin] : [left, Math.min(wish, end - left)];
+        free = first + width;
+        return { sign, left: first, width, isBefore, hasRoom: width >= Math.min(wish, READABLE) };
     });
-    return list.sort((a, b) => a.left - b.left);
 }

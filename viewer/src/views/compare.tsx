@@ -104,7 +104,7 @@ export function Compare() {
     const curves = source.asks && <ComparedCurves base={recording.compares ? null : base} selection={selection} />;
     if (isGraph) return <div class="fill">{curves}<Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 108}px, 1fr)`;
+    const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 124}px, 1fr)`;
     // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
     const sided = (side: Side, at: number) => {
         const [value, margin] = [found.value(side, main, at), main.unit === "ns" ? 0 : found.margin(main, at)];

@@ -37,11 +37,12 @@ export function ResidentView() {
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
     const others = held && typeof held !== "string" ? held.set.looks : [];
+    const endsHighest = look === "last" && others.length > 0 && Math.max(...others.map(({ rss }) => rss)) === others.at(-1)!.rss;
     const looks = (
         <>
             <div class="switch" role="group" aria-label="look">
                 <button aria-pressed={look === "last"} onClick={() => go({ look: "" }, true)}>last</button>
-                <button aria-pressed={look === "peak"} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
+                <button aria-pressed={look === "peak"} disabled={endsHighest} title={endsHighest ? "The last look has most in memory." : ""} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
             </div>
             {others.length > 2 && (
                 <label class="choice">
@@ -109,8 +110,7 @@ function Balance({ held: { set } }: { held: Held }) {
                 {set.parts.filter((part) => part.bytes !== 0).map((part) => (
                     <li key={part.name}>
                         <span class={`key part-${part.name}`} />
-                        <Door to={wayOf(part.name)}>{part.title}</Door>
-                        {part.name === "live" && `: ${count(set.live_blocks)}`}
+                        <Door to={wayOf(part.name)}>{part.name === "live" ? `${part.title}: ${count(set.live_blocks)}` : part.title}</Door>
                         <b title={part.bytes === null ? "" : exact(part.bytes, "bytes")}>{part.bytes === null ? "not known" : bytes(part.bytes)}</b>
                         {part.bytes !== null && <span class="soft">{percent(part.bytes, set.rss)}</span>}
                     </li>

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { Door, useWay } from "../door";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
 import { selects } from "../model/cuts";
-import { axisOf, timeAt } from "../model/time_axis";
+import { timeAt } from "../model/time_axis";
 import { orderOf, sorted, type Order } from "../model/order";
 import { grouped } from "../model/tree";
 import { toMember, toSpan } from "../model/ways";
@@ -21,6 +21,9 @@ const KINDS = [
     ["waiting", "waiting"],
     ["off", "off the CPU"],
 ] as const;
+
+/** Height of a lane, pixels. */
+const LANE = 22;
 
 type Kind = (typeof KINDS)[number][0] | "alive";
 
@@ -85,7 +88,6 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const intervals = pack.column("lanes.alive").length / threads.length;
     const order = orderOf(state.order, ["thread", "alive", ...KINDS.map(([name]) => name)], "thread");
     const rows = useMemo(() => rowsOf(threads, sums, order), [pack, sums, state.order]);
-    const placeOf = useMemo(() => new Map(rows.flatMap(({ lane }, at) => (lane === null ? [] : [[lane, at] as const]))), [rows]);
     const waits = useMemo(() => waitsOf(pack), [pack]);
     const sumOf = (lane: number) => sums.get(memberKey(threads[lane]!)) ?? NOTHING;
     const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${isolated(threads[lane]?.name ?? "thread")} ${threads[lane]?.tid ?? ""}`.trim());
@@ -107,7 +109,17 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     }, [pack, sums]);
     const programs = useMemo(() => new Map(recording.about.processes.map(({ pid, program }) => [pid, program])), [recording]);
     const hasWaits = sees && waits.length > 0;
-    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 200px)" : ""}`;
+    const template = `minmax(160px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 1fr)" : ""}`;
+    const heights = useMemo(() => rows.map(({ lane }) => (lane === null ? ROW : ROW + LANE)), [rows]);
+    /** How far down the middle of each lane is, and the end of all rows, pixels. */
+    const [middleOf, height] = useMemo(() => {
+        const middles = new Map<number, number>();
+        const height = rows.reduce((top, { lane }, at) => {
+            if (lane !== null) middles.set(lane, top + ROW + LANE / 2);
+            return top + heights[at]!;
+        }, 0);
+        return [middles, height];
+    }, [rows]);
     const end = recording.timeline.end_ns;
     const [from, to] = [Math.max(start, state.left ?? 0), Math.min(start + interval * intervals, state.right ?? end)];
     const isPart = state.from !== null || state.to !== null;
@@ -128,6 +140,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
                         : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
                 </span>
+                {isPart && <span class="soft">Lanes are of all that the time line shows, numbers of the selection.</span>}
                 {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
             </div>
@@ -137,11 +150,6 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 heads={
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>
-                        <div role="columnheader" class="left lane-axis" title={`${timeAt(from, (to - from) / 100)} to ${timeAt(to, (to - from) / 100)}, as the time line shows; the numbers are of ${isPart ? "the selection" : "the whole run"}`}>
-                            {axisOf(from, to, 5).ticks.map((tick) => (
-                                <span key={tick} style={{ left: `${((tick - from) / (to - from)) * 100}%` }}>{timeAt(tick, (to - from) / 10)}</span>
-                            ))}
-                        </div>
                         <SortHead column="alive" order={order} help="How long the thread was there.">there</SortHead>
                         <SortHead column="allocator" order={order} help="Calls of the allocator, without page faults, waiting and the recorder's time stamps. An interval that these would make negative counts as 0, so the sum can exceed the allocator's time of other views.">in calls</SortHead>
                         <SortHead column="faulting" order={order} help="Page faults of all kinds, also those that no line pays for, each with what one takes on this machine.">faulting</SortHead>
@@ -151,6 +159,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                     </>
                 }
                 rows={rows}
+                heights={heights}
                 keyOf={({ pid, lane }) => lane ?? `process ${pid}`}
                 cells={({ pid, lane, sum }) => {
                     const thread = lane === null ? null : threads[lane]!;
@@ -163,7 +172,6 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                                     <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{programs.get(pid)}</bdi></b></Door>
                                 )}
                             </div>
-                            <div role="cell" class="lane">{lane !== null && <Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} />}</div>
                             <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>
                             {KINDS.map(([name]) => (
                                 <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={title(name, sum)}>
@@ -171,11 +179,12 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                                 </div>
                             ))}
                             {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi>{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}
+                            {lane !== null && <div class="lane"><Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} /></div>}
                         </>
                     );
                 }}
             >
-                <Overlay waits={waits} pointed={pointed} span={[from, to]} selected={isPart ? [state.from ?? 0, state.to ?? end] : null} template={template} placeOf={placeOf} height={rows.length * ROW} />
+                <Overlay waits={waits} pointed={pointed} span={[from, to]} selected={isPart ? [state.from ?? 0, state.to ?? end] : null} middleOf={middleOf} height={height} />
             </Table>
         </div>
     );
@@ -202,22 +211,21 @@ interface OverlayProps {
     span: Span;
     /** The selection, if it is not the whole run. */
     selected: Span | null;
-    template: string;
-    /** In which row a lane is. */
-    placeOf: Map<number, number>;
+    /** How far down the middle of a lane is, pixels. */
+    middleOf: Map<number, number>;
     height: number;
 }
 
 /** The selection, and lines from the end of a wait to the thread for which it was. */
-function Overlay({ waits, pointed, span: [from, to], selected, template, placeOf, height }: OverlayProps) {
+function Overlay({ waits, pointed, span: [from, to], selected, middleOf, height }: OverlayProps) {
     const drawn = useMemo(() => {
         const lines = waits.filter((wait) => wait.holder !== null && wait.holder !== wait.lane && wait.ended >= from && wait.ended <= to);
         return lines.sort((a, b) => b.ended - b.began - (a.ended - a.began)).slice(0, 200);
     }, [waits, from, to]);
     const x = (ns: number) => Math.min(1000, Math.max(0, ((ns - from) / (to - from)) * 1000));
-    const y = (lane: number) => (placeOf.get(lane) ?? 0) * ROW + ROW / 2;
+    const y = (lane: number) => middleOf.get(lane) ?? 0;
     return (
-        <div class="arrows" style={{ gridTemplateColumns: template, height: `${height}px` }} aria-hidden="true">
+        <div class="arrows" style={{ height: `${height}px` }} aria-hidden="true">
             <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none">
                 {selected && <rect class="selected" x={x(selected[0])} y={0} width={Math.max(1, x(selected[1]) - x(selected[0]))} height={height} />}
                 {drawn.map((wait, index) => (
@@ -233,7 +241,7 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
     const { start_ns: start, interval_ns: interval } = pack.head;
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
-    const high = ROW - 4;
+    const high = LANE - 4;
     useCanvas(canvas, { width, height: high }, (ctx) => {
         const part = (name: Kind, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
         const colors = Object.fromEntries(["allocator", "faulting", "waiting", "off", "program"].map((name) => [name, colorOf(name === "faulting" ? "--faults" : `--${name}`)]));

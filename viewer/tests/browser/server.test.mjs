@@ -44,6 +44,16 @@ test("a recording is shown while it is made", async () => {
     assert.deepEqual(looks.filter((look) => look.cause === "asked").map((look) => look.pid), [pid], JSON.stringify(looks));
 });
 
+test("a page says so when the recording that it shows is no more", async () => {
+    const live = await startLive("vanishing.memtoll");
+    const { page, close } = await open(live.url);
+    await page.locator("header .live").filter({ hasText: "recording" }).waitFor();
+    live.vanish();
+    await page.locator("header [role=alert]", { hasText: "memtoll does not answer any more: the page shows the recording as it was." }).waitFor({ timeout: 60_000 });
+    await page.getByRole("heading", { name: /^What memory costs/ }).waitFor();
+    await close();
+});
+
 /** A request as any program on this machine could make it: its status. */
 function ask(url, { method = "GET", headers = {}, body = "" } = {}) {
     return new Promise((resolve, reject) => {

@@ -30,8 +30,8 @@ export async function start(...files) {
 }
 
 /** A recording that is looked at while it is made, of a program that waits for its input to end. */
-export async function startLive() {
-    const file = join(FOLDER, "live.memtoll");
+export async function startLive(name = "live.memtoll") {
+    const file = join(FOLDER, name);
     const record = spawn(MEMTOLL, ["record", "--live", "-o", file, "--", patient()], { stdio: ["pipe", "ignore", "pipe"] });
     servers.add(record);
     let errors = "";
@@ -49,7 +49,7 @@ export async function startLive() {
         record.stdin.end();
         while (!errors.includes("Ctrl-C ends the viewer")) await new Promise((resolve) => record.stderr.once("data", resolve));
     };
-    return { url: new URL(url), file, goOn, end: () => (record.kill("SIGINT"), ended) };
+    return { url: new URL(url), file, goOn, vanish: () => record.kill("SIGKILL"), end: () => (record.kill("SIGINT"), ended) };
 }
 
 /** Any page, with what went wrong in it. */

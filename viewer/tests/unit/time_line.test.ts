@@ -9,26 +9,29 @@ test("the peak is the first interval with the most live bytes", () => {
     expect(peakOf({ start: 0, interval: 10, live: new Float64Array(0) })).toBeNull();
 });
 
-const sign = (at: number, text: string, isFirst = false): Sign => ({ at, text, title: text, to: {}, isFirst });
+const sign = (at: number, text: string): Sign => ({ at, text, title: text, to: {} });
+const together = (near: Sign[]): Sign => ({ ...near[0]!, title: String(near.length) });
 
-test("names above the time line never lie on each other, and the peak has room first", () => {
-    const signs = [sign(500, "peak 5 MiB", true), ...Array.from({ length: 200 }, (_, index) => sign(index * 5, `mark ${index}`))];
-    for (const [from, to] of [[0, 1000], [400, 600], [499, 501]] as const) {
-        const all = placed(signs, { from, to }, 900);
-        expect(all.some(({ sign }) => sign.isFirst)).toBe(true);
+test("names above the time line never lie on each other, and none is left out", () => {
+    const signs = Array.from({ length: 200 }, (_, index) => sign(index * 5, `mark ${index}`));
+    for (const [from, to] of [[0, 1000], [400, 600], [499, 501], [985, 1000]] as const) {
+        const all = placed(signs, { from, to }, 900, together);
         all.slice(1).forEach((one, index) => expect(one.left).toBeGreaterThanOrEqual(all[index]!.left + all[index]!.width - 1e-9));
-        for (const { sign, left, width } of all) {
+        for (const { sign, left, width, isBefore } of all) {
             expect(left + width).toBeLessThanOrEqual(900 + 1e-9);
-            if (!sign.isFirst) expect(left).toBeCloseTo(((sign.at - from) / (to - from)) * 900);
+            expect(width).toBeGreaterThanOrEqual(16 - 1e-9);
+            if (left < 884) expect(isBefore ? left + width : left).toBeCloseTo(((sign.at - from) / (to - from)) * 900);
         }
+        const shown = signs.filter(({ at }) => at >= from && at <= to).length;
+        expect(all.reduce((sum, { sign }) => sum + (Number(sign.title) || 1), 0)).toBe(shown);
     }
     // Marks that are not shown take no room.
-    expect(placed([sign(2, "a"), sign(7, "b")], { from: 5, to: 10 }, 100).map(({ sign }) => sign.text)).toEqual(["b"]);
+    expect(placed([sign(2, "a"), sign(7, "b")], { from: 5, to: 10 }, 100, together).map(({ sign }) => sign.text)).toEqual(["b"]);
 });
 
-test("the mark of the peak stands where the peak is, with its name on the side that has room", () => {
+test("a sign stands where its instant is, with its name on the side that has room", () => {
     for (const at of [0, 100, 500, 995, 1000]) {
-        const [{ left, width, isBefore }] = placed([sign(at, "peak 5 MiB", true)], { from: 0, to: 1000 }, 900) as [Placed];
+        const [{ left, width, isBefore }] = placed([sign(at, "peak 5 MiB")], { from: 0, to: 1000 }, 900, together) as [Placed];
         expect(isBefore ? left + width : left).toBeCloseTo(at * 0.9);
         expect(isBefore).toBe(at > 900);
     }

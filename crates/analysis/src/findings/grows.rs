@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Live bytes of a line grow steadily, and what it frees, it frees sooner.
 #[derive(Clone, Debug, Serialize)]
 pub struct Grows {
-    /// Live blocks at the end, and their bytes.
+    /// Live blocks when 98 % of the run is over, and their bytes: in the rest, programs free what they have.
     pub blocks: u64,
     pub bytes: u64,
     /// How fast that grows, bytes a second, and the two ends of its interval at 95 %.

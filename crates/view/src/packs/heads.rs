@@ -250,7 +250,7 @@ sent! {
     Estimated { value: f64, low: f64, high: f64, }
 
     /// What is in memory, and what is only mapped, bytes; null: not known, as of a part of the time.
-    Memory { resident: Option<Estimated>, at_end: Option<Estimated>, reserved: Option<Estimated>, }
+    Memory { resident: Option<Estimated>, at_end: Option<Estimated>, with_mappings: Option<Estimated>, reserved: Option<Estimated>, }
 
     /// Functions that allocate on behalf of others.
     Wrappers {
