@@ -3,7 +3,7 @@
 use crate::chapters::chapters_of;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::span::{self, Chapters as _, Slices};
-use memtoll_trace::chapter::Chapter;
+use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
 use memtoll_trace::parts::Parts;
@@ -104,11 +104,11 @@ impl span::Chapters for OfImage<'_> {
     }
 
     fn beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.chapters.read_beginning(number)
+        self.chapters.read(number, Wanted::Carried)
     }
 
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.chapters.read_sums(number)
+        self.chapters.read(number, Wanted::Sites)
     }
 
     fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable> {

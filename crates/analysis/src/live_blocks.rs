@@ -12,6 +12,7 @@ use crate::chapters::chapters_of;
 use crate::parallel;
 use memtoll_model::{Chapters, Image, Recording, StackId};
 use memtoll_tally::BlockTable;
+use memtoll_trace::chapter::Wanted;
 use memtoll_trace::event::{Block as Which, Event};
 use memtoll_trace::ids::{BlockNo, ThreadNo, Units};
 use memtoll_trace::op::Effect;
@@ -116,7 +117,7 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
         chapters.for_each_events(whole, |events| cut.add(image, at, events))?;
     }
     let count = |counted: &mut Counted, number: usize| {
-        let chapter = chapters.read(number)?;
+        let chapter = chapters.read(number, Wanted::All)?;
         let more = chapter.sites.iter().fold(0u64, |sum, (_, of)| sum.wrapping_add(of.live_blocks)) as i64;
         counted.left.push((number, more.wrapping_add(chapter.carried.len() as i64)));
         counted.released.extend(chapter.carried.iter().map(|block| (block.number, block.time.0)));
@@ -129,7 +130,7 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
     counted.left.sort_unstable();
     let mut left: Vec<i64> = counted.left.into_iter().map(|(_, left)| left).collect();
     if !cut.released.is_empty() {
-        let carried = chapters.read_beginning(whole)?.carried;
+        let carried = chapters.read(whole, Wanted::Carried)?.carried;
         let released = carried.iter().filter(|block| cut.released.contains(&block.number));
         counted.released.extend(released.map(|block| (block.number, block.time.0)));
     }

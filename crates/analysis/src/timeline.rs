@@ -9,6 +9,7 @@ use crate::parallel;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
+use memtoll_trace::chapter::Wanted;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::Units;
@@ -244,7 +245,7 @@ fn join(timelines: impl IntoIterator<Item = (u64, Timeline)>, grid: Grid) -> Ima
 
 /// The events of a chapter, sorted into the cells of a grid.
 fn replay(chapters: &Chapters, number: usize, grid: Grid) -> Result<Timeline, Unreadable> {
-    let chapter = chapters.read_beginning(number)?;
+    let chapter = chapters.read(number, Wanted::Carried)?;
     let live = chapter.live_bytes;
     let mut replay = Replay::new(Aggregator::continuing(&chapter), live.0, grid);
     chapters.for_each_events(number, |events| replay.push(events))?;

@@ -3,7 +3,7 @@
 use crate::reading;
 use crate::{Image, Recording};
 use memtoll_trace::Damage;
-use memtoll_trace::chapter::{self, Chapter};
+use memtoll_trace::chapter::{self, Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::MAX_THREADS;
 use memtoll_trace::ids::{NodeId, ThreadNo};
@@ -87,21 +87,8 @@ impl Chapters<'_> {
         &self.times
     }
 
-    pub fn read(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.decoded(number, chapter::decode)
-    }
-
-    /// The same without the sums of its sites: for who reads its events.
-    pub fn read_beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.decoded(number, chapter::decode_beginning)
-    }
-
-    /// The same without the blocks from before it: for who does not read its events.
-    pub fn read_sums(&self, number: usize) -> Result<Chapter, Unreadable> {
-        self.decoded(number, chapter::decode_sums)
-    }
-
-    fn decoded(&self, number: usize, decode: fn(&[u8]) -> Result<Chapter, Damage>) -> Result<Chapter, Unreadable> {
+    pub fn read(&self, number: usize, wanted: Wanted) -> Result<Chapter, Unreadable> {
+        let decode = |payload: &[u8]| chapter::decode(payload, wanted);
         let (source, _) = self.chapters.get(number).ok_or(NO_CHAPTER)?;
         let chapter = match source {
             Source::File(block) => self.recording.unpack(block, decode)?,
@@ -166,6 +153,6 @@ impl Chapters<'_> {
 }
 
 /// What was packed here comes back.
-fn unpack_scanned<T>(payload: &[u8], decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
+fn unpack_scanned<T>(payload: &[u8], decode: impl Fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
     Ok(decode(payload)?)
 }

@@ -249,7 +249,7 @@ impl Recording {
     }
 
     /// What a block holds.
-    fn unpack<T>(&self, block: &BlockRef, decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
+    fn unpack<T>(&self, block: &BlockRef, decode: impl Fn(&[u8]) -> Result<T, Damage>) -> Result<T, Unreadable> {
         let mut payload = Vec::new();
         self.reader.payload(block, &mut payload)?;
         decode(&payload).map_err(|damage| block.damaged(damage))

@@ -20,7 +20,7 @@ fn payloads() {
                 let _ = nodes::decode(payload);
                 let _ = inherited::decode(payload);
                 let _ = summary::decode(payload);
-                let _ = chapter::decode(payload);
+                let _ = chapter::decode(payload, chapter::Wanted::All);
                 let _ = parts::decode(payload);
                 assert!(costs::decode(payload).map_or(0, |costs| costs.len()) <= costs::MAX_COSTS);
                 let _ = Symbols::decode(payload);

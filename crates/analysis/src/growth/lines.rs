@@ -4,7 +4,7 @@ use super::{LATEST, PIECES, WINDOWS};
 use crate::stacks::Stacks;
 use memtoll_model::{Chapters, FrameId, Image, Recording, StackId};
 use memtoll_tally::BlockTable;
-use memtoll_trace::chapter::Chapter;
+use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
@@ -225,7 +225,7 @@ impl<'r> Lines<'r> {
             if begin >= self.ended() {
                 break;
             }
-            let chapter = chapters.read(number)?;
+            let chapter = chapters.read(number, Wanted::All)?;
             if end - begin <= LONGEST * self.width && end < self.ended() {
                 self.add_chapter(stacks, &chapter, number, (begin, end));
                 continue;

@@ -46,11 +46,11 @@ impl Chapters for Recorded {
     }
 
     fn beginning(&self, number: usize) -> Result<Chapter, Unreadable> {
-        Ok(chapter::decode_beginning(&self.chapters[number])?)
+        Ok(chapter::decode(&self.chapters[number], chapter::Wanted::Carried)?)
     }
 
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
-        Ok(chapter::decode_sums(&self.chapters[number])?)
+        Ok(chapter::decode(&self.chapters[number], chapter::Wanted::Sites)?)
     }
 
     fn parts(&self, number: usize) -> Result<Option<Parts>, Unreadable> {
