@@ -8,7 +8,7 @@ import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { count, inRow, number, share as shareOf, spelledOut } from "./model/format";
+import { byChance, count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
@@ -48,7 +48,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
 export function Cell({ metric, value, variance, most, total, isMain }: { metric: Metric; value: number | null; variance: number; most: number; total: number | null; isMain: boolean }) {
     if (value === null)
         return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the notes say why"}>–</div>;
-    const share = total !== null && !metric.over ? shareOf(value, variance, total) : "";
+    const share = total !== null && !metric.over ? shareOf(value, ...byChance(value, variance), total) : "";
     const title = `${spelledOut(value, variance, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
     return (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>

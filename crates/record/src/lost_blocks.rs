@@ -194,13 +194,15 @@ struct Reading<'p> {
     graph: Graph,
     /// By block, if it has been read and is not zero.
     first_words: Vec<Option<NonZeroU64>>,
+    /// Words of what is read that may be pointers.
+    near: Vec<(u32, u64)>,
     deadline: Instant,
 }
 
 impl<'p> Reading<'p> {
     fn new(memory: &'p ProcessMemory, maps: &'p [MapLine], blocks: &'p BlockMap, deadline: Instant) -> Reading<'p> {
         let first_words = vec![None; blocks.len()];
-        Reading { memory, maps, blocks, graph: Graph::default(), first_words, deadline }
+        Reading { memory, maps, blocks, graph: Graph::default(), first_words, near: Vec::new(), deadline }
     }
 
     /// Reads all pages that can have pointers: those that the process has written, and those that it shares with others.
@@ -241,14 +243,21 @@ impl<'p> Reading<'p> {
             buffer.resize((read.end - read.start) as usize, 0);
             // What cannot be read, such as a device's memory, the program cannot keep pointers in.
             let count = self.memory.read_some(read.start, buffer) as u64;
+            let mut near = std::mem::take(&mut self.near);
+            self.blocks.candidates(&buffer[..count as usize], &mut near);
+            let mut words = near.iter().map(|&(place, word)| (u64::from(place) * WORD, word)).peekable();
             for part in &parts {
                 let from = part.addresses.start - read.start;
                 let to = (part.addresses.end - read.start).min(count);
                 if from < to {
                     self.keep_first_word(part, &buffer[from as usize..to as usize]);
-                    self.scan(&buffer[from as usize..to as usize], part.block, line);
+                    while words.next_if(|(at, _)| *at < from).is_some() {}
+                    while let Some((_, word)) = words.next_if(|(at, _)| *at < to) {
+                        self.keep_pointer(word, part.block, line);
+                    }
                 }
             }
+            self.near = near;
             if Instant::now() > self.deadline || self.graph.len() > MOST_POINTERS {
                 return Err(NotSearched::TooMuch);
             }
@@ -282,15 +291,13 @@ impl<'p> Reading<'p> {
         self.first_words[block] = bytes.first_chunk().and_then(|word| NonZeroU64::new(u64::from_ne_bytes(*word)));
     }
 
-    fn scan(&mut self, bytes: &[u8], block: Option<usize>, line: &MapLine) {
-        for word in bytes.chunks_exact(WORD as usize) {
-            let word = word.try_into().map_or(0, u64::from_ne_bytes);
-            let Some(pointer) = self.blocks.find(word) else { continue };
-            match block {
-                Some(block) => self.graph.add(block, pointer),
-                None if glibc_heap::is_pointer_to_chunk(word, &self.blocks.block(pointer.block as usize), line) => {}
-                None => self.graph.roots.push(pointer),
-            }
+    /// A word that may be a pointer, inside a block or outside of all.
+    fn keep_pointer(&mut self, word: u64, block: Option<usize>, line: &MapLine) {
+        let Some(pointer) = self.blocks.find(word) else { return };
+        match block {
+            Some(block) => self.graph.add(block, pointer),
+            None if glibc_heap::is_pointer_to_chunk(word, &self.blocks.block(pointer.block as usize), line) => {}
+            None => self.graph.roots.push(pointer),
         }
     }
 }

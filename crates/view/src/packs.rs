@@ -77,7 +77,7 @@ packs! {
     MapPack { "areas": AreaColumns, "cells": CellColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     NothingPack {};
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
-    ProfilePack { "sites": SiteColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
+    ProfilePack { "sites": SiteColumns, "dearest": DearestColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
     ResidentPack { "areas": PageAreaColumns, "cells": PageCellColumns, "owners": PageOwnerColumns, "frames": FrameColumns, };
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];

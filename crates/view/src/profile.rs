@@ -4,7 +4,9 @@ use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
 use crate::metrics::{self, NOTHING, Values};
 use crate::pack::Pack;
-use crate::packs::{self, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
+use crate::packs::{
+    self, DearestColumns, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals,
+};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::balance::Balance;
@@ -19,6 +21,9 @@ impl From<Estimate> for Estimated {
         Estimated { value, low, high }
     }
 }
+
+/// Call sites whose cost is given with its interval: the Overview shows ten.
+const MOST_DEAREST: usize = 16;
 
 /// Call sites that are shown.
 pub(crate) struct Sites {
@@ -51,9 +56,27 @@ impl Recordings<'_> {
             metrics::write(&mut pack, "tree", &tree.values());
         }
         pack.columns("sites", &columns.columns);
+        pack.columns("dearest", &self.dearest(of, sites));
         pack.columns("frames", &columns.frames);
         metrics::write(&mut pack, "sites", &sites.values);
         pack
+    }
+
+    /// What the sites that are shown cost, those that cost most.
+    fn dearest(&self, of: &Selected, sites: &Sites) -> DearestColumns {
+        let tariff = self.tariff.of_sums(&of.sums);
+        let cost = |index: usize| of.rows[index].metrics.costs().processor();
+        let mut dearest: Vec<usize> = (0..sites.shown.len()).collect();
+        dearest.sort_by(|a, b| cost(sites.shown[*b]).total_cmp(&cost(sites.shown[*a])));
+        dearest.truncate(MOST_DEAREST);
+        let mut columns = DearestColumns::default();
+        for site in dearest {
+            let Estimate { low, high, .. } = tariff.estimates(&of.rows[sites.shown[site]].metrics).processor();
+            columns.site.push(site as f64);
+            columns.low.push(low);
+            columns.high.push(high);
+        }
+        columns
     }
 
     /// A part of the time, without the numbers of its rows.

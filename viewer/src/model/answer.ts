@@ -100,6 +100,8 @@ export interface Profile {
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
+    /** Of the sites that cost most: between which CPU times that is, ns. */
+    dearest: Map<number, [low: number, high: number]>;
     /** Of a page; a server is asked for parts of it. */
     tree: CallTree | null;
 }
@@ -183,7 +185,9 @@ export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
         return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
     const sites = sitesOf(pack, frames);
-    return { totals, balance, memory, findings, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
+    const [site, low, high] = pack.all("dearest.site", "dearest.low", "dearest.high");
+    const dearest = new Map(Array.from(site, (site, at): [number, [number, number]] => [site, [low[at]!, high[at]!]]));
+    return { totals, balance, memory, findings, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest, tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */

@@ -122,9 +122,8 @@ export function spelledOut(value: number, variance: number, unit: Unit): string 
     return variance > 0 ? estimate(value, ...byChance(value, variance), unit) : exact(value, unit);
 }
 
-/** A part of a whole in percent, as far as the part is known. */
-export function share(value: number, variance: number, whole: number): string {
-    const [low, high] = byChance(value, variance);
+/** A part of a whole in percent, as far as the part is known: between `low` and `high`. */
+export function share(value: number, low: number, high: number, whole: number): string {
     const cut = whole > 0 ? cutOf(value / whole, low / whole, high / whole, "share") : null;
     if (!cut) return percent(value, whole);
     return `${low <= 0 && high > 0 ? `< ${cut.up(high / whole)}` : cut.shown(value / whole)} ${cut.name}`;

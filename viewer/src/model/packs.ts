@@ -234,7 +234,7 @@ export interface ProcessOfRun {
 
 export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
-    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "dearest.site" | "dearest.low" | "dearest.high" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }
 

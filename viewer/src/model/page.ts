@@ -10,7 +10,7 @@ import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, Pr
 import { joined, type Slice } from "./time_slices";
 import { recordingOf, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileIn, type SourceFile } from "./source_file";
-import type { Base, Selection } from "./state";
+import type { Base, Selection, Wanted } from "./state";
 import { treeOf, type TreeItem } from "./tree";
 import { Waits } from "./waits";
 
@@ -29,6 +29,8 @@ export class Page implements Source {
     private changes: Pack<ChangesPack> | undefined;
     private before: Pack<ProfilePack> | undefined;
     private slices: Slice[] = [];
+    /** What is live at the end; of one process, that is what the last slice ends with. */
+    private atEnd: Slice | undefined;
 
     constructor(private readonly packed: string[]) {}
 
@@ -43,6 +45,7 @@ export class Page implements Source {
         this.texts = (await unpacked<SourcesPack>(sources)).head.sources;
         if (recording.compares) [this.changes, this.before] = await Promise.all([unpacked<ChangesPack>(changes), unpacked<ProfilePack>(before)]);
         this.slices = await Promise.all(slices.map((slice) => unpacked<SlicePack>(slice)));
+        if (recording.about.process_count > 1) this.atEnd = this.slices.pop();
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
     }
@@ -51,9 +54,10 @@ export class Page implements Source {
         return treeOf(await this.profile(selection), part.metric, part.reversed, part.through, part.by);
     }
 
-    async profile(selection: Selection): Promise<Profile> {
+    async profile(selection: Selection & Partial<Wanted>): Promise<Profile> {
         const whole = this.whole;
         if (!whole) throw new Error("nothing is open");
+        if (selection.at !== undefined && this.atEnd) return joined(profileOf(whole, this.metrics), [this.atEnd], this.metrics);
         if (selection.from === null && selection.to === null) return profileOf(whole, this.metrics);
         const [from, to] = [selection.from ?? 0, selection.to ?? Infinity];
         const middle = ({ head: { slice } }: Slice) => (slice.from_ns + slice.to_ns) / 2;

@@ -28,7 +28,7 @@ export interface Selection {
 export interface Wanted extends Selection {
     /** What lies in memory at the end. */
     pages: boolean;
-    /** Of a server: what is live at this instant, ns, instead of a span. */
+    /** What is live at this instant, ns, instead of a span; of a page, the end of a run of several processes only. */
     at?: number;
 }
 

@@ -2,7 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { selects } from "../model/cuts";
 import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, type Metric, type Profile, type Site } from "../model/answer";
-import { bytes, count, counted, estimate, exact, inRow, percent, share as shareInWords, spelledOut, time } from "../model/format";
+import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
@@ -233,7 +233,7 @@ export function Overview() {
         }));
         return () => setCopy(null);
     }, [worst, metric]);
-    const most = worst[0] ? (valueOf(profile.siteNumbers, metric, worst[0].index) ?? 0) : 0;
+    const largest = worst[0] ? (valueOf(profile.siteNumbers, metric, worst[0].index) ?? 0) : 0;
     return (
         <div class="overview">
             <Cost />
@@ -270,13 +270,18 @@ export function Overview() {
                         <ol class="worst">
                             {worst.map((site) => {
                                 const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
+                                const chance = chanceOf(profile.siteNumbers, metric, site.index);
+                                const part = share?.part(site.index) ?? value;
+                                // Waiting, which a cost has beside CPU time, is measured.
+                                const [low, high] = (metric.name === "cost" && profile.dearest.get(site.index)) || byChance(part, chance);
+                                const [least, most] = [value - (part - low), value + (high - part)];
                                 return (
                                     <li key={site.index} onClick={throughDoor}>
                                         <div class="what"><Door to={toSite(site)}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</Door>{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
-                                            <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
-                                            <b title={spelledOut(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}>{inRow(value, chanceOf(profile.siteNumbers, metric, site.index), metric.unit)}</b>
-                                            <span class="soft">{share && `${shareInWords(share.part(site.index), chanceOf(profile.siteNumbers, metric, site.index), share.whole)} of ${share.name}`}{share?.waits(site.index).map(([title, ns]) => ns > 0 && `, beside ${time(ns)} of ${title}`)}</span>
+                                            <span class={`bar ${metric.color}`} style={{ width: `${largest > 0 ? (value / largest) * 100 : 0}%` }} />
+                                            <b title={low < high ? estimate(value, least, most, metric.unit) : exact(value, metric.unit)}>{known(value, least, most, metric.unit)}</b>
+                                            <span class="soft">{share && `${shareInWords(part, low, high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([title, ns]) => ns > 0 && `, beside ${time(ns)} of ${title}`)}</span>
                                             <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>

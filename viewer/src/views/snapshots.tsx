@@ -80,7 +80,7 @@ function Instants() {
     const loaded = useLoaded(JSON.stringify(selection), async (signal) => {
         const at = async (to: number | null) => {
             const whole = { ...selection, pages: false, from: null, to };
-            return source.profile(to === null && isOfSeveral && source.asks ? { ...whole, at: end } : whole, signal);
+            return source.profile(to === null && isOfSeveral ? { ...whole, at: end } : whole, signal);
         };
         // What matches may not have been there yet, or be gone.
         const matching = (to: number | null) => at(to).catch((why: unknown) => (why instanceof NothingThere ? null : Promise.reject(why)));
@@ -145,7 +145,7 @@ function Instants() {
                 <GroupChoice groups={GROUPS} group={group} />
                 <Search />
                 {first === 0 && <span class="soft">Drag over the time line: its two ends are the two instants.</span>}
-                {isOfSeveral && <span class="soft">{source.asks ? "Blocks of a process that has ended are gone." : "At the end, what processes had when they ended counts, too."}</span>}
+                {isOfSeveral && <span class="soft">Blocks of a process that has ended are gone.</span>}
             </div>
             {loaded.value === null ? (
                 <Pending of={loaded}>Adding up what was live …</Pending>

@@ -270,13 +270,19 @@ test("blocks of processes that have ended are gone", async () => {
     const site = (name) => report(recordings["short-lived"]).sites.find((site) => site.function === name);
     assert.deepEqual([site("left_by_child").live_bytes, site("kept_by_parent").live_bytes], [20_000, 500]);
     assert.equal(number((await facts(page))["never freed"] ?? ""), totals.live_bytes);
-    for (const map of ["", "generations"]) {
+    const parentHasAll = async (page, map) => {
         await show(page, `view=snapshots&map=${map}`);
         const kept = rows(page).filter({ hasText: "kept_by_parent" });
         await kept.waitFor();
         assert.equal(number(await kept.locator('[role="cell"]').nth(map ? 1 : 2).getAttribute("title")), 500);
         assert.equal(await rows(page).filter({ hasText: "left_by_child" }).count(), 0, map);
-    }
+    };
+    for (const map of ["", "generations"]) await parentHasAll(page, map);
+    const alone = await open(pathToFileURL(html("short-lived")));
+    assert.equal(number((await facts(alone.page))["never freed"] ?? ""), totals.live_bytes);
+    await parentHasAll(alone.page, "");
+    assert.deepEqual(alone.problems, []);
+    await alone.close();
     // Of one process, the end is its own.
     const child = report(recordings["short-lived"], "--list", "processes").processes.at(-1).pid;
     await show(page, `view=snapshots&process=${child}`);

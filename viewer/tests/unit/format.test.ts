@@ -37,7 +37,7 @@ test("of what is sampled, a row has the digits that are known", () => {
     expect(inRow(17 * 4096, 17 * 16 * 4096 ** 2, "bytes")).toBe("100 KiB");
     expect(inRow(0, 4e6, "count")).toBe("< 4,000");
     expect(known(12.3e6, 9.1e6, 15.5e6, "ns")).toBe("12 ms");
-    expect([share(357, 357 * 16, 1000), share(357, 0, 1000)]).toEqual(["36 %", "35.7 %"]);
+    expect([share(357, ...byChance(357, 357 * 16), 1000), share(357, 357, 357, 1000)]).toEqual(["36 %", "35.7 %"]);
     const [low, high] = byChance(1000 * 7, 1000 * 49);
     expect([low / 7, high / 7].map(Math.round)).toEqual([939, 1064]);
     expect(byChance(3, 0)).toEqual([3, 3]);

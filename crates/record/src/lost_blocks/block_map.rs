@@ -1,8 +1,9 @@
 //! Finds the block that a word points into.
 //!
-//! Asked for every word of the memory that is searched, so nearly all words must be turned away at once: blocks lie in a few
-//! clusters (the heap, its arenas), and each cluster is divided into as many equal parts as it has blocks, with the first block
-//! of each part.
+//! Asked for every word of the memory that is searched, so nearly all words must be turned away at once, in loops without a branch
+//! that depends on the word: blocks lie in a few clusters (the heap, its arenas), and a bit for each page of a cluster says whether a
+//! block lies in it. (Most pointers of a program with an allocator of its own, such as a compiler, lead beside blocks.) For what is
+//! left, each cluster is divided into as many equal parts as it has blocks, with the first block of each part.
 
 use std::ops::Range;
 
@@ -16,9 +17,20 @@ pub struct Pointer {
 
 /// Blocks further apart are of different clusters, bytes.
 const GAP: u64 = 1 << 28;
+/// Binary logarithms of the bytes that a page has at least, and of the pages that a cluster has at most: so that the bits stay in the
+/// cache.
+const PAGE_LOG2: u32 = 12;
+const MOST_PAGES_LOG2: u32 = 20;
+
+/// With more clusters, their pages are not asked.
+const FEW_CLUSTERS: usize = 8;
 
 struct Cluster {
     addresses: Range<u64>,
+    /// Binary logarithm of a page's bytes.
+    page_shift: u32,
+    /// By page, 64 in a word: whether a block lies in it.
+    pages: Vec<u64>,
     blocks: Range<usize>,
     /// Binary logarithm of a part's bytes.
     shift: u32,
@@ -30,6 +42,8 @@ struct Cluster {
 pub struct BlockMap {
     starts: Vec<u64>,
     ends: Vec<u64>,
+    /// From the first block to the end of the last one.
+    addresses: Range<u64>,
     clusters: Vec<Cluster>,
 }
 
@@ -48,7 +62,8 @@ impl BlockMap {
                 first = index;
             }
         }
-        BlockMap { starts, ends, clusters }
+        let addresses = starts.first().map_or(0..0, |first| *first..ends[ends.len() - 1]);
+        BlockMap { starts, ends, addresses, clusters }
     }
 
     pub fn len(&self) -> usize {
@@ -63,6 +78,31 @@ impl BlockMap {
     /// The first block that ends behind `address`.
     pub fn first_behind(&self, address: u64) -> usize {
         self.ends.partition_point(|end| *end <= address)
+    }
+
+    /// The words in some memory that may point into a block, with their places: all that do, and few others.
+    pub fn candidates(&self, memory: &[u8], found: &mut Vec<(u32, u64)>) {
+        found.clear();
+        found.resize(memory.len() / size_of::<u64>(), (0, 0));
+        let (start, bytes) = (self.addresses.start, self.addresses.end - self.addresses.start);
+        let (mut within, mut near) = (0, 0);
+        for (place, word) in memory.as_chunks().0.iter().enumerate() {
+            let word = u64::from_ne_bytes(*word);
+            found[within] = (place as u32, word);
+            within += usize::from(word.wrapping_sub(start) < bytes);
+        }
+        for at in 0..within {
+            let (place, word) = found[at];
+            found[near] = (place, word);
+            near += usize::from(self.is_near(word));
+        }
+        found.truncate(near);
+    }
+
+    /// Whether a block lies in the page of a word.
+    #[inline]
+    fn is_near(&self, word: u64) -> bool {
+        self.clusters.len() > FEW_CLUSTERS || self.clusters.iter().fold(false, |near, of| near | of.has_page(word))
     }
 
     /// What a word points to.
@@ -81,6 +121,14 @@ impl BlockMap {
 }
 
 impl Cluster {
+    #[inline]
+    fn has_page(&self, word: u64) -> bool {
+        let distance = word.wrapping_sub(self.addresses.start);
+        let is_inside = distance < self.addresses.end - self.addresses.start;
+        let page = if is_inside { distance >> self.page_shift } else { 0 };
+        is_inside & (self.pages[(page / 64) as usize] >> (page % 64) & 1 != 0)
+    }
+
     fn of(starts: &[u64], ends: &[u64], blocks: Range<usize>) -> Cluster {
         let addresses = starts[blocks.start]..ends[blocks.end - 1];
         let bytes = addresses.end - addresses.start;
@@ -94,13 +142,28 @@ impl Cluster {
             before as u32
         };
         let parts = (0..parts).map(of_part).collect();
-        Cluster { addresses, blocks, shift, parts }
+        let page_shift = (bytes.ilog2() + 1).saturating_sub(MOST_PAGES_LOG2).max(PAGE_LOG2);
+        let mut pages = vec![0; (bytes >> page_shift) as usize / 64 + 1];
+        for block in blocks.clone() {
+            let page = |address: u64| (address - addresses.start) >> page_shift;
+            (page(starts[block])..=page(ends[block] - 1))
+                .for_each(|page| pages[(page / 64) as usize] |= 1 << (page % 64));
+        }
+        Cluster { addresses, page_shift, pages, blocks, shift, parts }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The words of `map`'s candidates.
+    fn candidates(map: &BlockMap, words: &[u64]) -> Vec<u64> {
+        let (memory, mut found) = (words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>(), Vec::new());
+        map.candidates(&memory, &mut found);
+        assert!(found.iter().all(|(place, word)| words[*place as usize] == *word));
+        found.into_iter().map(|(_, word)| word).collect()
+    }
 
     #[test]
     fn a_word_is_found_in_its_block_only() {
@@ -126,7 +189,10 @@ mod tests {
         ];
         for (word, expected) in expected {
             assert_eq!(found(word), expected, "{word:#x}");
+            assert!(expected.is_none() || candidates(&map, &[word]) == [word], "{word:#x}");
         }
+        // Between clusters, and in pages without blocks.
+        assert_eq!(candidates(&map, &[0, 0x40000, far / 2, far + 8, u64::MAX]), [0; 0]);
         assert_eq!([0, 0x1001, 0x22000, far + 8].map(|address| map.first_behind(address)), [0, 1, 4, 5]);
         assert_eq!(BlockMap::new(std::iter::empty()).find(0x1000), None);
     }
@@ -145,13 +211,15 @@ mod tests {
                 let large = next(50) == 0;
                 let size = next(if large { 10_000 } else { 40 });
                 let block = at..at + size;
-                at += (size + 1).next_multiple_of(16) + if large { next(100) * 16 } else { 0 };
+                at += (size + 1).next_multiple_of(16) + if large { next(100) * 1600 } else { 0 };
                 block
             })
             .collect();
         let map = BlockMap::new(blocks.iter().cloned());
-        for _ in 0..20_000 {
-            let word = 0xff00 + next(at - 0xff00 + 0x100);
+        let words: Vec<u64> = (0..20_000).map(|_| 0xff00 + next(at - 0xff00 + 0x100)).collect();
+        let near = candidates(&map, &words);
+        assert!(near.len() < words.len() && words.iter().all(|word| map.find(*word).is_none() || near.contains(word)));
+        for word in words {
             let is_it = |block: &Range<u64>| word >= block.start && word < block.end.max(block.start + 1);
             assert_eq!(map.find(word).map(|found| found.block as usize), blocks.iter().position(is_it), "{word:#x}");
         }

@@ -155,6 +155,14 @@ columns! {
         file,
     }
 
+    /// The call sites that cost most CPU time, and the ends of its interval, ns: prices of calls and faults have errors.
+    DearestColumns {
+        /// Which of the sites.
+        site,
+        low,
+        high,
+    }
+
     /// Call trees: callers come before what they call.
     TreeColumns {
         /// The caller.

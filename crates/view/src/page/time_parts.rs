@@ -47,7 +47,7 @@ impl Whole {
     }
 }
 
-/// The parts, for the nodes and sites of one detail.
+/// The parts, for the nodes and sites of one detail. Behind them, of a recording with several processes, the instant of its end.
 pub(super) struct Parts {
     tree: Tree,
     all: Vec<Part>,
@@ -94,7 +94,8 @@ impl Parts {
             // first instant.
             let from_ns = (number > 0).then_some(from as u64);
             let to_ns = (number + 1 < PARTS).then(|| open.last_before(to) as u64);
-            let query = Query { when: When::Span { from_ns, to_ns }, ..Query::default() };
+            let when = if number < PARTS { When::Span { from_ns, to_ns } } else { When::At { ns: ended as u64 } };
+            let query = Query { when, ..Query::default() };
             let part = Whole::of_part(open, &query, Some(&grown))?;
             let place = |row: &Row| shown.get(&key(row)).copied().or(others);
             let sites = added_up(
@@ -104,14 +105,16 @@ impl Parts {
             Ok::<_, NoAnswer>((head, part.tree, sites))
         };
         let mut all = Vec::with_capacity(PARTS);
+        // A part that goes to the end has what each process left. What is live then is another thing.
+        let ends = usize::from(open.recording().images.len() > 1);
         in_order(
-            0..PARTS,
+            0..PARTS + ends,
             || open.again(),
             add_up,
             |_, part| {
                 let (head, branches, sites) = part?;
                 all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
-                tell(all.len());
+                tell(all.len().min(PARTS));
                 Ok::<_, NoAnswer>(())
             },
         )?;
