@@ -14,7 +14,7 @@ use crate::tariff::Tariff;
 use crate::timeline::{Grid, cell_of};
 use memtoll_model::{Chapters, FrameId, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
-use memtoll_tally::{Charge, Part, Select, Selection, Split, Threads};
+use memtoll_tally::{Part, Select, Selection, Split, Threads};
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
@@ -108,10 +108,7 @@ pub fn columns(
 ) -> Vec<u64> {
     let chapters = chapters_of(recording, of.image);
     let blocks = chapters.as_ref().map_or(0, |chapters| chapters.blocks_between(from, to));
-    let is_whole = threads(recording, of) == Threads::All;
-    let slices = sliced
-        .filter(|_| is_whole && blocks > MOST_BLOCKS)
-        .and_then(|sliced| sliced.between(from, to, recording.ended()));
+    let slices = sliced.filter(|_| blocks > MOST_BLOCKS).and_then(|sliced| sliced.between(from, to, recording.ended()));
     if let Some(cuts) = slices.filter(|cuts| cuts.len() > FEWEST) {
         return cuts;
     }
@@ -167,11 +164,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let (from, to) = (Units(cuts[0]), Units(cuts[cuts.len() - 1] - 1));
     let threads = threads(recording, asked.of);
     let part = Part::of(Selection { from, to, split: Split::None, ..asked.selection }, threads);
-    // Slices are of all threads and sizes, and charge who allocates.
-    let is_sliced = |sliced: &&Sliced| {
-        let is_plain = part.admits_all_parts() && asked.selection.charge == Charge::Allocation;
-        is_plain && sliced.is_cut_between(cuts, recording.ended())
-    };
+    let is_sliced = |sliced: &&Sliced| part.is_of_slices() && sliced.is_cut_between(cuts, recording.ended());
     let sliced = asked.sliced.filter(is_sliced);
     let value = |metrics: &Metrics| asked.metric.value(&asked.tariff.price(metrics)) as f64;
     let take = |found: &mut Found, column: usize, stack: StackId, metrics: &Metrics| {
@@ -202,7 +195,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
                 Some(known) => {
                     for slice in &known.all {
                         let Some(column) = cell_of(cuts, slice.times.0) else { continue };
-                        slice.sites.iter().for_each(|row| take(found, column, image.node(row.node), &row.metrics()));
+                        slice.sites.of(&part).for_each(|row| take(found, column, image.node(row.node), &row.metrics()));
                     }
                 }
                 None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
