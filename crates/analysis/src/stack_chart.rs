@@ -195,7 +195,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
                 Some(known) => {
                     for slice in &known.all {
                         let Some(column) = cell_of(cuts, slice.times.0) else { continue };
-                        slice.sites.of(&part).for_each(|row| take(found, column, image.node(row.node), &row.metrics()));
+                        slice.sites.each_stack(&part, |node, sum| take(found, column, image.node(node), sum));
                     }
                 }
                 None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
@@ -255,9 +255,10 @@ struct Drawing<'a, 's> {
     paths: FxHashMap<StackId, Option<Path>>,
     /// A function's frame that stands for all its lines.
     functions: FxHashMap<(TextId, TextId), FrameId>,
-    /// Of the column, what is below each path, and what is its own: zero between columns.
+    /// Of the column, what is below each path, what is its own, and whether it has any: zero between columns.
     below: Vec<Has>,
     own: Vec<f64>,
+    is_met: Vec<bool>,
     columns: Vec<Has>,
     bars: Vec<Bar>,
     /// The bars of the last column, from the outermost frame inwards, with their paths.
@@ -273,6 +274,7 @@ impl<'a, 's> Drawing<'a, 's> {
             functions: FxHashMap::default(),
             below: Vec::new(),
             own: Vec::new(),
+            is_met: Vec::new(),
             columns: vec![Has::default(); columns],
             bars: Vec::new(),
             open: Vec::new(),
@@ -291,22 +293,30 @@ impl<'a, 's> Drawing<'a, 's> {
         let paths = self.stacks.paths();
         self.below.resize(paths, Has::default());
         self.own.resize(paths, 0.0);
+        self.is_met.resize(paths, false);
         let mut met = Vec::new();
         for (path, has) in ends {
             self.own[path.number()] += has.value;
-            let mut at = path;
-            loop {
-                if self.below[at.number()].value == 0.0 {
-                    met.push(at);
-                }
-                self.below[at.number()] += has;
-                let Some((caller, _)) = self.stacks.split(at) else { break };
-                at = caller;
+            self.below[path.number()] += has;
+            let mut next = Some(path);
+            // Whose callers are met is met, too.
+            while let Some(at) = next.filter(|at| !std::mem::replace(&mut self.is_met[at.number()], true)) {
+                met.push(at);
+                next = self.stacks.split(at).map(|(caller, _)| caller);
+            }
+        }
+        // Callers have smaller numbers than what they call.
+        met.sort_unstable_by_key(|path| Reverse(path.number()));
+        for path in &met {
+            if let Some((caller, _)) = self.stacks.split(*path) {
+                let has = self.below[path.number()];
+                self.below[caller.number()] += has;
             }
         }
         self.extend(number, &self.heaviest(&met));
         for path in met {
-            (self.below[path.number()], self.own[path.number()]) = (Has::default(), 0.0);
+            let at = path.number();
+            (self.below[at], self.own[at], self.is_met[at]) = (Has::default(), 0.0, false);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What threads did at call stacks in a slice. Most numbers of a row are 0, and a recording has millions of rows: they are packed.
 
-use super::Live;
+use super::{Live, plus};
 use crate::{Part, Select};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
 use memtoll_trace::metrics::Metrics;
@@ -41,11 +41,10 @@ pub struct SparseRow<'a> {
 }
 
 impl SparseRow<'_> {
-    /// The same as counts, without peaks.
-    pub fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics { live_bytes: self.change.0, live_blocks: self.change.1, ..Metrics::default() };
-        self.happened.for_each(|(place, more)| metrics.add_number(place, more));
-        metrics
+    /// Adds the same as counts, without peaks.
+    fn add_to(&self, sum: &mut Metrics) {
+        self.happened.for_each(|(place, more)| sum.add_number(place, more));
+        (sum.live_bytes, sum.live_blocks) = plus((sum.live_bytes, sum.live_blocks), self.change);
     }
 }
 
@@ -69,6 +68,17 @@ impl SparseRows {
             at_peak,
             happened: Sparse::at(&self.numbers[numbers as usize..]),
         })
+    }
+
+    /// What the threads that are asked for did together, by call stack.
+    pub fn each_stack(&self, asked: &Part, mut take: impl FnMut(Option<NodeId>, &Metrics)) {
+        let mut rows: Vec<SparseRow> = self.of(asked).collect();
+        rows.sort_by_key(|row| row.node);
+        for rows in rows.chunk_by(|one, other| one.node == other.node) {
+            let mut sum = Metrics::default();
+            rows.iter().for_each(|row| row.add_to(&mut sum));
+            take(rows[0].node, &sum);
+        }
     }
 
     /// Memory that they take, bytes.
