@@ -63,3 +63,4 @@ pub mod visible_kernel_events;
 pub mod waits;
 pub mod without_tables;
 pub mod wrappers;
+mod zeroing_faults;

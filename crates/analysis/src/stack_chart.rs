@@ -14,7 +14,7 @@ use crate::tariff::Tariff;
 use crate::timeline::{Grid, cell_of};
 use memtoll_model::{Chapters, FrameId, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
-use memtoll_tally::{Charge, Part, Select, Selection, Split, Threads};
+use memtoll_tally::{Part, Select, Selection, Split, Threads};
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
@@ -108,10 +108,7 @@ pub fn columns(
 ) -> Vec<u64> {
     let chapters = chapters_of(recording, of.image);
     let blocks = chapters.as_ref().map_or(0, |chapters| chapters.blocks_between(from, to));
-    let is_whole = threads(recording, of) == Threads::All;
-    let slices = sliced
-        .filter(|_| is_whole && blocks > MOST_BLOCKS)
-        .and_then(|sliced| sliced.between(from, to, recording.ended()));
+    let slices = sliced.filter(|_| blocks > MOST_BLOCKS).and_then(|sliced| sliced.between(from, to, recording.ended()));
     if let Some(cuts) = slices.filter(|cuts| cuts.len() > FEWEST) {
         return cuts;
     }
@@ -167,11 +164,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let (from, to) = (Units(cuts[0]), Units(cuts[cuts.len() - 1] - 1));
     let threads = threads(recording, asked.of);
     let part = Part::of(Selection { from, to, split: Split::None, ..asked.selection }, threads);
-    // Slices are of all threads and sizes, and charge who allocates.
-    let is_sliced = |sliced: &&Sliced| {
-        let is_plain = part.admits_all_parts() && asked.selection.charge == Charge::Allocation;
-        is_plain && sliced.is_cut_between(cuts, recording.ended())
-    };
+    let is_sliced = |sliced: &&Sliced| part.is_of_slices() && sliced.is_cut_between(cuts, recording.ended());
     let sliced = asked.sliced.filter(is_sliced);
     let value = |metrics: &Metrics| asked.metric.value(&asked.tariff.price(metrics)) as f64;
     let take = |found: &mut Found, column: usize, stack: StackId, metrics: &Metrics| {
@@ -202,7 +195,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
                 Some(known) => {
                     for slice in &known.all {
                         let Some(column) = cell_of(cuts, slice.times.0) else { continue };
-                        slice.sites.iter().for_each(|row| take(found, column, image.node(row.node), &row.metrics()));
+                        slice.sites.each_stack(&part, |node, sum| take(found, column, image.node(node), sum));
                     }
                 }
                 None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
@@ -262,9 +255,10 @@ struct Drawing<'a, 's> {
     paths: FxHashMap<StackId, Option<Path>>,
     /// A function's frame that stands for all its lines.
     functions: FxHashMap<(TextId, TextId), FrameId>,
-    /// Of the column, what is below each path, and what is its own: zero between columns.
+    /// Of the column, what is below each path, what is its own, and whether it has any: zero between columns.
     below: Vec<Has>,
     own: Vec<f64>,
+    is_met: Vec<bool>,
     columns: Vec<Has>,
     bars: Vec<Bar>,
     /// The bars of the last column, from the outermost frame inwards, with their paths.
@@ -280,6 +274,7 @@ impl<'a, 's> Drawing<'a, 's> {
             functions: FxHashMap::default(),
             below: Vec::new(),
             own: Vec::new(),
+            is_met: Vec::new(),
             columns: vec![Has::default(); columns],
             bars: Vec::new(),
             open: Vec::new(),
@@ -298,22 +293,30 @@ impl<'a, 's> Drawing<'a, 's> {
         let paths = self.stacks.paths();
         self.below.resize(paths, Has::default());
         self.own.resize(paths, 0.0);
+        self.is_met.resize(paths, false);
         let mut met = Vec::new();
         for (path, has) in ends {
             self.own[path.number()] += has.value;
-            let mut at = path;
-            loop {
-                if self.below[at.number()].value == 0.0 {
-                    met.push(at);
-                }
-                self.below[at.number()] += has;
-                let Some((caller, _)) = self.stacks.split(at) else { break };
-                at = caller;
+            self.below[path.number()] += has;
+            let mut next = Some(path);
+            // Whose callers are met is met, too.
+            while let Some(at) = next.filter(|at| !std::mem::replace(&mut self.is_met[at.number()], true)) {
+                met.push(at);
+                next = self.stacks.split(at).map(|(caller, _)| caller);
+            }
+        }
+        // Callers have smaller numbers than what they call.
+        met.sort_unstable_by_key(|path| Reverse(path.number()));
+        for path in &met {
+            if let Some((caller, _)) = self.stacks.split(*path) {
+                let has = self.below[path.number()];
+                self.below[caller.number()] += has;
             }
         }
         self.extend(number, &self.heaviest(&met));
         for path in met {
-            (self.below[path.number()], self.own[path.number()]) = (Has::default(), 0.0);
+            let at = path.number();
+            (self.below[at], self.own[at], self.is_met[at]) = (Has::default(), 0.0, false);
         }
     }
 

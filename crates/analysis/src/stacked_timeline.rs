@@ -191,11 +191,11 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         }
         let cut = |sum: &mut Vec<_>, at: usize| {
             let number = begin + at;
-            let known = self.sliced.filter(|_| self.part.admits_all_parts()).and_then(|of| of.of(self.index, number));
+            let known = self.sliced.filter(|_| self.part.is_of_slices()).and_then(|of| of.of(self.index, number));
             sum.push((
                 number,
                 match known {
-                    Some(slices) => self.groups.join(&slices, &before[number]),
+                    Some(slices) => self.groups.join(&slices, &self.part, &before[number]),
                     None => self.groups.cut_chapter(of_image, number, &self.part, &before[number], self.cuts)?,
                 },
             ));

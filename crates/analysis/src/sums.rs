@@ -18,11 +18,11 @@ use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use crate::uncharged_faults::HeapAndOtherFaults;
+use crate::zeroing_faults::Faulted;
 use found::{Found, FoundSites, found_in};
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::{Charge, Selection, Split, Threads};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
-use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use rustc_hash::FxHashMap;
 use site_list::Adding;
@@ -308,18 +308,19 @@ fn each_priced(
 ) {
     let image = &recording.images[index];
     let is_cut_off = |node| recording.stacks.is_cut_off(image.node(node));
-    let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
-    if selection.split != Split::None {
-        sites.each(is_cut_off, |node, _, counts| of_nodes.entry(node).or_default().add(counts));
-    }
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
+    let mut of_nodes: FxHashMap<Option<NodeId>, Faulted> = FxHashMap::default();
+    if is_all && selection.split != Split::None {
+        of_nodes.reserve(sites.len());
+        sites.each(is_cut_off, |node, _, counts| of_nodes.entry(node).or_default().add(counts));
+    }
     let hides_frees = !image.own_allocators.show_frees();
     let is_searched = is_all && matches!(selection.split, Split::None | Split::Process) && image.is_searched();
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.each(is_cut_off, |node, extra, counts| {
         let mut metrics = match is_all {
-            true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
+            true => tariff.price_part(counts, &of_nodes.get(&node).copied().unwrap_or_else(|| Faulted::from(counts))),
             false => tariff.price(counts),
         };
         if is_gone {

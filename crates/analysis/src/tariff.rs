@@ -27,12 +27,12 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::sums::Sums;
 use crate::visible_kernel_events::{Sees, sees};
+use crate::zeroing_faults::Faulted;
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
 use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::op::Op;
 
 /// With fewer pairs of calls compared, their mean difference says nothing.
 const FEWEST_PAIRS: u64 = 64;
@@ -440,21 +440,6 @@ impl Tariff {
         faults * page + huge as f64 * huge_page
     }
 
-    /// Of the faults of a site, those that zeroed their pages. A page that is first read, then written, faults twice and is
-    /// zeroed once: so more pages than the site asked for are not zeroed, unless it gives pages back to get them again.
-    fn zeroed(&self, site: &Metrics) -> u64 {
-        if site.small_faults == 0 {
-            return 0;
-        }
-        let blocks = site.new_blocks.saturating_add(site.reallocations).saturating_add(site.mappings);
-        let asked_for = site.bytes.saturating_add(site.mapped_bytes);
-        // A block may begin on one page and end on another; between blocks, there are headers.
-        let most = (asked_for.0 / self.page).saturating_add(blocks.saturating_mul(2));
-        let gives_back = site.operations & Op::MADVISE.bit() != 0;
-        let maps_unknown = site.mappings == 0 && Op::of_bits(site.operations).any(Op::is_mapping);
-        if blocks == 0 || gives_back || maps_unknown { site.small_faults } else { site.small_faults.min(most) }
-    }
-
     /// What a single site paid. Prices are settled for each site: those of several are sums, not priced again.
     /// Each fault counts as one of a fresh page.
     pub fn price(&self, site: &Metrics) -> Priced {
@@ -463,9 +448,9 @@ impl Tariff {
 
     /// The same for a part of what a site did, in one process, from its beginning to its end: then it is known that pages were
     /// read first. A fault of any part is as likely of a fresh page.
-    pub fn price_part(&self, part: &Metrics, site: &Metrics) -> Priced {
+    pub(crate) fn price_part(&self, part: &Metrics, site: &Faulted) -> Priced {
         let all = site.small_faults.max(1);
-        let zeroed = u128::from(part.small_faults) * u128::from(self.zeroed(site)) / u128::from(all);
+        let zeroed = u128::from(part.small_faults) * u128::from(site.zeroed(self.page)) / u128::from(all);
         self.price_with(part, zeroed as u64)
     }
 

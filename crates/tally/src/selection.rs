@@ -86,6 +86,16 @@ impl Selection {
         matches!(self.split, Split::None | Split::Process)
     }
 
+    /// What tells a site from others of its stack: what a thread does with blocks of a size.
+    #[inline(always)]
+    pub(crate) fn extra(&self, thread: Option<ThreadNo>, size: u64) -> u64 {
+        match self.split {
+            Split::None | Split::Process => 0,
+            Split::Thread => u64::from(ThreadNo::or_zero(thread)),
+            Split::Size => size,
+        }
+    }
+
     /// Whether it is a span of time, with all that happened in it.
     pub fn is_span(&self) -> bool {
         let of_time = Selection { from: self.from, to: self.to, ..Selection::default() };
@@ -175,6 +185,12 @@ impl Part {
     /// Events after this time do not count.
     pub fn to(&self) -> Units {
         self.selection.to
+    }
+
+    /// Whether slices tell what is asked for: they know threads, but neither sizes nor who paid.
+    pub fn is_of_slices(&self) -> bool {
+        let Selection { split, charge, .. } = self.selection;
+        self.selection.is_of_all_sizes() && split != Split::Size && charge == Charge::Allocation
     }
 
     /// The same from the first event on.

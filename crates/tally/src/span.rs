@@ -23,8 +23,8 @@ use replays::Run;
 use slices::Cutter;
 pub use slices::{Slice, Slices, cut};
 pub use sparse_rows::{SparseRow, SparseRows};
-use sums::Sums;
 pub use sums::{Live, Sites};
+use sums::{Sums, plus};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split, in_order};
 use memtoll_trace::chapter::Chapter;
@@ -173,10 +173,9 @@ pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadabl
     let behind = times[begin..].iter().position(|(first, _)| *first > to.0).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
     let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None, run: None };
-    // Live bytes do not depend on whom costs are charged to.
-    let known = chapters.slices(begin).filter(|_| is_of_sites(asked));
+    let known = chapters.slices(begin).filter(|_| asked.is_of_slices());
     if let Some(slices) = &known {
-        adding.sums.go_on(&slices.before);
+        adding.sums.go_on(&slices.before, asked);
     }
     let passed = if known.is_some() { begin..begin } else { 0..begin };
     adding.each(passed, |adding, number, (chapter, rows)| {
@@ -213,7 +212,13 @@ pub fn add_up<C: Chapters>(chapters: &C, asked: &Part) -> Result<Span, Unreadabl
                 adding.end_run();
                 adding.whole(number, first, &chapter, &rows);
             }
-            _ => adding.part(number, first, last <= to.0, &chapter)?,
+            _ => match adding.slices(number, (first, last)) {
+                Some(slices) => {
+                    adding.end_run();
+                    adding.sliced(&slices, last <= to.0);
+                }
+                None => adding.part(number, first, last <= to.0, &chapter)?,
+            },
         }
         Ok(())
     })?;
@@ -351,9 +356,7 @@ impl<C: Chapters> Adding<'_, C> {
     /// The slices of a chapter in which the span begins or ends, if it does so at cuts.
     fn slices(&self, number: usize, (first, last): (u64, u64)) -> Option<Arc<Slices>> {
         let Selection { from, to, .. } = *self.asked.get();
-        // Neither of parts nor of who paid, slices tell.
-        let are_told = is_of_sites(self.asked) && self.asked.get().charge == Charge::Allocation;
-        let slices = self.chapters.slices(number).filter(|_| are_told)?;
+        let slices = self.chapters.slices(number).filter(|_| self.asked.is_of_slices())?;
         let crosses = |at: u64| slices.all.iter().any(|slice| slice.times.0 < at && at <= slice.times.1);
         let is_cut = !(from > Units(first) && crosses(from.0) || to < Units(last) && crosses((to + Units(1)).0));
         let has_events = slices.all.iter().any(|slice| from <= Units(slice.times.0) && slice.times.1 <= to.0);
@@ -384,7 +387,8 @@ impl<C: Chapters> Adding<'_, C> {
                 if is_higher && Some(slice.highest) == highest {
                     let is_at_zero = from == Units::ZERO && slice.highest == slice.begins.block_bytes;
                     peak.time = if begins && is_at_zero { 0 } else { slice.highest_time };
-                    (peak.bytes, peak.shares) = (slice.highest, Shares::Known(self.sums.shares_of(&slice.sites)));
+                    let shares = self.sums.shares_of(&slice.sites, self.asked);
+                    (peak.bytes, peak.shares) = (slice.highest, Shares::Known(shares));
                 }
                 if slice.with_mappings.bytes() > peak.with_mappings.bytes() {
                     peak.with_mappings = slice.with_mappings;
@@ -393,8 +397,9 @@ impl<C: Chapters> Adding<'_, C> {
             if !goes_on {
                 curve = Some(&slice.curve);
             }
-            for row in slice.sites.iter() {
-                let site = self.sums.change(row.node, 0, row.change);
+            for row in slice.sites.of(self.asked) {
+                let site = self.sums.site_of(&row, self.asked);
+                self.sums.live[site] = plus(self.sums.live[site], row.change);
                 if row.change != Live::default() {
                     changes.push((site as u32, row.change));
                 }
@@ -428,8 +433,8 @@ impl<C: Chapters> Adding<'_, C> {
             Shares::Known(shares) => shares,
             Shares::Chapter(number) => {
                 let live = self.sums.live_before(number - begin);
-                if let Some(slices) = self.chapters.slices(number).filter(|_| is_of_sites(self.asked)) {
-                    let shares = self.sums.shares_at(live, &slices, peak.bytes);
+                if let Some(slices) = self.chapters.slices(number).filter(|_| self.asked.is_of_slices()) {
+                    let shares = self.sums.shares_at(live, &slices, self.asked, peak.bytes);
                     return Ok(self.sums.finish(shares, peak.time, peak.with_mappings));
                 }
                 let live = self.sums.with_sites(&live);

@@ -8,7 +8,7 @@ mod pooled;
 mod rows;
 
 use super::live_block::{AGELESS, LiveBlock, MAX_SIZE};
-use super::{Select, Selection, Split};
+use super::{Select, Selection};
 use crate::curve::CurveBuilder;
 use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
@@ -57,7 +57,7 @@ pub struct Tally<S> {
     rare: Vec<Rare>,
     /// Of the sites that have costs or calls that few have (`count` in `parts.rs`); only these fields are used.
     costs: Vec<Metrics>,
-    by_node: Vec<u32>, // site + 1
+    by_node: Vec<u32>, // site + 1: the one that was asked for last, where a node has several
     by_part: SitesByPart,
     threads: Vec<Thread>,
     live_bytes: u64,
@@ -190,9 +190,10 @@ impl<S: Select> Tally<S> {
     /// The index of the site of a stack node.
     #[inline(always)]
     fn site_of(&mut self, node: Option<NodeId>, thread: Option<ThreadNo>, size: u64) -> usize {
-        if self.selection().is_by_stack()
-            && let Some(&site) = self.by_node.get(NodeId::index_of(node))
+        if let Some(&site) = self.by_node.get(NodeId::index_of(node))
             && site != 0
+            && (self.selection().is_by_stack()
+                || self.origins[site as usize - 1].extra == self.selection().extra(thread, size))
         {
             return site as usize - 1;
         }
@@ -201,17 +202,24 @@ impl<S: Select> Tally<S> {
 
     #[cold]
     fn find_site(&mut self, node: Option<NodeId>, thread: Option<ThreadNo>, size: u64) -> usize {
-        let extra = match self.selection().split {
-            Split::None | Split::Process if !node.is_some_and(NodeId::is_inherited) => return self.add_node(node),
-            Split::None | Split::Process => 0,
-            Split::Thread => u64::from(ThreadNo::or_zero(thread)),
-            Split::Size => size,
-        };
-        if let Some(site) = self.by_part.get(node, extra) {
-            return site.index();
+        let is_inherited = node.is_some_and(NodeId::is_inherited);
+        if self.selection().is_by_stack() && !is_inherited {
+            let site = self.add_site(node, 0);
+            self.is_latest(node, site);
+            return site;
         }
-        let site = self.add_site(node, extra);
-        self.by_part.insert(node, extra, SiteIndex::at(site));
+        let extra = self.selection().extra(thread, size);
+        let site = match self.by_part.get(node, extra) {
+            Some(site) => site.index(),
+            None => {
+                let site = self.add_site(node, extra);
+                self.by_part.insert(node, extra, SiteIndex::at(site));
+                site
+            }
+        };
+        if !is_inherited {
+            self.is_latest(node, site);
+        }
         site
     }
 
@@ -255,14 +263,13 @@ impl<S: Select> Tally<S> {
         index
     }
 
-    fn add_node(&mut self, node: Option<NodeId>) -> usize {
-        let site = self.add_site(node, 0);
+    /// The next event of a node is probably of the same site.
+    fn is_latest(&mut self, node: Option<NodeId>, site: usize) {
         let index = NodeId::index_of(node);
         if self.by_node.len() <= index {
             self.by_node.resize((index + 1).next_power_of_two(), 0);
         }
         self.by_node[index] = site as u32 + 1;
-        site
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
-use memtoll_tally::Selection;
+use memtoll_tally::{Charge, Selection};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -59,28 +59,32 @@ fn cuts(recording: &Recording) -> Vec<u64> {
     (0..=100).map(|part| part * (recording.ended() / 100)).collect()
 }
 
-/// What three groups of stacks have over time: of all threads, and of one.
-fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&Sliced>) -> [Vec<Vec<u64>>; 2] {
-    let (cuts, selection) = (cuts(recording), Selection::default());
+/// What three groups of stacks have over time: of all threads, of one, and charged to who paid.
+fn layers(recording: &Recording, metric: Metric, thread: &str, sliced: Option<&Sliced>) -> [Vec<Vec<u64>>; 3] {
+    let cuts = cuts(recording);
     let (amount, groups) = (Amount::of(metric).unwrap(), Grouped::new(recording, 3, |stack| Some(stack.index() % 3)));
     let filters = [ThreadFilter::default(), ThreadFilter::select(recording, &[], &[thread.to_owned()]).unwrap()];
-    filters.each_ref().map(|thread_filter| {
+    let [all, one] = &filters;
+    let asked = [(all, Charge::Allocation), (one, Charge::Allocation), (all, Charge::Payment)];
+    asked.map(|(thread_filter, charge)| {
+        let selection = Selection { charge, ..Selection::default() };
         stacked(recording, &Asked { metric, amount, selection, thread_filter, cuts: &cuts, groups: &groups, sliced })
             .groups
     })
 }
 
-/// Stacks in the order of time: those of a thread in equal columns, and in columns that are chapters; those of the process in
-/// [`cuts`].
-fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)], sliced: Option<&Sliced>) -> [StackChart; 3] {
+/// Stacks in the order of time: those of a thread in equal columns, and in columns that are chapters; those of the thread and of the
+/// process in [`cuts`].
+fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)], sliced: Option<&Sliced>) -> [StackChart; 4] {
     let mut stacks = Stacks::new(recording, &View::default());
     let (end, tariff) = (recording.ended() + 1, Tariff::of(recording));
     let process = ImageOrThread { image: 0, thread: None };
     let thread = ImageOrThread { thread: Some(recording.images[0].threads[1].number), ..process };
     let equal = columns(recording, thread, (0, recording.ended()), 200, None);
     let borders = chapters.iter().map(|(first, _)| *first).chain([end]);
-    let sliced_at = cuts(recording).into_iter().chain([end]);
-    [(thread, equal), (thread, borders.collect()), (process, sliced_at.collect())].map(|(of, cuts)| {
+    let sliced_at: Vec<u64> = cuts(recording).into_iter().chain([end]).collect();
+    let asked = [(thread, equal), (thread, borders.collect()), (thread, sliced_at.clone()), (process, sliced_at)];
+    asked.map(|(of, cuts)| {
         let selection = Selection::default();
         let asked = stack_chart::Asked { metric, tariff: &tariff, selection, of, cuts: &cuts, by_line: false, sliced };
         stack_chart(recording, &mut stacks, &asked)

@@ -252,12 +252,12 @@ fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
 #[test]
 fn a_page_that_is_read_and_then_written_is_zeroed_once() {
     let block = Metrics { new_blocks: 1, bytes: Bytes(100 << 12), small_faults: 200, ..Metrics::default() };
-    let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, site));
+    let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, &site.into()));
     // A block of 100 pages may touch 101.
     assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (Nanoseconds(102 * 400), Bytes(102 << 12)));
     assert_eq!(tariff.faulted(&block), Bytes(200 << 12));
     // A part of it, such as what one thread touched.
-    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, &block);
+    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, &Faulted::from(&block));
     assert_eq!(part.touched_bytes, Bytes(51 << 12));
     assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, Nanoseconds(200 * 400), "not asked: unknown");
     assert_eq!(tariff.price(&block).touched_bytes, Bytes(200 << 12), "of some of its time, nothing is known either");

@@ -53,12 +53,12 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
         self.cut(cutter, asked, |take| chapters.events(number, take))
     }
 
-    /// What [`Groups::cut_chapter`] finds, from slices of the sites of a chapter of which all threads and sizes count.
-    pub fn join(&self, Slices { all, .. }: &Slices, live: &[Live]) -> Vec<Slice> {
+    /// What [`Groups::cut_chapter`] finds, from slices of a chapter, if they tell ([`Part::is_of_slices`]).
+    pub fn join(&self, Slices { all, .. }: &Slices, asked: &Part, live: &[Live]) -> Vec<Slice> {
         let mut live = live.to_vec();
         let join = |slice: &Slice<SparseRows>| {
             let (mut sums, mut peaks) = (vec![None; self.count], live.clone());
-            for row in slice.sites.iter() {
+            for row in slice.sites.of(asked) {
                 let group = (self.of)(row.node);
                 let (share, now) = (&mut peaks[group], &mut live[group]);
                 *share = plus(*share, minus(row.at_peak, row.before));
@@ -104,7 +104,7 @@ impl<F: Fn(Option<NodeId>) -> usize> Groups<F> {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(cutter.finish().0)
+        Ok(cutter.finish().slices)
     }
 
     fn regroup(&self, Chapter { reallocating, replacements, carried, .. }: &mut Chapter) {

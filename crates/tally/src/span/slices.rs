@@ -1,11 +1,11 @@
 //! Chapters, cut finer: a span of time that begins and ends at cuts is added up without reading an event.
 //!
 //! To cut a chapter, its events are read once. Each slice says what a window over its events finds, so that slices add up
-//! as chapters do.
+//! as chapters do. Its rows are of a call stack and a thread: those of some threads add up to what these threads did.
 
 use super::sparse_rows::{Rows, SparseRows};
 use super::sums::minus;
-use super::{Aggregator, Chapters, Live, Part, Selection, Sums, live_of, unpack};
+use super::{Aggregator, Chapters, Live, Part, Selection, Split, live_of};
 use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId};
@@ -46,18 +46,12 @@ pub struct Slices {
 }
 
 /// What all chapters before one add up to.
+#[derive(Default)]
 pub(super) struct Before {
-    /// What is live, by site.
-    pub live: Vec<(Option<NodeId>, Live)>,
+    /// What is live, by call stack and thread.
+    pub live: Vec<(Option<NodeId>, u64, Live)>,
     /// Live bytes over time.
     pub curve: LiveCurve,
-}
-
-impl Before {
-    fn of(sums: &Sums) -> Before {
-        let live = sums.sites.iter().zip(&sums.live).map(|((node, _), live)| (*node, *live));
-        Before { live: live.collect(), curve: sums.curve.clone() }
-    }
 }
 
 impl Slices {
@@ -86,32 +80,44 @@ pub fn cut(
     cuts: &[u64],
     mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
 ) -> Result<(), Unreadable> {
-    let (mut sums, everything) = (Sums::default(), Part::all(Selection::default()));
+    let mut before = Before::default();
     for number in 0..chapters.times().len() {
-        let (chapter, rows) = unpack(chapters, &everything, number)?;
-        if keep(number, cut_chapter(chapters, number, &sums, cuts)?).is_break() {
+        let (slices, next) = cut_chapter(chapters, number, before, cuts)?;
+        before = next;
+        if keep(number, slices).is_break() {
             break;
         }
-        if let Some(rows) = rows {
-            rows.each(|node, extra, metrics| _ = sums.change(node, extra, live_of(metrics)));
-        }
-        chapter.curve.extend(&mut sums.curve);
     }
     Ok(())
 }
 
-/// Cuts a chapter. `before` are the sums of those before it.
-fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, Unreadable> {
-    let everything = Part::all(Selection::default());
-    let (live, curve) = (before.live(), Some(before.curve.clone()));
+/// Cuts a chapter. `before` is what those before it add up to; returns that of the next one, too.
+fn cut_chapter(
+    chapters: &impl Chapters,
+    number: usize,
+    before: Before,
+    cuts: &[u64],
+) -> Result<(Slices, Before), Unreadable> {
+    let by_thread = Part::all(Selection { split: Split::Thread, ..Selection::default() });
     let chapter = chapters.beginning(number)?;
-    let mut cutter = Cutter::resume(&everything, cuts, &chapter, live, curve);
+    let (live, mut curve) = (before.live.clone(), before.curve.clone());
+    let mut cutter = Cutter::resume(&by_thread, cuts, &chapter, live, Some(curve.clone()));
     chapters.events(number, &mut |events| {
         events.iter().for_each(|event| cutter.push(event));
         ControlFlow::Continue(())
     })?;
-    let (all, end) = cutter.finish();
-    Ok(Slices { before: Before::of(before), all, curve: chapter.curve, end })
+    let Cut { slices: all, end, live } = cutter.finish();
+    chapter.curve.extend(&mut curve);
+    Ok((Slices { before, all, curve: chapter.curve, end }, Before { live, curve }))
+}
+
+/// What a [`Cutter`] makes of events.
+pub struct Cut<Sites> {
+    pub slices: Vec<Slice<Sites>>,
+    /// What there is behind the last one.
+    end: PeakWithMappings,
+    /// What is live then of each site.
+    live: Vec<(Option<NodeId>, u64, Live)>,
 }
 
 /// Cuts events, which come in the order of their times.
@@ -170,11 +176,10 @@ impl<'a, R: Rows> Cutter<'a, R> {
         self.replay.push(event);
     }
 
-    /// There are no more events. Returns what there is then, too.
-    pub fn finish(mut self) -> (Vec<Slice<R>>, PeakWithMappings) {
+    /// There are no more events.
+    pub fn finish(mut self) -> Cut<R> {
         self.end();
-        let end = self.now();
-        (self.slices, end)
+        Cut { end: self.now(), live: self.replay.tally.live().collect(), slices: self.slices }
     }
 
     fn now(&self) -> PeakWithMappings {
@@ -188,7 +193,7 @@ impl<'a, R: Rows> Cutter<'a, R> {
         let with_mappings = tally.peak_with_mappings();
         let curve = self.curve.as_ref().map(|curve| CurvePart::between(curve, &tally.curve())).unwrap_or_default();
         let (mut sites, mut changed) = (R::default(), Vec::new());
-        for (index, node, mut metrics) in self.replay.tally.sites_of_slice(&self.live) {
+        for (index, site, mut metrics) in self.replay.tally.sites_of_slice(&self.live) {
             let now = live_of(&metrics);
             let was = self.live.get(index).copied().unwrap_or_default();
             changed.push((index, now));
@@ -196,7 +201,7 @@ impl<'a, R: Rows> Cutter<'a, R> {
             metrics.live_before = 0;
             let happened = Metrics { peak_bytes: Bytes::ZERO, peak_blocks: 0, ..metrics };
             if happened != Metrics::default() {
-                sites.put(node, was, metrics);
+                sites.put(site, was, metrics);
             }
         }
         sites.finish();

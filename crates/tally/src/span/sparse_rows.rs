@@ -1,11 +1,12 @@
-//! What happened at sites in a slice. Most numbers of a site are 0, and a recording has millions of such rows: they are packed.
+//! What threads did at call stacks in a slice. Most numbers of a row are 0, and a recording has millions of rows: they are packed.
 
-use super::Live;
-use memtoll_trace::ids::{Bytes, NodeId};
+use super::{Live, plus};
+use crate::{Part, Select};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::sparse::{self, Sparse};
 
-/// Rows of sites to which something happened.
+/// Rows of call stacks and threads to which something happened.
 #[derive(Default)]
 pub struct SparseRows {
     heads: Vec<Head>,
@@ -15,6 +16,7 @@ pub struct SparseRows {
 #[derive(Clone, Copy)]
 struct Head {
     node: Option<NodeId>,
+    thread: Option<ThreadNo>,
     /// Where its numbers begin.
     numbers: u32,
     before: Live,
@@ -22,10 +24,12 @@ struct Head {
     at_peak: Live,
 }
 
-/// What happened at a site.
+/// What a thread did at a call stack.
 #[derive(Clone, Copy)]
 pub struct SparseRow<'a> {
     pub node: Option<NodeId>,
+    /// Who acquired the blocks and made the calls.
+    pub thread: Option<ThreadNo>,
     /// What is live when the slice begins.
     pub before: Live,
     /// What is added to that, which wraps around.
@@ -37,11 +41,10 @@ pub struct SparseRow<'a> {
 }
 
 impl SparseRow<'_> {
-    /// The same as counts, without peaks.
-    pub fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics { live_bytes: self.change.0, live_blocks: self.change.1, ..Metrics::default() };
-        self.happened.for_each(|(place, more)| metrics.add_number(place, more));
-        metrics
+    /// Adds the same as counts, without peaks.
+    fn add_to(&self, sum: &mut Metrics) {
+        self.happened.for_each(|(place, more)| sum.add_number(place, more));
+        (sum.live_bytes, sum.live_blocks) = plus((sum.live_bytes, sum.live_blocks), self.change);
     }
 }
 
@@ -54,14 +57,28 @@ impl SparseRows {
         self.heads.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = SparseRow<'_>> {
-        self.heads.iter().map(|&Head { node, numbers, before, change, at_peak }| SparseRow {
+    /// The rows of threads that are asked for.
+    pub fn of<'a>(&'a self, asked: &'a Part) -> impl Iterator<Item = SparseRow<'a>> {
+        let admitted = self.heads.iter().filter(|head| asked.admits_thread(head.thread));
+        admitted.map(|&Head { node, thread, numbers, before, change, at_peak }| SparseRow {
             node,
+            thread,
             before,
             change,
             at_peak,
             happened: Sparse::at(&self.numbers[numbers as usize..]),
         })
+    }
+
+    /// What the threads that are asked for did together, by call stack.
+    pub fn each_stack(&self, asked: &Part, mut take: impl FnMut(Option<NodeId>, &Metrics)) {
+        let mut rows: Vec<SparseRow> = self.of(asked).collect();
+        rows.sort_by_key(|row| row.node);
+        for rows in rows.chunk_by(|one, other| one.node == other.node) {
+            let mut sum = Metrics::default();
+            rows.iter().for_each(|row| row.add_to(&mut sum));
+            take(rows[0].node, &sum);
+        }
     }
 
     /// Memory that they take, bytes.
@@ -73,19 +90,20 @@ impl SparseRows {
 /// Where the rows of a slice go.
 pub trait Rows: Default {
     /// A site with what was live of it when the slice began. Live bytes and blocks are what is added to that.
-    fn put(&mut self, node: Option<NodeId>, before: Live, metrics: Metrics);
+    fn put(&mut self, site: (Option<NodeId>, u64), before: Live, metrics: Metrics);
     /// There are no more.
     fn finish(&mut self) {}
 }
 
 impl Rows for SparseRows {
-    fn put(&mut self, node: Option<NodeId>, before: Live, metrics: Metrics) {
+    fn put(&mut self, (node, thread): (Option<NodeId>, u64), before: Live, metrics: Metrics) {
+        let thread = ThreadNo::new(thread as u32);
         let Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, .. } = metrics;
         let none = Bytes::ZERO;
         let happened = Metrics { live_bytes: none, live_blocks: 0, peak_bytes: none, peak_blocks: 0, ..metrics };
         let (change, at_peak) = ((live_bytes, live_blocks), (peak_bytes, peak_blocks));
         let numbers = self.numbers.len() as u32;
-        self.heads.push(Head { node, numbers, before, change, at_peak });
+        self.heads.push(Head { node, thread, numbers, before, change, at_peak });
         sparse::pack(&mut self.numbers, happened.numbers());
     }
 
@@ -97,7 +115,7 @@ impl Rows for SparseRows {
 
 /// Few: each with all of its numbers.
 impl Rows for Vec<(Option<NodeId>, Metrics)> {
-    fn put(&mut self, node: Option<NodeId>, _before: Live, metrics: Metrics) {
+    fn put(&mut self, (node, _): (Option<NodeId>, u64), _before: Live, metrics: Metrics) {
         self.push((node, metrics));
     }
 }

@@ -2,8 +2,9 @@
 
 use super::Span;
 use super::slices::{Before, Slices};
-use crate::span::sparse_rows::SparseRows;
-use memtoll_trace::ids::{Bytes, NodeId};
+use crate::span::sparse_rows::{SparseRow, SparseRows};
+use crate::{Part, Select};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use rustc_hash::FxHashMap;
@@ -87,11 +88,21 @@ impl Sums {
     }
 
     /// As if all chapters had been passed that are before one.
-    pub fn go_on(&mut self, before: &Before) {
+    pub fn go_on(&mut self, before: &Before, asked: &Part) {
         self.sites.reserve(before.live.len());
         self.live.reserve(before.live.len());
-        before.live.iter().for_each(|(node, live)| _ = self.change(*node, 0, *live));
+        for (node, thread, live) in &before.live {
+            let thread = ThreadNo::new(*thread as u32);
+            if asked.admits_thread(thread) {
+                self.change(*node, asked.get().extra(thread, 0), *live);
+            }
+        }
         self.curve = before.curve.clone();
+    }
+
+    /// The site of a slice's row.
+    pub fn site_of(&mut self, row: &SparseRow, asked: &Part) -> usize {
+        self.site(row.node, asked.get().extra(row.thread, 0))
     }
 
     /// The span begins: what is live was live before it.
@@ -111,24 +122,27 @@ impl Sums {
     pub fn by_site(&mut self, shares: impl Iterator<Item = (Option<NodeId>, u64, Live)>) -> Vec<Live> {
         let mut values = vec![Live::default(); self.sites.len()];
         for (node, extra, value) in shares {
-            self.put(&mut values, (node, extra), value);
+            let site = self.site(node, extra);
+            values.resize(self.sites.len(), Live::default());
+            values[site] = value;
         }
         values
     }
 
     /// Who has which share of a slice's peak, when that is next.
-    pub fn shares_of(&mut self, slice: &SparseRows) -> Vec<Live> {
+    pub fn shares_of(&mut self, slice: &SparseRows, asked: &Part) -> Vec<Live> {
         let mut shares = self.live.clone();
-        for row in slice.iter() {
-            self.put(&mut shares, (row.node, 0), row.at_peak);
-        }
+        self.add_all(&mut shares, slice, asked, |row| minus(row.at_peak, row.before));
         shares
     }
 
-    fn put(&mut self, values: &mut Vec<Live>, (node, extra): (Option<NodeId>, u64), value: Live) {
-        let site = self.site(node, extra);
-        values.resize(self.sites.len(), Live::default());
-        values[site] = value;
+    /// Adds what the rows of a slice change to what there was by site.
+    fn add_all(&mut self, values: &mut Vec<Live>, slice: &SparseRows, asked: &Part, by: impl Fn(&SparseRow) -> Live) {
+        for row in slice.of(asked) {
+            let site = self.site_of(&row, asked);
+            values.resize(self.sites.len(), Live::default());
+            values[site] = plus(values[site], by(&row));
+        }
     }
 
     /// What was live when a chapter of the span began.
@@ -143,17 +157,13 @@ impl Sums {
     }
 
     /// Who had which share of the peak of a chapter that was cut. `live` is what was live before it.
-    pub fn shares_at(&mut self, mut live: Vec<Live>, slices: &Slices, highest: u64) -> Vec<Live> {
+    pub fn shares_at(&mut self, mut live: Vec<Live>, slices: &Slices, asked: &Part, highest: u64) -> Vec<Live> {
         for slice in &slices.all {
-            let is_peak = slice.highest == highest;
-            for row in slice.sites.iter() {
-                let site = self.site(row.node, 0);
-                live.resize(self.sites.len(), Live::default());
-                live[site] = if is_peak { row.at_peak } else { plus(live[site], row.change) };
-            }
-            if is_peak {
+            if slice.highest == highest {
+                self.add_all(&mut live, &slice.sites, asked, |row| minus(row.at_peak, row.before));
                 break;
             }
+            self.add_all(&mut live, &slice.sites, asked, |row| row.change);
         }
         live
     }

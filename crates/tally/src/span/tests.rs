@@ -446,7 +446,7 @@ proptest! {
         let (mut found, mut joined) = (Vec::new(), Vec::new());
         for number in 0..recorded.times.len() {
             found.extend(groups.cut_chapter(&recorded, number, &part, &live, &cuts).unwrap());
-            joined.extend(groups.join(&recorded.slices[number], &live));
+            joined.extend(groups.join(&recorded.slices[number], &part, &live));
             let changes = groups.changes(&recorded, number, &part).unwrap();
             prop_assume!(changes.is_some(), "the parts are too many to be kept");
             let changes = changes.unwrap_or_default();
@@ -455,7 +455,7 @@ proptest! {
         }
         let plain = by_cut(&plain.unwrap(), &cuts);
         prop_assert_eq!(by_cut(&found, &cuts), plain.clone());
-        if to == u64::MAX && part.admits_all_parts() && part.get().charge == Charge::Allocation {
+        if to == u64::MAX && part.is_of_slices() {
             prop_assert_eq!(by_cut(&joined, &cuts), plain);
         }
     }

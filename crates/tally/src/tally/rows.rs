@@ -64,20 +64,28 @@ impl<S: Select> Tally<S> {
         })
     }
 
-    /// The sites to which something may have happened since a slice began, by their numbers, with their stack nodes. `live`:
-    /// live bytes and blocks of each site then.
+    /// The sites to which something may have happened since a slice began, by their numbers, with their stack nodes and what they
+    /// were split by. `live`: live bytes and blocks of each site then.
     pub(crate) fn sites_of_slice(
         &mut self,
         live: &[(Bytes, u64)],
-    ) -> impl Iterator<Item = (usize, Option<NodeId>, Metrics)> {
+    ) -> impl Iterator<Item = (usize, (Option<NodeId>, u64), Metrics)> {
         let (rows, sites) = self.rows();
         sites.filter_map(move |(index, (origin, site))| {
             let rare = counted_from_1(rows.rare, origin.rare);
             // A window begins with this activity.
             let is_quiet = origin.costs == 0 && site.activity(&rare) == rare.live_before;
             let is_as_it_was = live.get(index).is_some_and(|(_, blocks)| *blocks == site.live_blocks);
-            (!is_quiet || !is_as_it_was).then(|| (index, origin.node, rows.of(index, origin, site)))
+            (!is_quiet || !is_as_it_was).then(|| (index, (origin.node, origin.extra), rows.of(index, origin, site)))
         })
+    }
+}
+
+impl<S: Select> Tally<S> {
+    /// What is live of each site now, with its stack node and what it was split by.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (Option<NodeId>, u64, (Bytes, u64))> {
+        let sites = self.origins.iter().zip(self.sites.iter());
+        sites.map(|(origin, site)| (origin.node, origin.extra, (site.live_bytes, site.live_blocks)))
     }
 }
 
