@@ -24,6 +24,7 @@ use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_text::visible;
 use memtoll_text::wrap;
+use memtoll_trace::summary::PeakWithMappings;
 
 /// Lines at most, with the one that says where the recording is.
 pub const LINES: usize = 24;
@@ -139,7 +140,7 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let after = |time| format::seconds(recording.about.clock.seconds(time));
     let blocks = Numbers { of: &sums.total, tariff: &Tariff::of(recording) }.with_error(Metric::Peak);
     if !sums.are_of_several() {
-        return match sums.peak_with_mappings().filter(head::is_of_both) {
+        return match sums.peak_with_mappings().filter(PeakWithMappings::is_of_both) {
             Some(both) => {
                 let what = format!("live at the peak, after {}; {blocks} at most in blocks", after(both.time));
                 line(&format::bytes(both.bytes()), &what, width)
@@ -150,7 +151,7 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let together = if sums.adds_peaks() { "at the peaks" } else { "at the peak" };
     let lines = line(&blocks, &format!("live in blocks {together} of all processes"), width);
     let own = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
-    let largest = own.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| head::is_of_both(peak));
+    let largest = own.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| peak.is_of_both());
     let of_largest = largest.map(|(index, peak)| {
         let image = &recording.images[index];
         let what = format!("live in {} {} with its mappings", names::program(image), image.about.pid);

@@ -98,7 +98,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
     let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
     if let Some(line) = bars(sums, room) {
         // The curve leaves out what the peak above it has in mappings.
-        let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
+        let is_part = sums.peak_with_mappings().as_ref().is_some_and(PeakWithMappings::is_of_both);
         text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
     }
     text
@@ -283,7 +283,7 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
         };
         let highest = sums.counted().max_by_key(|(_, own)| own.total.peak_bytes);
         let with_mappings = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
-        let with_mappings = with_mappings.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| is_of_both(peak));
+        let with_mappings = with_mappings.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| peak.is_of_both());
         let what = match (with_mappings, highest) {
             (Some((index, peak)), _) => {
                 let (name, bytes, parts) = (process(index), format::bytes(peak.bytes()), parts(&peak));
@@ -297,7 +297,7 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
         };
         return (blocks, what);
     }
-    match sums.peak_with_mappings().filter(is_of_both) {
+    match sums.peak_with_mappings().filter(PeakWithMappings::is_of_both) {
         None => {
             let whose = if sums.are_parts() { "the process's" } else { "the" };
             let when = if sums.total.peak_bytes > Bytes::ZERO {
@@ -322,7 +322,6 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
 pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
     let peak = sums.peak_with_mappings()?;
     let Reserved { bytes, error } = reserved::of_sums(recording, sums)?;
-    let is_worth_it = bytes > 0 && bytes.saturating_mul(100) >= peak.bytes();
     let is_sure = error.saturating_mul(100) < bytes;
     let (at_most, perhaps) = match () {
         () if is_sure => ("", String::new()),
@@ -332,12 +331,7 @@ pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(Strin
     let what = format!(
         "of address space only reserved then{perhaps}: mapped by the program, but never touched or without access, so it takes no memory"
     );
-    is_worth_it.then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
-}
-
-/// Whether the program's own mappings are a part of its peak that is worth telling: a thread's signal stack is not.
-pub(crate) fn is_of_both(peak: &PeakWithMappings) -> bool {
-    peak.mapped_bytes > 0 && peak.mapped_bytes.saturating_mul(100) >= peak.bytes()
+    peak.is_worth_telling(bytes).then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
 }
 
 /// The plural ending of a word, by its number.
@@ -442,7 +436,7 @@ mod tests {
             time: 7,
             ..PeakWithMappings::default()
         };
-        assert!(!is_of_both(&peak(0)) && !is_of_both(&peak(12 << 10)));
-        assert!(is_of_both(&peak(1 << 20)));
+        assert!(!peak(0).is_of_both() && !peak(12 << 10).is_of_both());
+        assert!(peak(1 << 20).is_of_both());
     }
 }

@@ -20,6 +20,7 @@ use memtoll_model::{FrameId, Recording};
 use memtoll_query::{Answer, Basis};
 use memtoll_text::format;
 use memtoll_text::table::Table;
+use memtoll_trace::summary::PeakWithMappings;
 
 /// The summary.
 pub fn render(answer: &Answer, limits: Limits) -> String {
@@ -75,7 +76,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
 fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &mut [Row], limits: Limits) -> String {
     let largest = sums.counted().max_by_key(|(_, image)| image.total.peak_bytes).map(|(index, _)| index);
     let Some(largest) = largest.filter(|_| sums.are_of_several()) else {
-        let title = match sums.peak_with_mappings().filter(head::is_of_both) {
+        let title = match sums.peak_with_mappings().filter(PeakWithMappings::is_of_both) {
             Some(_) => format!("Blocks live at their peak ({})", format::bytes(sums.total.peak_bytes)),
             None => "Live at the peak".to_owned(),
         };

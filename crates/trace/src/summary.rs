@@ -49,6 +49,16 @@ impl PeakWithMappings {
     pub fn bytes(&self) -> u64 {
         self.block_bytes.saturating_add(self.mapped_bytes)
     }
+
+    /// Whether the program's own mappings are a part of it that is worth telling: a thread's signal stack is not.
+    pub fn is_of_both(&self) -> bool {
+        self.is_worth_telling(self.mapped_bytes)
+    }
+
+    /// Whether some bytes are a hundredth of it.
+    pub fn is_worth_telling(&self, bytes: u64) -> bool {
+        bytes > 0 && bytes.saturating_mul(100) >= self.bytes()
+    }
 }
 
 /// The sums of call sites as they are packed, since most of their numbers are 0: there can be millions of sites.

@@ -110,13 +110,15 @@ impl Recordings<'_> {
         let sums = &of.sums;
         let facts = Facts::of(self.recording(), sums, &self.tariff);
         let figure = |figure: Figure| figure.value(&facts).ok().map(Estimated::from);
+        let peak = sums.peak_with_mappings();
         let at_end = facts.resident.and_then(|of| of.at_end);
         let at_end = at_end.map(|of| Estimate::exact(of.bytes as f64).give_or_take(of.error as f64).into());
         Memory {
             resident: figure(Figure::ResidentPeak),
             at_end,
-            with_mappings: figure(Figure::PeakWithMappings),
-            reserved: figure(Figure::Reserved),
+            with_mappings: figure(Figure::PeakWithMappings).filter(|_| peak.is_some_and(|peak| peak.is_of_both())),
+            reserved: figure(Figure::Reserved)
+                .filter(|of| peak.is_some_and(|peak| peak.is_worth_telling(of.value as u64))),
         }
     }
 

@@ -7,7 +7,7 @@ import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
 import { Advice } from "./advice";
-import type { Balance, Estimated, Memory, Totals } from "../model/packs";
+import type { Balance, Estimated, Memory } from "../model/packs";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
 interface Part {
@@ -130,22 +130,21 @@ function Cost() {
                 {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
-            <Resident memory={profile.memory} totals={totals} />
+            <Resident memory={profile.memory} />
         </section>
     );
 }
 
 /** What the kernel had in memory, which is another thing than live bytes. */
-function Resident({ memory, totals }: { memory: Memory; totals: Totals }) {
+function Resident({ memory }: { memory: Memory }) {
     const { resident, at_end, with_mappings, reserved } = memory;
     const withError = (of: Estimated) => <span title={exact(of.value, "bytes")}>{estimate(of.value, of.low, of.high, "bytes")}</span>;
     const isReserved = reserved !== null && reserved.value > 0;
-    const isMapped = with_mappings !== null && with_mappings.value > (totals.values["peak"] ?? 0);
-    if (!resident && !isReserved && !isMapped) return null;
+    if (!resident && !isReserved && !with_mappings) return null;
     return (
         <p class="soft">
             {resident && <>Resident set: <Door to={{ view: "resident", look: "peak" }}>{withError(resident)} at its peak</Door>{at_end && <>, <Door to={{ view: "resident", look: "" }}>{withError(at_end)} at the end</Door></>}. </>}
-            {isMapped && <>Live blocks and the program's own mappings together: {withError(with_mappings)} at their peak. </>}
+            {with_mappings && <>Live blocks and the program's own mappings together: {withError(with_mappings)} at their peak. </>}
             {isReserved && <>Only reserved: {withError(reserved)} of mappings that the program has not touched, or cannot access. </>}
         </p>
     );
