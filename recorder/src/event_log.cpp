@@ -76,15 +76,15 @@ uint32_t first_use_of_chunk(wire::ArenaHeader* arena, uint32_t most) {
     return wire::kNoChunk;
 }
 
-// `is_first`: of its thread, which perhaps never fills it.
+// `is_first`: of its thread, which perhaps never fills it; it counts with the thread's state (state_pool.cpp).
 uint32_t take_free_chunk(wire::ArenaHeader* arena, bool is_first) {
     const uint32_t kept = wire::kept_chunks(arena->slots_used.load(std::memory_order_relaxed));
     const uint32_t allowed = chunks_allowed(arena);
     uint32_t chunk = pop_chunk(arena->free_chunks, false);
     if (chunk == wire::kNoChunk) {
         chunk = first_use_of_chunk(arena, kept < allowed ? kept : allowed);
-        if (chunk != wire::kNoChunk) {
-            if (!is_first) bring(chunk);
+        if (chunk != wire::kNoChunk && !is_first) {
+            bring(chunk);
             footprint::grow(sizeof(wire::Chunk));
         }
     }

@@ -21,8 +21,8 @@ pub struct Cursor {
     next: usize,
     have: usize,    // records there that are published
     published: u64, // of the slot, as last read
-    /// Whether the thread wrote anything between the last two looks, or waits to go on.
-    pub is_busy: bool,
+    /// The last look at which the thread had written anything since the one before, or waited to go on. Ticks.
+    busy_at: u64,
     /// The thread whose records these are, once it has begun.
     pub thread: Option<ThreadNo>,
     /// Ticks of the last call taken.
@@ -66,7 +66,7 @@ impl Cursor {
             next: 0,
             have: 0,
             published: 0,
-            is_busy: false,
+            busy_at: 0,
             thread: None,
             last_ticks: 0,
             clear_until: 0,
@@ -94,7 +94,9 @@ impl Cursor {
         self.stuck_for = if stands_still && !is_clear { longer(self.stuck_for) } else { 0 };
         self.inside_for = if stands_still && guard != 0 { longer(self.inside_for) } else { 0 };
         self.looked_at = now;
-        self.is_busy = self.published != published || waits != waiting::NOT_WAITING;
+        if self.published != published || waits != waiting::NOT_WAITING {
+            self.busy_at = now;
+        }
         self.published = published;
         if self.memory.is_none() && self.published != 0 {
             let first = slot.first_chunk.load(Acquire).wrapping_sub(1);
@@ -112,6 +114,11 @@ impl Cursor {
             true => arena.records_before(self.chunk, self.published).unwrap_or(RECORDS_PER_CHUNK),
             false => RECORDS_PER_CHUNK,
         };
+    }
+
+    /// Whether the thread was at work at a look within these ticks before the last one.
+    pub fn is_busy_within(&self, ticks: u64) -> bool {
+        self.busy_at != 0 && self.looked_at - self.busy_at <= ticks
     }
 
     /// Whether there are copies of chunks to be read first.

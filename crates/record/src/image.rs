@@ -8,6 +8,7 @@
 //! in the end; should it have been a release, the sink finds the block that it belongs to (sink/reused_addresses.rs).
 
 mod looks;
+mod pace;
 pub mod replay;
 
 use crate::arena::Arena;
@@ -19,10 +20,12 @@ use crate::fork_family::{Family, ParentSink};
 use crate::kernel_events::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
-use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
+use crate::thread_priority::AtOnce;
+use crate::wire::{self, Record, kind};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
+use pace::Pace;
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::os::fd::OwnedFd;
@@ -58,10 +61,6 @@ const CANNOT_RING: u32 = 3;
 const AT_A_TIME: u64 = 16 * 1024;
 /// The same for each slot: looking at all of them takes as long as taking some records of each.
 const AT_A_TIME_PER_SLOT: u64 = 16;
-/// Records that packing keeps up with, per microsecond.
-const PACKED_PER_MICROSECOND: u64 = 16;
-/// Window for measuring the write rate, in µs.
-const PACE_MICROSECONDS: u64 = 1000;
 /// A thread in one call for longer than this may be stopped; its state is checked.
 const LONG_CALL_MICROSECONDS: u64 = 10_000;
 
@@ -82,27 +81,6 @@ pub struct Worker {
     pace: Pace,
     /// Sleeps in a row whose bell was rung and not heard, up to `CANNOT_RING`.
     unheard: u32,
-}
-
-/// How fast the program writes.
-#[derive(Default)]
-struct Pace {
-    /// When it was looked at, ticks, and how many chunks had been given back then.
-    since: u64,
-    recycled: u64,
-    /// Whether it writes faster than anybody packs.
-    is_burst: bool,
-}
-
-impl Pace {
-    fn look(&mut self, now: u64, recycled: u64, microsecond: u64) {
-        let elapsed = now.saturating_sub(self.since) / microsecond.max(1);
-        if elapsed >= PACE_MICROSECONDS {
-            let written = (recycled - self.recycled) * RECORDS_PER_CHUNK as u64;
-            self.is_burst = written > elapsed * PACKED_PER_MICROSECOND;
-            (self.since, self.recycled) = (now, recycled);
-        }
-    }
 }
 
 /// Says that the worker of an image is done.
@@ -150,6 +128,7 @@ impl Worker {
         let feed = run.kernel().map(|kernel| kernel.feed(pid, now, parent_sink.clone()));
         let backlog = Backlog::new(run.backlog.clone());
         let growth = Growth::new(run.backlog.clone());
+        let pace = Pace::new(run.around.ticks_per_microsecond);
         Worker {
             run,
             arena,
@@ -164,7 +143,7 @@ impl Worker {
             parent_sink,
             growth,
             backlog,
-            pace: Pace::default(),
+            pace,
             unheard: 0,
         }
     }
@@ -183,6 +162,7 @@ impl Worker {
     }
 
     fn work_to_the_end(mut self) {
+        let mut at_once = None;
         let ended = loop {
             let arena = self.arena.clone();
             let header = arena.header();
@@ -197,6 +177,8 @@ impl Worker {
             self.look_before_giving_back();
             self.write_seen_pages();
             let taken = self.drain_settled();
+            // The program that waits has all processors: without this, it waits until its other threads have had their turns.
+            at_once = if taken.is_none() { at_once.or_else(|| Some(AtOnce::begin())) } else { None };
             if self.run.output.stopped() {
                 header.stop.store(1, Release);
                 arena.wake_waiting();
@@ -207,6 +189,7 @@ impl Worker {
                 self.rest();
             }
         };
+        drop(at_once);
         let exit = self.exit();
         if self.arena.header().stop.load(Acquire) != 0 && !self.run.output.stopped() {
             self.parent_sink.sink().given_up();
@@ -302,27 +285,31 @@ impl Worker {
         };
         let without_record = self.cursors.iter().zip(&self.heads).filter(|(_, head)| head.is_none());
         let limit = without_record.map(|(cursor, _)| bound(cursor)).fold(limit, u64::min);
-        Some(self.merge(limit, slack))
+        let taken = self.merge(limit, slack);
+        self.pace.packed(taken, self.run.around.clock.now().saturating_sub(now));
+        Some(taken)
     }
 
     /// Copies full chunks if there are many, so that the program does not wait for them. Whether that is all that should be
     /// done: the program writes faster than anybody packs, and needs the processors itself.
     fn copy_if_behind(&mut self, now: u64) -> bool {
-        self.pace.look(now, self.arena.recycled(), self.run.around.ticks_per_microsecond);
+        let is_awaited = self.arena.is_awaited();
+        self.pace.look(now, self.arena.recycled(), is_awaited);
         // Half of those that stay in the program's memory. One beyond them costs it 20 to 40 us for getting and losing the
         // pages, 10 to 20 ns an event.
         let many = (self.arena.kept_chunks() / 2).max(1);
         let full = self.cursors.iter().fold(0, |full, cursor| full + cursor.full_chunks(&self.arena, many - full));
-        if full < many && !self.arena.is_awaited() {
-            return self.pace.is_burst && self.is_crowded();
+        if full < many && !is_awaited {
+            return self.pace.is_burst() && self.is_crowded();
         }
         let has_room = self.cursors.iter_mut().all(|cursor| cursor.copy_full_chunks(&self.arena, &self.backlog));
-        has_room && self.pace.is_burst && self.is_crowded()
+        has_room && self.pace.is_burst() && self.is_crowded()
     }
 
     /// Whether the program has threads at work for all processors.
     fn is_crowded(&self) -> bool {
-        self.cursors.iter().filter(|cursor| cursor.is_busy).count() >= self.run.around.processors
+        let turns = pace::WINDOW_MICROSECONDS * self.run.around.ticks_per_microsecond;
+        self.cursors.iter().filter(|cursor| cursor.is_busy_within(turns)).count() >= self.run.around.processors
     }
 
     /// Takes everything: nothing more is written.
