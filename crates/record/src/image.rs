@@ -48,6 +48,8 @@ const SHORT_NAP: Duration = Duration::from_micros(30);
 const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
 /// Prefetch distance of blocks, in calls: fetching one takes some hundred nanoseconds.
 const AHEAD: usize = 12;
+/// The same of the records themselves.
+const RECORDS_AHEAD: usize = 2 * AHEAD;
 /// Sleep between two looks at a program that fills few chunks.
 const SLEEP: Duration = Duration::from_millis(40);
 /// The same where the events' times come from this side, or where the program may make no system calls and cannot ring.
@@ -437,6 +439,7 @@ impl Worker {
         let (mut taken, mut last) = (0, cursor.last_ticks);
         let mut run = cursor.run(&self.arena);
         while let Some(record) = run.next() {
+            run.prefetch(RECORDS_AHEAD);
             if let Some(later) = run.ahead(AHEAD) {
                 sink.expect(&later);
             }
