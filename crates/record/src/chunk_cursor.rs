@@ -263,6 +263,13 @@ impl Run {
         // SAFETY: `index` is below `end`, before which all records of the chunk are published.
         (index < self.end).then(|| unsafe { read_record(self.chunk, index) })
     }
+
+    /// Fetches the record that comes `distance` records after the next one, from the processor that wrote it.
+    #[inline(always)]
+    pub fn prefetch(&self, distance: usize) {
+        let first = self.chunk.as_ptr().cast::<Record>();
+        memtoll_processor::prefetch(first.wrapping_add(self.next + distance));
+    }
 }
 
 impl Iterator for Run {

@@ -50,7 +50,9 @@ const SHORT_NAP: Duration = Duration::from_micros(30);
 /// Full chunks after which the doorbell rings: a quarter of those that a program of one thread has.
 const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
 /// Prefetch distance of blocks, in calls: fetching one takes some hundred nanoseconds.
-const AHEAD: usize = 8;
+const AHEAD: usize = 12;
+/// The same of the records themselves.
+const RECORDS_AHEAD: usize = 2 * AHEAD;
 /// Sleep between two looks at a program that fills few chunks.
 const SLEEP: Duration = Duration::from_millis(40);
 /// The same where the events' times come from this side, or where the program may make no system calls and cannot ring.
@@ -424,10 +426,14 @@ impl Worker {
         let (mut taken, mut last) = (0, cursor.last_ticks);
         let mut run = cursor.run(&self.arena);
         while let Some(record) = run.next() {
+            run.prefetch(RECORDS_AHEAD);
             if let Some(later) = run.ahead(AHEAD) {
                 sink.expect(&later);
             }
-            if let Some(next) = run.ahead(AHEAD / 2) {
+            if let Some(later) = run.ahead(2 * AHEAD / 3) {
+                sink.expect_block(&later);
+            }
+            if let Some(next) = run.ahead(AHEAD / 3) {
                 sink.expect_next(&next);
             }
             let Some(op) = op_of(&record) else { break };

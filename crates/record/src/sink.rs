@@ -150,7 +150,13 @@ impl Sink {
         }
     }
 
-    /// A call that was expected comes sooner.
+    /// An expected call comes closer: its block can be found now.
+    #[inline(always)]
+    pub fn expect_block(&self, record: &Record) {
+        self.ledger.live.prefetch_block(record.address);
+    }
+
+    /// It comes closer still: the sums of its block's site can be found.
     #[inline(always)]
     pub fn expect_next(&self, record: &Record) {
         if !self.ledger.tally.is_beyond_caches() {

@@ -8,6 +8,7 @@ mod block_table;
 mod curve;
 mod in_order;
 mod live_block;
+mod number_order;
 mod scan;
 mod selection;
 mod site;

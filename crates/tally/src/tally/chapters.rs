@@ -6,6 +6,7 @@ use super::patterns::Old;
 use super::rows::counted_from_1;
 use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread};
 use crate::curve::CurveBuilder;
+use crate::number_order::sort_by_number;
 use crate::usual_call::Usual;
 use crate::zeroed_memory::List;
 use crate::{Everything, Select};
@@ -125,8 +126,7 @@ impl Tally<Everything> {
         let parts = self.apart.as_mut().and_then(|apart| apart.take(&usual));
         let mut carried = std::mem::take(&mut writing.carried);
         // So that numbers and times differ by little from one to the next.
-        // Blocks are often released in the order of their acquisitions, or the other way round: then this is one pass.
-        carried.sort_by_key(|block| block.number);
+        sort_by_number(&mut carried, |block| block.number.0);
         let carried = carried.into_iter().map(|block| self.told(block)).collect();
         let curve = self.curve.so_far();
         let chapter = Chapter {

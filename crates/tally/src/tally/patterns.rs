@@ -229,8 +229,8 @@ pub(super) struct Patterns {
     grown: Vec<Grown>,
     /// Growth without reallocation, by site and by the stack node of the release.
     replaced: FxHashMap<(SiteIndex, Option<NodeId>), u32>,
-    /// By thread.
-    reallocating: FxHashMap<ThreadNo, Old>,
+    /// By thread: what it has given back, while it is inside a reallocation.
+    reallocating: Vec<Option<Old>>,
 }
 
 impl Default for Patterns {
@@ -243,7 +243,7 @@ impl Default for Patterns {
             tables: Vec::new(),
             grown: Vec::new(),
             replaced: FxHashMap::default(),
-            reallocating: FxHashMap::default(),
+            reallocating: Vec::new(),
         }
     }
 }
@@ -320,21 +320,23 @@ impl Patterns {
 
     /// A thread is inside a reallocation of `block`, if that is known.
     pub fn given_back(&mut self, thread: ThreadNo, block: Option<&LiveBlock>) {
-        match block {
-            Some(block) => {
-                let old = Old { site: block.site, size: block.size().0, steps: block.steps() };
-                self.reallocating.insert(thread, old);
-            }
-            None => {
-                self.reallocating.remove(&thread);
-            }
+        let old = block.map(|block| Old { site: block.site, size: block.size().0, steps: block.steps() });
+        self.holds(thread, old);
+    }
+
+    fn holds(&mut self, thread: ThreadNo, old: Option<Old>) {
+        let thread = thread.index();
+        if thread >= self.reallocating.len() {
+            self.reallocating.resize(thread + 1, None);
         }
+        self.reallocating[thread] = old;
     }
 
     /// A thread has got a block of `size` bytes for another one, by a reallocation at `site`. Returns how often the block
     /// has grown.
     pub fn reallocated(&mut self, site: usize, thread: ThreadNo, size: u64) -> u16 {
-        let Some(old) = self.reallocating.remove(&thread).filter(|old| old.size < size) else { return 0 };
+        let old = self.reallocating.get_mut(thread.index()).and_then(Option::take);
+        let Some(old) = old.filter(|old| old.size < size) else { return 0 };
         let steps = old.steps.saturating_add(1).min(MOST_STEPS);
         let growth = self.growth(site);
         let grown = &mut self.grown[growth];
@@ -426,13 +428,13 @@ impl Patterns {
 
     /// What a thread that reallocates has given back.
     pub fn in_hand(&self, thread: ThreadNo) -> Option<Old> {
-        self.reallocating.get(&thread).copied()
+        self.reallocating.get(thread.index()).copied().flatten()
     }
 
     /// Goes on where a thread was inside a reallocation of a block of `site`.
     pub fn resume(&mut self, of: &Reallocating, site: SiteIndex) {
         if let Some(GivenBack { size, steps, .. }) = of.given_back {
-            self.reallocating.insert(of.thread, Old { site, size: size.0, steps });
+            self.holds(of.thread, Some(Old { site, size: size.0, steps }));
         }
     }
 }
