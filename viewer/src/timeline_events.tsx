@@ -56,7 +56,7 @@ export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props
     }
     return (
         <>
-            {[["peak", peaks] as const, ...(marks.length > 0 ? [["marks", marks] as const] : [])].map(([name, signs]) => (
+            {[["peak", peaks] as const, ...(recording.marks ? [["marks", marks] as const] : [])].map(([name, signs]) => (
                 <div key={name} class={`events ${name}`}>
                     {placed(signs, span, pixels, together).map(({ sign, left, width, isBefore, hasRoom }) => (
                         <Door key={`${sign.at} ${sign.text}`} to={sign.to} class={isBefore ? "before" : ""} style={{ left: `${left}px`, width: `${width}px` }} title={sign.title} aria-label={sign.title}>

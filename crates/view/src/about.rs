@@ -31,14 +31,15 @@ impl Recordings<'_> {
             sources: self.settings.sources,
             editor: self.settings.editor.template().to_owned(),
             live: self.settings.live,
-            regions: self
-                .recording()
-                .images
-                .iter()
-                .any(|image| image.marks.iter().any(|mark| mark.kind == MarkKind::Begin)),
+            regions: self.has(MarkKind::Begin),
+            marks: self.has(MarkKind::Instant),
         });
         pack.columns("timeline", &live);
         pack
+    }
+
+    fn has(&self, kind: MarkKind) -> bool {
+        self.recording().images.iter().any(|image| image.marks.iter().any(|mark| mark.kind == kind))
     }
 
     /// What cannot be read of the recording that is shown, and, with their names, of those that it is compared with.

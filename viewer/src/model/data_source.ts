@@ -27,8 +27,9 @@ export interface Recording {
     editor: string;
     /** Of a recording that is being made: how often its file was opened. */
     live: number | null;
-    /** Whether a thread set regions. */
+    /** Whether a thread set regions, and marks. */
     regions: boolean;
+    marks: boolean;
 }
 
 /** What the user has added to a recording that is being made. */
@@ -123,6 +124,6 @@ export interface TreePart {
 
 /** What is known of a recording before anything is selected. */
 export function recordingOf(pack: Pack<AboutPack>): Recording {
-    const { about, metrics, timeline, parts, compares, sources, editor, live, regions } = pack.head;
-    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live, regions };
+    const { about, metrics, timeline, parts, compares, sources, editor, live, regions, marks } = pack.head;
+    return { about, metrics, timeline: { ...timeline, live: pack.column("timeline.live"), parts }, compares, sources, editor, live, regions, marks };
 }

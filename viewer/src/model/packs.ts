@@ -28,7 +28,7 @@ export interface About {
 }
 
 export interface AboutPack {
-    head: { about: About; metrics: Metric[]; timeline: Intervals; parts: number; compares: boolean; sources: boolean; editor: string; live: number | null; regions: boolean; };
+    head: { about: About; metrics: Metric[]; timeline: Intervals; parts: number; compares: boolean; sources: boolean; editor: string; live: number | null; regions: boolean; marks: boolean; };
     column: "timeline.live";
     family: never;
 }

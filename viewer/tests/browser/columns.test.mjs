@@ -83,3 +83,16 @@ test("the edge of a column is dragged, moved by keys, and let go", async (t) => 
     assert.deepEqual(cells, [150, 150]);
     assert.deepEqual(problems, []);
 });
+
+test("in narrow columns, a heading has its definition when it is pointed at", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines");
+    const head = page.locator('main .row.head [role="columnheader"]', { hasText: "bytes" });
+    const opacity = () => head.locator(".define").evaluate((one) => getComputedStyle(one).opacity);
+    await head.waitFor();
+    assert.equal(await opacity(), "0");
+    await head.hover();
+    await becomes(opacity, "1");
+    await head.locator(".define").click();
+    await page.waitForFunction(() => location.hash.includes("define=bytes"));
+    assert.deepEqual(problems, []);
+});

@@ -20,8 +20,9 @@ sent! {
         editor: String,
         /// Of a recording that is being made: how often its file was opened.
         live: Option<u32>,
-        /// Whether a thread set regions.
+        /// Whether a thread set regions, and marks.
         regions: bool,
+        marks: bool,
     }
 
     /// The recording as a whole.
