@@ -1,6 +1,7 @@
 //! Findings in a few words, for a screen that has room for the most important ones.
 
-use crate::findings::{Finding, disk_faults, growth, maker, memory, place, touched};
+use crate::findings::Finding;
+use crate::findings_in_words::{disk_faults, growth, maker, memory, place, touched};
 use crate::wastes::saves;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};

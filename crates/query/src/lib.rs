@@ -52,6 +52,7 @@ pub mod export;
 pub mod figures;
 pub mod findings;
 pub mod findings_in_brief;
+pub mod findings_in_words;
 mod fresh_memory;
 pub mod grown;
 mod impossible;

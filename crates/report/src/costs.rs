@@ -15,7 +15,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::touched::faults_again;
 use memtoll_analysis::touched::{asked_for, is_more_than_asked_for, maps_itself};
 use memtoll_model::Recording;
-use memtoll_query::findings::AGAIN;
+use memtoll_query::findings_in_words::AGAIN;
 use memtoll_text::format::{self, Unit};
 use memtoll_text::table::Table;
 use memtoll_trace::ids::{Bytes, Units};
