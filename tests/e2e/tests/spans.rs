@@ -108,14 +108,16 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let thread = recording.images[0].threads[1].tid.to_string();
     let questions: Vec<Query> = questions(ns, &thread).into_iter().step_by(one_in).collect();
     let usual = answers(&recording, &questions);
-    let divided = [Metric::Live, Metric::Bytes, Metric::Freed, Metric::Faults];
-    let usual_layers = divided.map(|metric| layers(&recording, metric, &thread, None));
+    let divided: Vec<Metric> =
+        [Metric::Live, Metric::Bytes, Metric::Freed, Metric::Faults].into_iter().step_by(one_in).collect();
+    let layers_of = |recording: &Recording, sliced| -> Vec<_> {
+        divided.iter().map(|metric| layers(recording, *metric, &thread, sliced)).collect()
+    };
+    let usual_layers = layers_of(&recording, None);
     assert!(usual_layers[0].iter().flatten().flatten().any(|value| *value > 0), "{what}: no layers");
     let sliced = Sliced::new(cuts(&recording));
     sliced.cut(&recording, |_| {});
-    for (metric, usual) in divided.iter().zip(&usual_layers) {
-        assert_eq!(&layers(&recording, *metric, &thread, Some(&sliced)), usual, "{what}: {metric:?} from slices");
-    }
+    assert_eq!(layers_of(&recording, Some(&sliced)), usual_layers, "{what}: layers from slices");
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
     // The ends of chapters, their neighbors, and instants between.
     let times: Vec<(u64, u64)> = recording.chapters(0).iter().flat_map(|chapters| chapters.times().to_vec()).collect();
@@ -123,15 +125,18 @@ fn compare(file: &Path, what: &str, one_in: usize) {
         times.iter().flat_map(|&(first, last)| [first, first + (last - first) / 2, last - 1, last, last + 1]);
     let instants: Vec<u64> = instants.step_by(one_in).collect();
     let live = blocks_at(&recording, &instants);
-    let drawn = [Metric::Bytes, Metric::Frees];
-    let usual_charts = drawn.map(|metric| charts(&recording, metric, &times, Some(&sliced)));
+    let drawn: Vec<Metric> = [Metric::Bytes, Metric::Frees].into_iter().step_by(one_in).collect();
+    let charts_of = |recording: &Recording, sliced| -> Vec<_> {
+        drawn.iter().map(|metric| charts(recording, *metric, &times, sliced)).collect()
+    };
+    let usual_charts = charts_of(&recording, Some(&sliced));
     let is_drawn =
         |chart: &StackChart| !chart.bars.is_empty() && chart.columns.iter().filter(|has| has.value > 0.0).count() > 1;
     assert!(usual_charts.iter().flatten().all(is_drawn), "{what}: no charts");
     recording.read_plainly();
-    assert_eq!(drawn.map(|metric| charts(&recording, metric, &times, None)), usual_charts, "{what}: charts");
+    assert_eq!(charts_of(&recording, None), usual_charts, "{what}: charts");
     assert!(recording.chapters(0).is_none());
-    assert_eq!(divided.map(|metric| layers(&recording, metric, &thread, None)), usual_layers, "{what}: layers");
+    assert_eq!(layers_of(&recording, None), usual_layers, "{what}: layers");
     assert!(live.iter().any(|blocks| blocks.len() > 100), "{what}: nothing to compare");
     assert!(live == blocks_at(&recording, &instants), "{what}: live blocks");
     for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {

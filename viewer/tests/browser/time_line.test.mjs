@@ -64,10 +64,15 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     const shown = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
     let [left, right] = [0, end];
     for (let turn = 0; turn < 100 && right - left > 20_000; turn++) {
-        const pixel = (right - left) / area.width;
-        await page.mouse.move(Math.round(area.x + (last - left) / pixel), area.y + 60);
+        const { x, y, width, height } = await plot.boundingBox();
+        const pixel = (right - left) / width;
+        const [at, middle] = [Math.round(x + (last - left) / pixel), y + height / 2];
+        await page.mouse.move(at, middle);
         await page.mouse.wheel(0, -800);
-        await page.waitForFunction((left) => (new URLSearchParams(location.hash.slice(1)).get("left") ?? "0") !== left, String(left));
+        await page.waitForFunction((left) => (new URLSearchParams(location.hash.slice(1)).get("left") ?? "0") !== left, String(left)).catch(async () => {
+            const there = await page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.outerHTML.slice(0, 200), [at, middle]);
+            assert.fail(`turn ${turn} at ${at}, ${middle} does not zoom ${left} to ${right}: ${JSON.stringify(await plot.boundingBox())}, there is ${there}, ${page.url()}`);
+        });
         ({ left, right } = await shown());
         [left, right] = [Number(left), Number(right)];
         assert.ok(left - pixel < last && last < right + pixel, `${left} to ${right} around ${last}, a pixel is ${pixel}`);

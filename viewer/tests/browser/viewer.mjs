@@ -54,7 +54,7 @@ export async function startLive(name = "live.memtoll") {
 
 /** Any page, with what went wrong in it. */
 export async function openPage(url, options = {}) {
-    browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+    browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
     const page = await context.newPage();
     const problems = [];
@@ -77,6 +77,11 @@ export async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
     await page.locator(`nav[aria-label="views"] a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
+    await settled(page);
+}
+
+/** Waits until the numbers of a view are those of what its labels say. */
+export async function settled(page) {
     await page.waitForFunction(() => document.querySelector("main[aria-busy=false]")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)/.test(document.body.innerText));
 }
 
