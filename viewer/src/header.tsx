@@ -6,7 +6,8 @@ import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
 import { cutsOf, SAYS, without } from "./model/cuts";
 import { sizesInWords, sizesOf } from "./model/sizes";
-import type { State } from "./model/state";
+import { lookOf } from "./model/query";
+import { isOfLook, type State } from "./model/state";
 
 interface Props {
     /** A recording that is being made. */
@@ -34,6 +35,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
+    const look = source.asks && isOfLook(state) ? lookOf(state.look) : "last";
     const sizes = sizesOf(state.sizes);
     const from = state.from ?? 0;
     const to = Math.max(from, state.to ?? timeline.end_ns);
@@ -65,6 +67,10 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
             {isPart ? (
                 <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
                     {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
+                </button>
+            ) : look !== "last" ? (
+                <button class="selection" onClick={() => go({ look: "" })} title="Select the whole run">
+                    until the {look === "peak" ? "highest look" : `look at ${time(look.near)}`} <span aria-hidden="true">×</span>
                 </button>
             ) : (
                 <span class="selection">{damage.length > 0 ? "what can be read" : "whole run"}</span>

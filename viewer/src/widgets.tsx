@@ -6,6 +6,7 @@ import { Edge } from "./columns";
 import { useShown } from "./context";
 import { Door } from "./door";
 import type { Loaded } from "./hooks";
+import { LookChoice } from "./look_choice";
 import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
 import { byChance, count, inRow, number, share as shareOf, spelledOut } from "./model/format";
@@ -13,7 +14,7 @@ import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
 import { selects } from "./model/cuts";
-import type { State } from "./model/state";
+import { isOfLook, type State } from "./model/state";
 import { toLive, toSource } from "./model/ways";
 
 /** A file and a line. The line stays behind the file's name, whichever way that is written. */
@@ -274,9 +275,9 @@ export function LinesChoice() {
     );
 }
 
-/** One click to what was live at the peak, is at the end, and was never freed. */
+/** One click to what was live at the peak, is at the end, and was never freed; of what lies in memory, which look says it. */
 export function LiveChoice() {
-    const { recording, state, metric } = useShown();
+    const { source, recording, state, metric } = useShown();
     const ways = toLive(recording.timeline.end_ns);
     const isWhole = state.from === null && state.to === null;
     const choices = [
@@ -286,11 +287,14 @@ export function LiveChoice() {
     ] as const;
     if (!recording.metrics.some(({ name, known }) => name === "live" && known)) return null;
     return (
-        <span class="switch" role="group" aria-label="live bytes">
-            {choices.map(([title, way, isChosen]) => (
-                <Door key={title} to={way} class="button" aria-current={isChosen ? "true" : undefined}>{title}</Door>
-            ))}
-        </span>
+        <>
+            <span class="switch" role="group" aria-label="live bytes">
+                {choices.map(([title, way, isChosen]) => (
+                    <Door key={title} to={way} class="button" aria-current={isChosen ? "true" : undefined}>{title}</Door>
+                ))}
+            </span>
+            {source.asks && isOfLook(state) && <LookChoice />}
+        </>
     );
 }
 

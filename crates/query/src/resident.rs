@@ -54,6 +54,8 @@ pub struct Resident<'r> {
     pub held_below: Option<HeldBelow<'r>>,
     /// The resident set without the recorder, over time.
     pub curve: Vec<CurvePoint>,
+    /// Where the resident set was clearly larger than at the highest look, if that is shown: memtoll did not look then.
+    pub missed_peak: Option<CurvePoint>,
     /// Whose the cells of its map are, if there is one.
     #[serde(skip)]
     pub owners: Option<MapOwners<'r>>,
@@ -83,10 +85,18 @@ impl HugePages {
 }
 
 /// What was in memory at an instant, bytes.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CurvePoint {
     pub at_ns: u64,
     pub bytes: u64,
+}
+
+/// The highest point of the resident set, if that is clearly more than a look found. Bytes, both without the recorder.
+fn missed_peak(curve: &[CurvePoint], found: u64) -> Option<CurvePoint> {
+    /// When it has so much more than at the last look, memtoll looks again, if that does not take too long.
+    const CLEARLY: f64 = 1.0 + 1.0 / 16.0;
+    let highest = curve.iter().max_by_key(|point| point.bytes)?;
+    (highest.bytes as f64 > CLEARLY * found as f64).then_some(*highest)
 }
 
 /// A line that pins free memory.
@@ -240,6 +250,8 @@ impl<'r> Resident<'r> {
             median_age_ns: tariff.ns(pin.median_age as f64) as u64,
         };
         let point = |(at, bytes): &(u64, u64)| CurvePoint { at_ns: tariff.ns(*at as f64) as u64, bytes: *bytes };
+        let curve: Vec<CurvePoint> = resident_curve::of_image(recording, index).iter().map(point).collect();
+        let own = found.resident.saturating_sub(part(Part::Recorder));
         Ok(Resident {
             pid: recording.images[index].about.pid,
             at_ns: tariff.ns(found.time as f64) as u64,
@@ -265,11 +277,25 @@ impl<'r> Resident<'r> {
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),
-            curve: resident_curve::of_image(recording, index).iter().map(point).collect(),
+            missed_peak: missed_peak(&curve, own).filter(|_| *at == Instant::Peak),
+            curve,
             owners: found.map.as_ref().map(|map| MapOwners::new(recording, stacks, map)),
             wastes: found.wastes.iter().map(|waste| WasteRow::new(&recording.frames, waste)).collect(),
             others,
             found,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_higher_point_of_the_curve_is_a_peak_that_was_missed() {
+        let curve = [(1, 500), (2, 1_000), (3, 700)].map(|(at_ns, bytes)| CurvePoint { at_ns, bytes });
+        assert_eq!(missed_peak(&curve, 900), Some(curve[1]));
+        assert_eq!(missed_peak(&curve, 950), None);
+        assert_eq!(missed_peak(&[], 0), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What the balance of a process's pages says, in words.
 
-use crate::resident::Resident;
+use crate::resident::{CurvePoint, Resident};
 use crate::wastes::saves;
 use memtoll_analysis::page_balance::{Balance, Part, Unit};
 use memtoll_text::format;
@@ -57,6 +57,17 @@ impl Resident<'_> {
             format::bytes(huge.bytes),
             format::bytes(huge.live),
             saves(low, high)
+        ))
+    }
+
+    /// That the resident set was larger when memtoll did not look.
+    pub fn missed_peak_in_words(&self) -> Option<String> {
+        let CurvePoint { at_ns, bytes } = self.missed_peak?;
+        Some(format!(
+            "The resident set was larger after {}: {} without the recorder. memtoll did not look at its pages then, because looking \
+             takes at most 1 % of the CPU time.",
+            format::seconds(at_ns as f64 / 1e9),
+            format::bytes(bytes)
         ))
     }
 

@@ -35,8 +35,8 @@ pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Op
     if resident.swapped > 0 {
         text += &format!("Swapped out: {}\n", format::bytes(resident.swapped));
     }
-    if let Some(half_used) = resident.huge_pages_half_used() {
-        text += &format::wrapped("", &half_used, width);
+    for sentence in [resident.huge_pages_half_used(), resident.missed_peak_in_words()].into_iter().flatten() {
+        text += &format::wrapped("", &sentence, width);
     }
     text += &pins(resident, rows, width);
     text += &globals(resident, width);

@@ -138,6 +138,7 @@ impl Recordings<'_> {
             wastes,
             on_wastes: of.on_what_helps().into_iter().map(str::to_owned).collect(),
             huge_pages: of.huge_pages_half_used().unwrap_or_default(),
+            missed_peak: of.missed_peak_in_words().unwrap_or_default(),
             others: of.others,
         }
     }

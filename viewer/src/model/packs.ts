@@ -272,6 +272,7 @@ export interface ResidentSet {
     wastes: WasteOfResident[];
     on_wastes: string[];
     huge_pages: string;
+    missed_peak: string;
     others: number;
 }
 

@@ -5,7 +5,7 @@ import { sizesOf } from "./sizes";
 import { cutsOf, type CutKind } from "./cuts";
 import { type Base, type Selection, type Wanted } from "./state";
 
-export type When = "all" | { span: { from_ns: number | null; to_ns: number | null } } | { at: { ns: number } };
+export type When = "all" | { look: { at: Look } } | { span: { from_ns: number | null; to_ns: number | null } } | { at: { ns: number } };
 
 export type View =
     | { table: { group: string; limit: number } }
@@ -59,6 +59,12 @@ export interface Question {
     page?: Page;
 }
 
+/** The look that the address of the page names. */
+export function lookOf(text: string): Look {
+    if (text === "peak") return "peak";
+    return /^\d{1,15}$/.test(text) ? { near: Number(text) } : "last";
+}
+
 /** A part of the time; ns are whole. */
 export function whenOf({ from, to }: Base): When {
     const ns = (of: number | null) => (of === null ? null : Math.max(0, Math.floor(of)));
@@ -81,8 +87,8 @@ function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
 
 /** What selects the same in a query. */
 export function queryOf(selection: Selection & Partial<Wanted>): Query {
-    const { filter, unfold, wrappers, paid, process, thread, pages, at } = selection;
+    const { filter, unfold, wrappers, paid, process, thread, pages, look, at } = selection;
     const sizes = sizesOf(selection.sizes);
-    const when: When = at === undefined ? whenOf(selection) : { at: { ns: Math.max(0, Math.floor(at)) } };
+    const when: When = at !== undefined ? { at: { ns: Math.max(0, Math.floor(at)) } } : look ? { look: { at: lookOf(look) } } : whenOf(selection);
     return { when, processes: process ? [process] : [], threads: thread ? [thread] : [], ...(filter && { filter }), ...(sizes && { min_size: sizes.least, max_size: sizes.most }), ...cutPatterns(selection), unfold, wrappers, paid, ...(pages && { pages }) };
 }

@@ -4,7 +4,6 @@ import { framesOf, type Frame } from "./answer";
 import type { MemoryArea } from "./memory_map";
 import type { Column, Pack } from "./pack";
 import type { ResidentPack, ResidentSet } from "./packs";
-import type { Look } from "./query";
 
 /** What holds memory, in the order of the balance: names of columns and of colors. */
 export const PARTS = ["live", "slack", "pinned", "free_pages", "mappings", "stacks", "globals", "files", "recorder", "other"] as const;
@@ -98,12 +97,6 @@ export function mostOf(map: PageMap, place: number): PartName {
 export function partsOf(map: PageMap, place: number): { name: PartName; bytes: number }[] {
     const all = PARTS.map((name) => ({ name, bytes: map.parts[name][place]! })).filter(({ bytes }) => bytes > 0);
     return all.sort((a, b) => b.bytes - a.bytes);
-}
-
-/** The look that the address of the page names. */
-export function lookOf(text: string): Look {
-    if (text === "peak") return "peak";
-    return /^\d{1,15}$/.test(text) ? { near: Number(text) } : "last";
 }
 
 /** A regular expression that matches just this text. */

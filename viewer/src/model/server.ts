@@ -35,6 +35,9 @@ const STACKED = 7;
 /** Parts of the time of a stack chart at the most. */
 const CHART_COLUMNS = 1024;
 
+/** What lies in memory is not asked: no part of the time says it. */
+const NO_PAGES = { pages: false, look: "" };
+
 /** Cells of a map of pages at the most. */
 const PAGE_CELLS = 1 << 15;
 
@@ -148,15 +151,14 @@ export class Server implements Source {
     }
 
     stacked(selection: Selection, by: string, metric: Metric, span: Span | null, signal?: AbortSignal, through?: string): Promise<Pack<StackedPack>> {
-        const { pages: _, ...query } = queryOf({ ...selection, from: span && Math.round(span.from), to: span && Math.round(span.to) });
+        const query = queryOf({ ...selection, ...NO_PAGES, from: span && Math.round(span.from), to: span && Math.round(span.to) });
         const view: View = { table: { group: by, limit: STACKED } };
         const intervals = ACTIVITY_INTERVALS / (metric.join === "sum" ? COARSER : 1);
         return this.answer({ query: { ...query, metric: metric.name, view }, page: { stacked: { intervals, ...(through !== undefined && { through }) } } }, signal);
     }
 
     stackChart(selection: Selection, metric: Metric, byLine: boolean, signal: AbortSignal): Promise<Pack<StackChartPack>> {
-        const { pages: _, ...query } = queryOf(selection);
-        return this.answer({ query: { ...query, metric: metric.name }, page: { "stack-chart": { columns: CHART_COLUMNS, lines: byLine } } }, signal);
+        return this.answer({ query: { ...queryOf({ ...selection, ...NO_PAGES }), metric: metric.name }, page: { "stack-chart": { columns: CHART_COLUMNS, lines: byLine } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

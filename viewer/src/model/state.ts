@@ -26,8 +26,10 @@ export interface Selection {
 
 /** A selection with what is to be known of it. */
 export interface Wanted extends Selection {
-    /** What lies in memory at the end. */
+    /** What lies in memory at the end, or at `look`. */
     pages: boolean;
+    /** Which look at the pages, as the address has it, of the process that had most then; empty: the last one of each process. */
+    look: string;
     /** What is live at this instant, ns, instead of a span; of a page, the end of a run of several processes only. */
     at?: number;
 }
@@ -89,7 +91,7 @@ export interface State extends Selection {
     line: number;
     /** Layout: the type; empty: the list of all. */
     type: string;
-    /** Resident: which look at the pages, `peak` or a time in ns; empty: the last one. */
+    /** Which look at the pages, `peak` or a time in ns; empty: the last one. */
     look: string;
     /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
     map: string;
@@ -196,6 +198,12 @@ export function changed(state: State, change: Partial<State>): State {
     return { ...next, ...Object.fromEntries(lost.filter((key) => !(key in change)).map((key) => [key, START[key]])) };
 }
 
+/** Views of call stacks, whose numbers may be those until a look at the pages. */
+const OF_A_LOOK: ViewName[] = ["lines", "tree", "flame", "functions"];
+
+/** Whether the view says what lay in memory at a look: a span has none. */
+export const isOfLook = ({ view, metric, from, to }: State) => OF_A_LOOK.includes(view) && OF_PAGES.includes(metric) && from === null && to === null;
+
 /** What is inside what, as one leaves it: in which view (empty: in all), and how. */
 const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["lifetimes", { cell: "" }],
@@ -209,6 +217,7 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
     ["", { panel: false }],
     ["", { search: "" }],
     ["", { from: null, to: null }],
+    ["", { look: "" }],
     ["compare", { base: "" }],
     ["", { process: "", thread: "" }],
     ["", { cuts: "" }],
@@ -218,14 +227,15 @@ const LAYERS: [view: ViewName | "", Partial<State>][] = [
 
 /** What leaves the innermost of what is open or selected; null: nothing is. */
 export function leaving(state: State): Partial<State> | null {
-    const isInside = ([view, change]: (typeof LAYERS)[number]) => (view === "" || view === state.view) && (Object.keys(change) as (keyof State)[]).some((key) => state[key] !== START[key]);
+    const isShown = (change: Partial<State>) => !("look" in change) || state.view === "resident" || isOfLook(state);
+    const isInside = ([view, change]: (typeof LAYERS)[number]) => (view === "" || view === state.view) && isShown(change) && (Object.keys(change) as (keyof State)[]).some((key) => state[key] !== START[key]);
     const way = LAYERS.find(isInside)?.[1] ?? null;
     return way && "cuts" in way ? withoutLast(state) : way;
 }
 
 export function selectionOf(state: State): Wanted {
     const { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, metric } = state;
-    return { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric) };
+    return { from, to, filter, sizes, cuts, unfold, wrappers, paid, process, thread, pages: OF_PAGES.includes(metric), look: isOfLook(state) ? state.look : "" };
 }
 
 export interface Base {

@@ -6,10 +6,12 @@ import { selects } from "../model/cuts";
 import { bytes, count, counted, exact, isolated, time, percent } from "../model/format";
 import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
-import { heldOf, literally, lookOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { heldOf, literally, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { lookOf } from "../model/query";
 import { selectionOf } from "../model/state";
 import { toMetric, type Way } from "../model/ways";
 import { Door } from "../door";
+import { LookChoice } from "../look_choice";
 import type { Frame } from "../model/answer";
 import { Define, Empty, Name, Pending } from "../widgets";
 import { Table } from "../table";
@@ -25,7 +27,7 @@ function ownerName({ frame, file }: Owner): string {
 
 /** Who holds the resident set of a process when memtoll looked: at its end, or where it had most. */
 export function ResidentView() {
-    const { source, state, go, setCopy } = useShown();
+    const { source, state, setCopy } = useShown();
     const selection = selectionOf(state);
     const look = lookOf(state.look);
     const loaded = useLoaded(source.asks ? JSON.stringify([selection, look]) : null, async (signal) => heldOf(await source.residentSet(selection, look, signal)));
@@ -36,31 +38,11 @@ export function ResidentView() {
         return () => setCopy(null);
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
-    const others = held && typeof held !== "string" ? held.set.looks : [];
-    const endsHighest = look === "last" && others.length > 0 && Math.max(...others.map(({ rss }) => rss)) === others.at(-1)!.rss;
-    const looks = (
-        <>
-            <div class="switch" role="group" aria-label="look">
-                <button aria-pressed={look === "last"} onClick={() => go({ look: "" }, true)}>last</button>
-                <button aria-pressed={look === "peak"} disabled={endsHighest} title={endsHighest ? "The last look has most in memory." : ""} onClick={() => go({ look: "peak" }, true)}>at the peak</button>
-            </div>
-            {others.length > 2 && (
-                <label class="choice">
-                    look
-                    <select value={String(typeof held !== "string" && held?.set.at_ns)} onChange={(event) => go({ look: event.currentTarget.value })}>
-                        {others.map(({ at_ns, name, rss }) => (
-                            <option key={at_ns} value={String(at_ns)}>{time(at_ns)}: {isolated(name)}, {bytes(rss)}</option>
-                        ))}
-                    </select>
-                </label>
-            )}
-        </>
-    );
     if (!held) return <Pending of={loaded}>Reading all events …</Pending>;
     if (typeof held === "string")
         return (
             <>
-                <div class="tools">{looks}</div>
+                <div class="tools"><LookChoice /></div>
                 <Empty>{held}</Empty>
             </>
         );
@@ -68,7 +50,7 @@ export function ResidentView() {
     return (
         <>
             <div class="tools">
-                {looks}
+                <LookChoice set={set} />
                 <span>
                     {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
@@ -84,7 +66,7 @@ export function ResidentView() {
             <h2 class="over-map">
                 Map of the pages <span class="soft">a cell is {bytes(map.cell)}; blank: not in memory{map.areasLeftOut > 0 && `; ${counted(map.areasLeftOut, "area")} with fewer bytes not drawn`}</span>
             </h2>
-            <Canvas map={map} />
+            <Canvas held={held} />
         </>
     );
 }
@@ -92,12 +74,19 @@ export function ResidentView() {
 /** The metric that says which lines have a part; the other parts belong to no line. */
 const METRICS: Record<string, string> = { live: "resident", slack: "slack", pinned: "pinned" };
 
-const wayOf = (part: string): Way => (METRICS[part] ? toMetric(METRICS[part]) : { define: "resident-set" });
+/** Lines at the look that is shown: at the whole process, with blocks of all sizes. */
+function useWayTo(pid: number): (metric: string) => Way {
+    const { recording, state } = useShown();
+    const process = recording.about.process_count > 1 ? String(pid) : state.process;
+    return (metric) => ({ ...toMetric(metric), process, thread: "", sizes: "", from: null, to: null });
+}
 
 /** The lines of a function that hold something. */
-const toStacks = (frame: Frame, metric: string): Way => ({ ...toMetric(metric), filter: literally(frame.function) });
+const through = (way: Way, frame: Frame): Way => ({ ...way, filter: literally(frame.function) });
 
 function Balance({ held: { set } }: { held: Held }) {
+    const wayTo = useWayTo(set.pid);
+    const wayOf = (part: string): Way => (METRICS[part] ? wayTo(METRICS[part]) : { define: "resident-set" });
     const known = set.parts.filter((part) => part.bytes !== null && part.bytes > 0);
     return (
         <section class="held" aria-label="who holds it">
@@ -119,13 +108,14 @@ function Balance({ held: { set } }: { held: Held }) {
             <p class="soft">
                 {set.never_touched > 0 && `${bytes(set.never_touched)} more of the live blocks were never touched. `}
                 {set.swapped > 0 && `${bytes(set.swapped)} are swapped out. `}
-                {set.huge_pages}
+                {[set.huge_pages, set.missed_peak].filter(Boolean).join(" ")}
             </p>
         </section>
     );
 }
 
 function Pins({ held: { set, pins } }: { held: Held }) {
+    const wayTo = useWayTo(set.pid);
     if (pins.length === 0) return null;
     return (
         <section class="pins">
@@ -151,7 +141,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
                     <>
                         <div role="cell">
                             {pin.frame ? (
-                                    <Door to={toStacks(pin.frame, "pinned")} title="Show only stacks with this function"><Name frame={pin.frame} /></Door>
+                                    <Door to={through(wayTo("pinned"), pin.frame)} title="Show only stacks with this function"><Name frame={pin.frame} /></Door>
                             ) : (
                                 "(no stack)"
                             )}
@@ -210,6 +200,7 @@ function Globals({ held: { set } }: { held: Held }) {
 
 /** What would make it smaller, as the text report has it. */
 function WhatHelps({ held: { set, wastes } }: { held: Held }) {
+    const wayTo = useWayTo(set.pid);
     if (wastes.length === 0 && set.on_wastes.length === 0) return null;
     return (
         <section class="wastes">
@@ -228,7 +219,7 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
                                 <td>{saves}</td>
                                 <td>
                                     <bdi>{remedy}</bdi>{" "}
-                                    {frame && <Door to={toStacks(frame, "resident")} class="link" title="Show only stacks with this function">lines</Door>}
+                                    {frame && <Door to={through(wayTo("resident"), frame)} class="link" title="Show only stacks with this function">lines</Door>}
                                 </td>
                             </tr>
                         ))}
@@ -240,15 +231,16 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
     );
 }
 
-function Canvas({ map }: { map: PageMap }) {
+function Canvas({ held: { set, map } }: { held: Held }) {
     const { go, theme } = useShown();
+    const wayTo = useWayTo(set.pid);
     const { holder, canvas, width, layout, at, setAt, hit, keys } = useCells(map.areas, LABEL);
     useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, at), [map, layout, theme, at]);
 
     /** The lines of the function that has most of a cell. */
     const choose = (number: number) => {
         const frame = ownerOf(map, number)?.frame;
-        if (frame) go(toStacks(frame, "resident"));
+        if (frame) go(through(wayTo("resident"), frame));
     };
     return (
         <>

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, afterEarly, afterThread, html, recordings, report, run } from "./recordings.mjs";
-import { becomes, breaches, numbersOf, open, show, start, words } from "./viewer.mjs";
+import { becomes, breaches, numbersOf, open, settled, show, start, words } from "./viewer.mjs";
 
 test("the heat map has all freed blocks, and each cell its lines", async () => {
     const server = await start(recordings.phases);
@@ -150,11 +150,25 @@ test("the view of the resident set has the balance, who pins, and a map of the p
     // Where the last look has most in memory, it is the peak's, too.
     const sizes = report(recordings.survivors, "--list", "looks").looks.map(({ rss }) => rss);
     assert.ok(sizes.length > 0 && sizes.every((bytes) => bytes > 0), `${sizes}`);
-    const peak = page.getByRole("button", { name: "at the peak" });
+    const peak = page.getByRole("button", { name: "highest look" });
     assert.equal(await peak.isDisabled(), sizes.at(-1) === Math.max(...sizes), `${sizes}`);
     await show(page, "view=resident&look=peak");
-    await page.locator('button[aria-pressed="true"]', { hasText: "at the peak" }).waitFor();
+    await page.locator('button[aria-pressed="true"]', { hasText: "highest look" }).waitFor();
     await map.waitFor();
+    // What holds memory at a look leads to lines at that look; Esc leaves it.
+    for (const { at_ns } of report(recordings.survivors, "--list", "looks").looks) {
+        await show(page, `view=resident&look=${at_ns}`);
+        await map.waitFor();
+        await page.locator(".held .parts .door", { hasText: /^live blocks/ }).click();
+        await page.locator("header .selection", { hasText: "until the look at" }).waitFor();
+        await settled(page);
+        const { sites } = report(recordings.survivors, "--metric", "resident", "--group", "site", "--at", `${at_ns}ns`);
+        const [most] = sites.toSorted((a, b) => b.resident_bytes - a.resident_bytes);
+        assert.ok(most.resident_bytes > 0);
+        assert.equal((await numbersOf(page, most.function)).resident, String(most.resident_bytes), `${at_ns}`);
+    }
+    await page.keyboard.press("Escape");
+    await page.locator("header .selection", { hasText: "whole run" }).waitFor();
     assert.deepEqual(problems, []);
     await close();
     server.stop();

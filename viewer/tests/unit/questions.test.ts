@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import type { Metric } from "../../src/model/answer";
 import { Server } from "../../src/model/server";
-import { START, type Selection } from "../../src/model/state";
+import { START, type Selection, type Wanted } from "../../src/model/state";
 
 // A test of crates/view/src/ask.rs reads the same file: what is sent is what the server understands.
 const FILE = new URL("../questions.json", import.meta.url);
@@ -20,6 +20,7 @@ test("each question is one that the server understands", async () => {
     const part = { metric: metric("cost"), columns: [metric("peak")], reversed: true, through: "app::run(int)", by: "", least: 0.25 };
     const all: Selection = START;
     const some: Selection = { from: 1.5, to: 2e9, filter: "app::", sizes: "768-1023", cuts: "fold function:app::get<int*>\nfocus function:main\ndrop module:libz.so.1\ncollapse function:app::walk\nfold module:libz.so.1", unfold: true, wrappers: true, paid: true, process: "4711", thread: "io" };
+    const atLook: Wanted = { ...START, pages: true, look: "5000000" };
     const base = { from: null, to: 100 };
     const questions: Promise<unknown>[] = [
         server.open(),
@@ -46,6 +47,9 @@ test("each question is one that the server understands", async () => {
         server.residentSet(some, "peak", signal),
         server.residentSet(some, { near: 5_000_000 }, signal),
         server.profile({ ...some, at: 5.5 }, signal),
+        server.profile({ ...atLook, look: "peak" }, signal),
+        server.functions(atLook, signal),
+        server.stacked(atLook, "function", metric("cost"), null, signal),
         server.activityBefore(base, { process: "4711", thread: "io" }, signal),
         server.stacked(some, "type", metric("live"), { from: 5, to: 7.75 }),
         server.stacked(all, "function", metric("cost"), null, signal, "app::run"),

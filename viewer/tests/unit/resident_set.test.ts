@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import { packed } from "./packed";
 import { addressOf, layoutOf } from "../../src/model/memory_map";
 import type { ResidentPack } from "../../src/model/packs";
-import { heldOf, literally, lookOf, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
+import { lookOf } from "../../src/model/query";
+import { heldOf, literally, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
 
 const packOf = (head: object, columns: Record<string, number[]>) => packed<ResidentPack>(head, Object.entries(columns).map(([name, values]) => [name, "f64", values]));
 
-const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, wastes: [{ frame: 1, saves: "4.0 KiB", remedy: "free them" }], on_wastes: [], huge_pages: "", others: 0 };
+const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, wastes: [{ frame: 1, saves: "4.0 KiB", remedy: "free them" }], on_wastes: [], huge_pages: "", missed_peak: "", others: 0 };
 
 const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.qualified": [1], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.without_tables": [0] };
 

@@ -169,6 +169,8 @@ sent! {
         on_wastes: Vec<String>,
         /// What small pages would keep out of memory; empty: malloc has no huge ones.
         huge_pages: String,
+        /// That it was larger when memtoll did not look; empty: this is not the highest look, or it was not.
+        missed_peak: String,
         /// Other processes with a look.
         others: usize,
     }
