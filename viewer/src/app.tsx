@@ -9,7 +9,7 @@ import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/t
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
-import { baseText, changed, fromHash, leaving, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { baseText, changed, fromHash, leaving, OF_A_SERVER, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition, Failed } from "./widgets";
 import { Waiting } from "./waiting";
 import { TimelineBand } from "./timeline";
@@ -187,8 +187,9 @@ export function App({ source }: { source: Source }) {
 
     const compares = !!recording?.compares || state.base !== "";
     /** Views of what not every recording has. */
-    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1, functions: source.asks };
-    const views = VIEWS.filter((view) => has[view] ?? true);
+    const has: Partial<Record<ViewName, boolean>> = { compare: compares, regions: !!recording?.regions, processes: (recording?.about.process_count ?? 0) > 1 };
+    const held = VIEWS.filter((view) => source.asks || !OF_A_SERVER.includes(view));
+    const views = held.filter((view) => has[view] ?? true);
     /** The selection becomes the span before. */
     const compareWith = () => {
         const { from, to } = current.current;
@@ -205,7 +206,7 @@ export function App({ source }: { source: Source }) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = VIEWS.find((one) => KEYS[one] === event.key);
+            const view = held.find((one) => KEYS[one] === event.key);
             if (view) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {

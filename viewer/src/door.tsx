@@ -3,7 +3,8 @@
 
 import type { ComponentChildren, PartialAnchorHTMLAttributes } from "preact";
 import { useShown } from "./context";
-import { changed, toHash, type State } from "./model/state";
+import type { Source } from "./model/data_source";
+import { changed, OF_A_SERVER, toHash, type State } from "./model/state";
 
 interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "onFocus" | "tabIndex" | "aria-label" | "aria-current"> {
     to: Partial<State>;
@@ -11,8 +12,12 @@ interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "ti
     children?: ComponentChildren;
 }
 
+/** Whether a page lacks what is behind a door. */
+const isShut = (source: Source, { view }: Partial<State>) => !source.asks && view !== undefined && OF_A_SERVER.includes(view);
+
 export function Door({ to, class: classes, children, ...rest }: Props) {
-    const { state, go } = useShown();
+    const { source, state, go } = useShown();
+    if (isShut(source, to)) return <span class={classes} style={rest.style} title={rest.title}>{children}</span>;
     return (
         <a
             {...rest}
@@ -42,6 +47,6 @@ export function throughDoor(event: MouseEvent): void {
 
 /** The same for what is drawn, and has no element. */
 export function useWay(): (to: Partial<State>, event: MouseEvent | KeyboardEvent) => void {
-    const { state, go } = useShown();
-    return (to, event) => (isForAnotherTab(event) ? void open(toHash(changed(state, to)), "_blank", "noopener") : go(to));
+    const { source, state, go } = useShown();
+    return (to, event) => (isShut(source, to) ? undefined : isForAnotherTab(event) ? void open(toHash(changed(state, to)), "_blank", "noopener") : go(to));
 }

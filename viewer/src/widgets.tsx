@@ -220,7 +220,8 @@ export function DirectionChoice() {
 
 /** Whether frames are added up over the selected time, or stand in its order. */
 export function OrderChoice() {
-    const { state, go } = useShown();
+    const { source, state, go } = useShown();
+    if (!source.asks && !state.inOrder) return null;
     return (
         <div class="switch" role="group" aria-label="order">
             <button aria-pressed={!state.inOrder} onClick={() => go({ inOrder: false })} title="Each function once below its callers, largest first">merged</button>

@@ -7,6 +7,9 @@ import { sizesOf } from "./sizes";
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source", "layout", "compare", "regions", "processes", "functions"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
+/** Views of what a page of `memtoll html` does not hold: only a server can say it. */
+export const OF_A_SERVER: readonly ViewName[] = ["functions", "resident", "threads", "layout"];
+
 export interface Selection {
     /** Span of time, ns since the recording began; null: from its beginning, to its end. */
     from: number | null;

@@ -57,14 +57,16 @@ const ORDERS = ["growth", "live then", "shrinkage"] as const;
 
 /** What was live: a table of two instants; of the second one, by when it was acquired, or a map. */
 export function Snapshots() {
-    const { state, go } = useShown();
+    const { source, state, go } = useShown();
     return (
         <div class="fill">
-            <div class="switch tabs" role="group" aria-label="what is shown">
-                <button aria-pressed={!state.map} onClick={() => go({ map: "" })}>lines at two instants</button>
-                <button aria-pressed={state.map === "generations"} onClick={() => go({ map: "generations" })}>generations</button>
-                <button aria-pressed={!!state.map && state.map !== "generations"} onClick={() => go({ map: "line" })}>map of memory</button>
-            </div>
+            {(source.asks || state.map) && (
+                <div class="switch tabs" role="group" aria-label="what is shown">
+                    <button aria-pressed={!state.map} onClick={() => go({ map: "" })}>lines at two instants</button>
+                    <button aria-pressed={state.map === "generations"} onClick={() => go({ map: "generations" })}>generations</button>
+                    <button aria-pressed={!!state.map && state.map !== "generations"} onClick={() => go({ map: "line" })}>map of memory</button>
+                </div>
+            )}
             {state.map === "generations" ? <GenerationsView /> : state.map ? <MemoryMap /> : <Instants />}
         </div>
     );

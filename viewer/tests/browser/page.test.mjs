@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, open, show } from "./viewer.mjs";
+import { PAGE_VIEWS, becomes, breaches, open, show } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -17,10 +17,16 @@ for (const name of ["phases", "git"]) {
         assert.ok(!/https?:\/\/(?!www\.w3\.org)/.test(text.replace(/<script type="application.*?<\/script>/gs, "")), "the page names no other place");
         const { page, problems, close } = await open(pathToFileURL(file));
         const expected = report(recordings[name]);
-        for (const view of VIEWS) {
+        const shut = /view=(resident|threads|layout|functions)\b/;
+        for (const view of PAGE_VIEWS) {
             await show(page, `view=${view}`);
             assert.deepEqual(await breaches(page), [], view);
+            // Nothing leads to what the page does not hold.
+            const ways = await page.locator("a[href]").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+            assert.deepEqual(ways.filter((way) => shut.test(way)), [], view);
         }
+        for (const key of ["w", "7", "l", "f"]) await page.keyboard.press(key);
+        assert.doesNotMatch(page.url(), shut);
         await show(page, "view=overview");
         const bytes = () => page.evaluate(() => [...document.querySelectorAll(".facts-of div")].find((one) => one.firstChild.firstChild.textContent === "bytes").lastChild.title);
         const exact = (number) => `${number.toLocaleString("en-US")} bytes`;

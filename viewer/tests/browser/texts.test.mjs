@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { ATTACK, html, recordings } from "./recordings.mjs";
-import { VIEWS, open, show, start } from "./viewer.mjs";
+import { PAGE_VIEWS, VIEWS, open, show, start } from "./viewer.mjs";
 
 for (const name of ["hostile", "hostile-file"]) {
     test(`${name}: names are texts, whatever they are`, async () => {
         const server = await start(recordings[name]);
         const page = await open(server.url);
         const saved = await open(pathToFileURL(html(name)));
-        for (const { page: of, problems, close } of [page, saved]) {
-            for (const view of VIEWS) {
+        for (const [views, { page: of, problems, close }] of [[VIEWS, page], [PAGE_VIEWS, saved]]) {
+            for (const view of views) {
                 await show(of, `view=${view}&unfold=true`);
                 await of.evaluate(() => document.querySelector('main [role="row"]:not(.head)')?.click());
             }

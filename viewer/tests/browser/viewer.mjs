@@ -13,6 +13,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "resident", "lifetimes", "threads", "notes", "source"];
 
+/** Those that a page of `memtoll html` has. */
+export const PAGE_VIEWS = VIEWS.filter((view) => !["resident", "threads"].includes(view));
+
 let browser;
 const servers = new Set();
 
