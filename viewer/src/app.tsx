@@ -127,9 +127,13 @@ export function App({ source }: { source: Source }) {
     }, []);
 
     useEffect(() => {
+        // The browser tells of one step by two events.
         const moved = () => {
+            const next = here();
+            if (toHash(next) === toHash(current.current)) return;
             kind.current = "";
-            setState(here());
+            current.current = next;
+            setState(next);
         };
         addEventListener("popstate", moved);
         addEventListener("hashchange", moved);

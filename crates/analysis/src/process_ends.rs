@@ -28,6 +28,7 @@ mod tests {
     use super::*;
     use crate::generations::generations;
     use crate::sums::{sums, sums_of};
+    use crate::timeline::timeline;
     use memtoll_tally::Selection;
     use std::path::Path;
 
@@ -54,6 +55,8 @@ mod tests {
         assert_eq!(live(&recording, span, ThreadFilter::default()), all.total.live_bytes.0);
         let generations = generations(&recording, end, &[], &Selection::default(), &ThreadFilter::default());
         assert_eq!(generations.of_node.values().map(|live| live[0].bytes).sum::<u64>(), expected);
+        let line = timeline(&recording, 0, end, 1 << 14, &ThreadFilter::default());
+        assert_eq!(line.intervals.last().map(|last| last.live), Some(expected));
         // Of a process that ended before, the end is its own.
         for index in gone {
             let only = ThreadFilter::images(&recording, |image| image == index);

@@ -33,24 +33,23 @@ impl ProcessorTimes {
             return None;
         }
         let to = to.min(recording.ended());
-        let mut threads = FxHashMap::default();
+        let mut lives: FxHashMap<(usize, ThreadNo), Life> = FxHashMap::default();
         let mut images = Vec::with_capacity(recording.images.len());
         for (index, image) in recording.images.iter().enumerate() {
             let image_end = image.end.as_ref().map_or(to, |end| end.ended);
             for thread in image.threads.iter().filter(|thread| thread_filter.admit(index, thread.number)) {
-                let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
-                threads.insert((index, thread.number), alive);
+                let life = Life::within(thread.began, thread.ended.unwrap_or(image_end), from, to);
+                lives.insert((index, thread.number), life);
             }
             // The reader of the costs themselves says what is missing in the file.
             let _ = recording.for_each_cost_between(index, Units(from), Units::MAX, |cost| {
-                let thread = cost.thread.and_then(|thread| threads.get_mut(&(index, thread)));
-                if let Some(time) = thread {
-                    *time = time.saturating_sub(off_processor(cost, from, to));
-                }
+                let life = cost.thread.and_then(|thread| lives.get_mut(&(index, thread)));
+                life.into_iter().for_each(|life| life.loses(cost));
             });
-            let of_image = image.threads.iter().filter_map(|thread| threads.get(&(index, thread.number)));
-            images.push(sum(of_image));
+            let of_image = image.threads.iter().filter_map(|thread| lives.get(&(index, thread.number)));
+            images.push(sum(of_image.map(Life::on_processor)));
         }
+        let threads = lives.iter().map(|(of, life)| (*of, life.on_processor())).collect();
         Some(ProcessorTimes { threads, images })
     }
 
@@ -64,22 +63,42 @@ impl ProcessorTimes {
 
     /// Of all threads, units.
     pub fn total(&self) -> u64 {
-        sum(self.images.iter())
+        sum(self.images.iter().copied())
     }
 }
 
 /// Numbers of a damaged file may be beyond all sums.
-fn sum<'a>(times: impl Iterator<Item = &'a u64>) -> u64 {
-    times.fold(0, |sum, time| sum.saturating_add(*time))
+fn sum(times: impl Iterator<Item = u64>) -> u64 {
+    times.fold(0, u64::saturating_add)
 }
 
-/// For how long the thread did not have the processor, units. A thread that spins has it.
-fn off_processor(cost: &Cost, from: u64, to: u64) -> u64 {
-    match cost.kind {
-        CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading => {
-            overlap(cost.time.saturating_sub(Units(cost.amount)).0, cost.time.0, from, to)
+/// The part of a thread's life that counts, units. The kernel sees it before it calls the allocator for the first time, from when on it
+/// is known here.
+#[derive(Clone, Copy)]
+struct Life {
+    begin: u64,
+    end: u64,
+    off_processor: u64,
+}
+
+impl Life {
+    fn within(began: u64, ended: u64, from: u64, to: u64) -> Life {
+        Life { begin: began.max(from), end: ended.min(to), off_processor: 0 }
+    }
+
+    /// The thread does not have the processor. One that spins has it.
+    fn loses(&mut self, cost: &Cost) {
+        if let CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading =
+            cost.kind
+        {
+            let begin = cost.time.saturating_sub(Units(cost.amount)).0;
+            let lost = overlap(begin, cost.time.0, self.begin, self.end);
+            self.off_processor = self.off_processor.saturating_add(lost);
         }
-        _ => 0,
+    }
+
+    fn on_processor(&self) -> u64 {
+        self.end.saturating_sub(self.begin).saturating_sub(self.off_processor)
     }
 }
 
@@ -106,10 +125,20 @@ mod tests {
             place: Place::Unknown,
             holder: None,
         };
-        let off = cost(CostKind::OffProcessor);
-        let found = [(0, 2000), (700, 2000), (0, 900), (700, 900), (1000, 2000), (0, 600)];
-        assert_eq!(found.map(|(from, to)| off_processor(&off, from, to)), [400, 300, 300, 200, 0, 0]);
-        assert_eq!(off_processor(&cost(CostKind::Spinning), 0, 2000), 0);
-        assert_eq!(off_processor(&cost(CostKind::Fault), 0, 2000), 0);
+        let lost = |kind, life: (u64, u64), span: (u64, u64)| {
+            let mut life = Life::within(life.0, life.1, span.0, span.1);
+            life.loses(&cost(kind));
+            life.off_processor
+        };
+        let spans = [(0, 2000), (700, 2000), (0, 900), (700, 900), (1000, 2000), (0, 600)];
+        let off = |life| spans.map(|span| lost(CostKind::OffProcessor, life, span));
+        assert_eq!(off((0, 2000)), [400, 300, 300, 200, 0, 0]);
+        // Before the thread is known and after its end, it loses nothing.
+        assert_eq!(off((800, 950)), [150, 150, 100, 100, 0, 0]);
+        assert_eq!(lost(CostKind::Spinning, (0, 2000), (0, 2000)), 0);
+        assert_eq!(lost(CostKind::Fault, (0, 2000), (0, 2000)), 0);
+        let mut life = Life::within(900, 5000, 0, 2000);
+        life.loses(&cost(CostKind::OffProcessor));
+        assert_eq!(life.on_processor(), 1000);
     }
 }

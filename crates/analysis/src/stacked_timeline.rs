@@ -7,6 +7,7 @@ use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::{Metric, Seen, Together};
 use crate::parallel;
+use crate::process_ends::ended;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use crate::timeline::cell_of;
@@ -101,7 +102,11 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
         let part = Part::of(selection, threads.clone());
         let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts, sliced };
+        let ended = ended(recording, index);
         image.each_cell(&mut found.damage, |cell, has| {
+            if asked.amount == Amount::Live && cuts[cell] > ended {
+                return;
+            }
             for (group, values) in found.groups.iter_mut().enumerate() {
                 let value = match (asked.amount, has) {
                     (Amount::During, Has::Happened(counts)) => asked.metric.value(&tariff.price(&counts[group])),

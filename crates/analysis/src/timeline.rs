@@ -6,6 +6,7 @@
 
 use crate::chapters::chapters_of;
 use crate::parallel;
+use crate::process_ends::ended;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
@@ -121,7 +122,7 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
         match cells(recording, index, grid) {
             Ok(cells) => {
                 if recording.images[index].own_allocators.show_frees() {
-                    add_live(&mut intervals, grid, &cells);
+                    add_live(&mut intervals, grid, &cells, ended(recording, index));
                 }
                 for cell in cells.threads.iter().filter(|cell| threads.admit(cell.thread)) {
                     let Some(at) = grid.index(cell.cell) else { continue };
@@ -154,11 +155,11 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
     TimelineView { start: grid.start(), width: 1 << grid.width_log2, intervals, damage }
 }
 
-/// Live bytes of an image, in all cells.
-fn add_live(intervals: &mut [Interval], grid: Grid, cells: &ImageCells) {
+/// Live bytes of an image, in all cells until it ends.
+fn add_live(intervals: &mut [Interval], grid: Grid, cells: &ImageCells, ended: u64) {
     let mut live = cells.live_before;
     let mut changes = cells.live.iter().peekable();
-    for (interval, cell) in intervals.iter_mut().zip(grid.first..) {
+    for (interval, cell) in intervals.iter_mut().zip(grid.first..=ended >> grid.width_log2) {
         let (mut lowest, mut highest) = (live, live);
         if let Some(change) = changes.next_if(|change| change.cell == cell) {
             lowest = lowest.min(change.lowest);

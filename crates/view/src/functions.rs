@@ -17,8 +17,16 @@ const MOST: usize = 5_000;
 struct Function {
     /// One of its frames; `None`: of calls without a stack.
     frame: Option<FrameId>,
+    /// Loaded files that have a function of this name.
+    modules: Vec<TextId>,
     own: Values,
     total: Values,
+}
+
+impl Function {
+    fn new(frame: Option<FrameId>) -> Function {
+        Function { frame, modules: Vec::new(), own: NOTHING, total: NOTHING }
+    }
 }
 
 impl Recordings<'_> {
@@ -31,14 +39,17 @@ impl Recordings<'_> {
         if others > 0 {
             let is_shown: FxHashSet<usize> = shown.into_iter().collect();
             // Several of them may stand in one stack: only what they cost themselves adds up.
-            let mut rest = Function { frame: None, own: NOTHING, total: [f64::NAN; NOTHING.len()] };
+            let mut rest = Function { total: [f64::NAN; NOTHING.len()], ..Function::new(None) };
             let hidden = all.iter().enumerate().filter(|(index, _)| !is_shown.contains(index));
             hidden.for_each(|(_, function)| metrics::add(&mut rest.own, &function.own));
             rows.push(rest);
         }
         let mut table = FrameTable::default();
         let number = |of: &Function| of.frame.map_or(0.0, |frame| f64::from(table.number(frame)) + 1.0);
-        let columns = FunctionColumns { frame: rows.iter().map(number).collect() };
+        let columns = FunctionColumns {
+            frame: rows.iter().map(number).collect(),
+            modules: rows.iter().map(|row| row.modules.len() as f64).collect(),
+        };
         let (frames, texts) = table.columns(self.recording());
         let mut pack = Pack::new(&FunctionsPack { others, damage: selected.sums.damage.clone(), texts });
         pack.columns("functions", &columns);
@@ -55,10 +66,15 @@ impl Recordings<'_> {
         let mut by_name: FxHashMap<Option<TextId>, usize> = FxHashMap::default();
         let mut all: Vec<Function> = Vec::new();
         let mut row_of = |frame: Option<FrameId>, all: &mut Vec<Function>| {
-            *by_name.entry(frame.map(|frame| frames.frame(frame).function)).or_insert_with(|| {
-                all.push(Function { frame, own: NOTHING, total: NOTHING });
+            let known = frame.map(|frame| frames.frame(frame));
+            let row = *by_name.entry(known.map(|frame| frame.function)).or_insert_with(|| {
+                all.push(Function::new(frame));
                 all.len() - 1
-            })
+            });
+            if let Some(module) = known.map(|frame| frame.module).filter(|module| !all[row].modules.contains(module)) {
+                all[row].modules.push(module);
+            }
+            row
         };
         let mut met = Vec::new();
         for site in &selected.sums.sites {

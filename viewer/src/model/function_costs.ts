@@ -1,6 +1,7 @@
 // What functions cost: of themselves, and with all that they call.
 
 import { framesOf, numbersOf, type Frame, type Metric, type Numbers } from "./answer";
+import { counted } from "./format";
 import type { Pack } from "./pack";
 import type { FunctionsPack } from "./packs";
 
@@ -25,7 +26,9 @@ export interface FunctionCosts {
 export function functionCostsOf(pack: Pack<FunctionsPack>, metrics: Metric[]): FunctionCosts {
     const { others, texts } = pack.head;
     const frames = framesOf(pack, texts, "");
-    const column = pack.column("functions.frame");
-    const rows = Array.from(column, (frame, at) => ({ frame: frames[frame - 1] ?? null, others: at === column.length - 1 ? others : 0, at }));
+    const [column, modules] = pack.all("functions.frame", "functions.modules");
+    // Functions of one name in several files have no place in common.
+    const of = (frame: Frame | undefined, modules: number) => frame && (modules > 1 ? { ...frame, file: "", module: counted(modules, "file") } : frame);
+    const rows = Array.from(column, (frame, at) => ({ frame: of(frames[frame - 1], modules[at]!) ?? null, others: at === column.length - 1 ? others : 0, at }));
     return { rows, numbers: { self: numbersOf(pack, "own", metrics), total: numbersOf(pack, "total", metrics) } };
 }

@@ -96,7 +96,7 @@ export interface Estimated {
 
 export interface FunctionsPack {
     head: { others: number; damage: string[]; texts: string[]; };
-    column: "functions.frame" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+    column: "functions.frame" | "functions.modules" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
     family: "own" | "total";
 }
 

@@ -5,7 +5,7 @@ import type { Change, Range, Verified } from "../model/advice";
 import { count, counted, number, percent, type Unit } from "../model/format";
 import { Door } from "../door";
 import { toFunction } from "../model/ways";
-import { Pending, PlaceLink } from "../widgets";
+import { Empty, Pending, PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
     ["cpu_ns", "CPU time", "ns"],
@@ -34,7 +34,13 @@ export function Advice() {
     if (!isWhole) return null;
     const advice = loaded.value;
     if (!advice) return <section><Pending of={loaded}>Looking for what to change …</Pending></section>;
-    if (advice.findings.length === 0) return null;
+    if (advice.findings.length === 0)
+        return (
+            <section>
+                <h2>What to change</h2>
+                <Empty>No rule of memtoll finds a change that pays in functions with names.</Empty>
+            </section>
+        );
     return (
         <section>
             <h2>What to change</h2>

@@ -13,9 +13,9 @@ import { groupOf } from "../model/site_groups";
 
 const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
 
-/** What a generation is called in the head of its column: the mark or the time with which it begins. */
-function titleOf({ begin, mark }: Generation): string {
-    return begin === null ? "older" : (mark ?? time(begin));
+/** What a generation is called in the head of its column: the mark or the time with which it begins. Nothing is older than the recording. */
+function titleOf({ begin, mark }: Generation, from: number | null): string {
+    return begin === null ? (from ? "older" : "0 s") : (mark ?? time(begin));
 }
 
 /** What is live at the end of the selection, by when it was acquired. A leak leaves something in every generation. */
@@ -37,7 +37,7 @@ export function GenerationsView() {
         if (!found) return;
         const unit: Unit = isBlocks ? "count" : "bytes";
         setCopy(() => ({
-            heads: [group, "type", ...["live", ...found.all.map(titleOf)].map((title) => ({ title, unit }))],
+            heads: [group, "type", ...["live", ...found.all.map((one) => titleOf(one, selection.from))].map((title) => ({ title, unit }))],
             rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
         }));
         return () => setCopy(null);
@@ -69,7 +69,7 @@ export function GenerationsView() {
                             <div role="columnheader">{group}</div>
                             <div role="columnheader">live</div>
                             {found.all.map((one, index) => (
-                                <div key={index} role="columnheader" title={one.begin === null ? "acquired before all others" : `acquired from ${time(one.begin)} on${one.mark ? `, the mark ${one.mark}` : ""}`}><bdi class="cut">{titleOf(one)}</bdi></div>
+                                <div key={index} role="columnheader" title={one.begin === null ? (selection.from ? "acquired before the selection" : "acquired from the begin of the recording on") : `acquired from ${time(one.begin)} on${one.mark ? `, the mark ${one.mark}` : ""}`}><bdi class="cut">{titleOf(one, selection.from)}</bdi></div>
                             ))}
                         </>
                     }

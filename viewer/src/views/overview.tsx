@@ -152,6 +152,7 @@ function Resident({ memory }: { memory: Memory }) {
 
 function Findings() {
     const { profile, answered, source, state } = useShown();
+    if (!source.asks && (answered.from !== null || answered.to !== null)) return <Empty>This page holds findings of the whole run only. Press Esc for it.</Empty>;
     if (profile.findings.length === 0)
         return <Empty>{answered.from !== null || answered.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
     return (
@@ -159,7 +160,7 @@ function Findings() {
             {profile.findings.map((finding, index) => (
                 <li key={index}>
                     <p>
-                        <bdi>{finding.text}.</bdi>
+                        <bdi>{finding.text}{/\.\w+$/.test(finding.text) ? "" : "."}</bdi>
                     </p>
                     <p class="soft">
                         <span class="tag">{finding.id}</span>
@@ -174,8 +175,14 @@ function Findings() {
     );
 }
 
+/** Which blocks a metric is of, if it is not all that were allocated; null: those are not counted. */
+const BLOCKS_OF: Record<string, string | null> = { live: "live-blocks", peak: null, resident: null, "never-touched": null, slack: null, pinned: null };
+
 /** `3 blocks of 120 × 16 B`; nothing for memory that is only mapped. */
-function blocksOf(site: Site, blocks: number): string {
+function blocksOf(profile: Profile, metrics: Metric[], metric: Metric, site: Site): string {
+    const name = metric.name in BLOCKS_OF ? BLOCKS_OF[metric.name] : "allocations";
+    const counts = metrics.find((one) => one.name === name);
+    const blocks = counts ? (valueOf(profile.siteNumbers, counts, site.index) ?? 0) : 0;
     if (blocks === 0) return "";
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
@@ -261,7 +268,7 @@ export function Overview() {
                 <section>
                     <h2 title={metric.help}>
                         Lines by {metric.title}{" "}
-                        <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.length)}</Door>
+                        <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.reduce((all, { others }) => all + Math.max(1, others), 0))}</Door>
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>
@@ -281,7 +288,7 @@ export function Overview() {
                                             <span class={`bar ${metric.color}`} style={{ width: `${largest > 0 ? (value / largest) * 100 : 0}%` }} />
                                             <b title={low < high ? estimate(value, least, most, metric.unit) : exact(value, metric.unit)}>{known(value, least, most, metric.unit)}</b>
                                             <span class="soft">{share && `${shareInWords(part, low, high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([title, ns]) => ns > 0 && `, beside ${time(ns)} of ${title}`)}</span>
-                                            <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
+                                            <span class="soft">{blocksOf(profile, recording.metrics, metric, site)}</span>
                                         </div>
                                     </li>
                                 );

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { becomes, show, viewed, words } from "./viewer.mjs";
+import { becomes, settled, show, viewed, words } from "./viewer.mjs";
 
 test("the address holds open branches, and Back undoes each step", async (t) => {
     const { page, problems } = await viewed(t, "wide", "view=tree&metric=allocations");
@@ -105,5 +105,25 @@ test("letters of a search are one step for Back; hits are counted, and Enter goe
     await page.waitForFunction(() => !location.hash.includes("search="));
     await show(page, "view=flame&metric=allocations&search=step&wrappers=true");
     await hits.filter({ hasText: /^1 of 12/ }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("a table can be copied after Back, and after the address is changed", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=overview&metric=bytes", { permissions: ["clipboard-read", "clipboard-write"] });
+    const copies = async () => {
+        await page.keyboard.press("c");
+        await page.locator(".said", { hasText: /^(Copied|Saved)/ }).waitFor();
+        await page.locator(".said").waitFor({ state: "hidden" });
+    };
+    await show(page, "view=lines&metric=bytes");
+    await copies();
+    await page.goBack();
+    await page.locator('nav a[aria-current]', { hasText: "Overview" }).waitFor();
+    await settled(page);
+    await copies();
+    await page.goForward();
+    await page.locator("nav a[aria-current]", { hasText: "Lines" }).waitFor();
+    await settled(page);
+    await copies();
     assert.deepEqual(problems, []);
 });

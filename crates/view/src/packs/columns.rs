@@ -313,6 +313,8 @@ columns! {
     FunctionColumns {
         /// Number of a frame of it plus one; 0: of calls without a stack, or, behind all others, of functions that are not shown.
         frame,
+        /// Loaded files that have a function of this name.
+        modules,
     }
 
     /// Lines of a source file.
