@@ -241,8 +241,10 @@ fn pages(
 ) -> (Option<page_balance::Balance>, Option<Vec<Growing>>) {
     let recording = stacks.recording();
     let Some(mut at_end) = AtEnd::new(recording, sums, MOST_EVENTS) else { return (None, None) };
-    let mut lines = growth::lines(recording, at_end.index, (Units::ZERO, Units::MAX))
-        .filter(|lines| wants_growth && Units(lines.ended()) <= at_end.time());
+    let all = (Units::ZERO, Units::MAX);
+    let may = wants_growth.then(|| growth::lines_that_may(stacks, at_end.index, all, &grows::forgets));
+    let none_may = may.as_ref().is_some_and(Option::is_none);
+    let mut lines = may.flatten().filter(|lines| Units(lines.ended()) <= at_end.time());
     let read = recording.for_each_events(at_end.index, |events| {
         at_end.add(events);
         lines.iter_mut().for_each(|lines| _ = lines.add_events(stacks, events));
@@ -251,7 +253,8 @@ fn pages(
     if read.is_err() {
         return (None, None);
     }
-    (at_end.finish(stacks), lines.map(|lines| lines.growing(tariff)))
+    let growing = lines.map(|lines| lines.growing(tariff)).or_else(|| none_may.then(Vec::new));
+    (at_end.finish(stacks), growing)
 }
 
 /// Reading more events takes longer than a report may take.

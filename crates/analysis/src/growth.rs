@@ -10,11 +10,12 @@ mod lines;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
-use lines::Line;
 pub use lines::Lines;
-use memtoll_model::{FrameId, Recording};
+use lines::{Line, Older};
+use memtoll_model::{Chapters, FrameId, Recording};
 use memtoll_trace::ids::Units;
 use memtoll_trace::unreadable::Unreadable;
+use rustc_hash::FxHashSet;
 
 /// Windows, of which the first is start-up: of the time from a line's first block on.
 const WINDOWS: usize = 13;
@@ -49,14 +50,25 @@ pub struct Growing {
     pub freed: u64,
 }
 
+/// Live blocks of a line behind the last window.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    pub blocks: u64,
+    /// How many of them are older than any block of the line was when it was freed, at most.
+    pub older: u64,
+    /// Blocks that were freed.
+    pub freed: u64,
+}
+
 /// What is read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reading {
+#[derive(Clone, Copy)]
+pub enum Reading<'a> {
     /// All events: everything is exact.
     Events,
-    /// Sums of chapters where there are some, and the events of those that are longer than a window. Of a short chapter, the least is what was live when it
-    /// began and was not released in it, and a block's lifetime ends when the chapter does: both err to the safe side.
-    Chapters,
+    /// Only of lines that this holds for, where there are chapters. Sums of these, and the events of those that are longer than a window. Of a short chapter,
+    /// the least is what was live when it began and was not released in it, and a block's lifetime ends when the chapter does: both
+    /// err to the safe side.
+    Chapters(&'a dyn Fn(Kept) -> bool),
 }
 
 /// Whether the least rises with each window, and still does.
@@ -70,7 +82,7 @@ fn rises(least: &[u64]) -> bool {
 }
 
 /// The lines of image number `index` between two times, before any event is read. `None`: the time is too short.
-pub fn lines(recording: &Recording, index: usize, (from, to): (Units, Units)) -> Option<Lines<'_>> {
+fn lines(recording: &Recording, index: usize, (from, to): (Units, Units)) -> Option<Lines<'_>> {
     let image = &recording.images[index];
     let began = from.0.max(image.about.began);
     let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(to.0);
@@ -121,23 +133,67 @@ pub fn growing(
     let recording = stacks.recording();
     let mut found = Vec::new();
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
-        let Some(mut lines) = lines(recording, index, span) else { continue };
         let chapters = match reading {
-            Reading::Chapters => recording.chapters(index),
+            Reading::Chapters(may) => recording.chapters(index).map(|chapters| (chapters, may)),
             Reading::Events => None,
         };
-        match chapters {
-            Some(chapters) => lines.read_chapters(stacks, &chapters)?,
-            None => {
-                let ended = Units(lines.ended());
-                recording
-                    .for_each_events_between(index, Units::ZERO, ended, |events| lines.add_events(stacks, events))?;
+        let lines = match chapters {
+            Some((chapters, may)) => {
+                let mut lines = lines_that_may(stacks, index, span, may);
+                if let Some(lines) = &mut lines {
+                    let window = (PIECES / WINDOWS) as u64 * lines.width;
+                    lines.read_chapters(stacks, &chapters, window)?;
+                }
+                lines
             }
-        }
-        found.extend(lines.growing(tariff));
+            None => {
+                let mut lines = lines(recording, index, span);
+                if let Some(lines) = &mut lines {
+                    let ended = Units(lines.ended());
+                    recording.for_each_events_between(index, Units::ZERO, ended, |events| {
+                        lines.add_events(stacks, events)
+                    })?;
+                }
+                lines
+            }
+        };
+        found.extend(lines.into_iter().flat_map(|lines| lines.growing(tariff)));
     }
     sort(&mut found);
     Ok(found)
+}
+
+/// The lines of image number `index` that something may hold for, before any event is read; `None`: there are none. Chapters rule the
+/// others out, as far as they can be read.
+pub fn lines_that_may<'r>(
+    stacks: &mut Stacks<'r>,
+    index: usize,
+    span: (Units, Units),
+    may: &dyn Fn(Kept) -> bool,
+) -> Option<Lines<'r>> {
+    let recording = stacks.recording();
+    let all = || lines(recording, index, span);
+    let Some(chapters) = recording.chapters(index) else { return all() };
+    match kept(stacks, &chapters, all()?) {
+        Ok(kept) => {
+            let watched: FxHashSet<_> =
+                kept.into_iter().filter(|(_, kept)| may(*kept)).map(|(frame, _)| frame).collect();
+            if watched.is_empty() { None } else { all().map(|lines| lines.of(watched)) }
+        }
+        Err(_) => all(),
+    }
+}
+
+/// What chapters say of each line. Only the events of the one in which the time ends are read.
+fn kept(
+    stacks: &mut Stacks,
+    chapters: &Chapters,
+    mut lines: Lines,
+) -> Result<Vec<(Option<FrameId>, Kept)>, Unreadable> {
+    lines.older = Older::Most;
+    lines.read_chapters(stacks, chapters, u64::MAX)?;
+    let of = |(frame, line, older): (_, Line, u64)| (frame, Kept { blocks: line.blocks, older, freed: line.freed });
+    Ok(lines.finish().map(of).collect())
 }
 
 /// The median slope, and its interval.

@@ -415,7 +415,12 @@ fn sites(bytes: &mut Unread) -> Result<Vec<(Option<NodeId>, Metrics)>, Damage> {
     let (mut nodes, mut before) = (*bytes, 0);
     bytes.skip_varints(count)?;
     let mut rows = Rows::read(bytes, count)?;
-    (0..count).map(|_| Ok((signed_node(&mut nodes, &mut before)?, rows.row()?))).collect()
+    // All columns have as many rows, so this is no more than what is going to be there.
+    let mut sites = Vec::with_capacity(count);
+    for _ in 0..count {
+        sites.push((signed_node(&mut nodes, &mut before)?, rows.row()?));
+    }
+    Ok(sites)
 }
 
 fn carried(bytes: &mut Unread) -> Result<Vec<Carried>, Damage> {

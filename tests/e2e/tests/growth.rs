@@ -1,7 +1,15 @@
 //! Growth that does not end is told apart from what only looks like it.
 
+use memtoll_analysis::growth::{self, Growing, Kept, growing};
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Recording, Target, program};
+use memtoll_model::reading::{self, Reading};
+use memtoll_tally::Selection;
 use serde_json::Value;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 fn json(recording: &Recording, options: &[&str]) -> Value {
     serde_json::from_str(&recording.text(&[options, &["--format", "json"]].concat())).expect("JSON")
@@ -61,6 +69,40 @@ fn sessions_that_are_forgotten_are_found_among_millions_of_events() {
     let rate = |of: &Value| of["bytes_per_second"].as_f64().unwrap();
     assert!((rate(found) / rate(exact) - 1.0).abs() < 0.1, "{found}, not {exact}");
     assert!(recording.text(&[]).contains("pile up: "), "{}", recording.text(&[]));
+}
+
+/// The lines that grow in a whole recording, and how many events were read.
+fn growing_lines(recording: &memtoll_model::Recording, how: growth::Reading) -> (Vec<Growing>, u64) {
+    let mut stacks = Stacks::new(recording, &View::default());
+    let Selection { from, to, .. } = Selection::default();
+    let reading = Arc::new(Reading::default());
+    let (all, tariff) = (ThreadFilter::default(), Tariff::of(recording));
+    let found = reading::during(Some(reading.clone()), || growing(&mut stacks, &all, (from, to), &tariff, how));
+    (found.expect("events"), reading.events())
+}
+
+/// What chapters say at most of a line holds for its events, and only these lines' events are read.
+#[test]
+fn chapters_rule_out_lines_that_do_not_grow() {
+    let recording = memtoll_model::Recording::open(&record("busy_leak").file).expect("a recording");
+    let (exact, all_events) = growing_lines(&recording, growth::Reading::Events);
+    assert_eq!(exact.len(), 1, "{exact:?}");
+    let bounds = RefCell::new(Vec::new());
+    let keep = |kept: Kept| {
+        bounds.borrow_mut().push(kept);
+        kept.older * 2 > kept.blocks
+    };
+    let (found, _) = growing_lines(&recording, growth::Reading::Chapters(&keep));
+    assert_eq!((found.len(), found[0].frame), (1, exact[0].frame), "{found:?}");
+    assert_eq!(found[0].least.len(), exact[0].least.len());
+    let bounds = bounds.into_inner();
+    let same = |kept: &&Kept| (kept.blocks, kept.freed) == (exact[0].blocks, exact[0].freed);
+    let bound = bounds.iter().find(same).unwrap_or_else(|| panic!("{exact:?} {bounds:?}"));
+    assert!((exact[0].older..=bound.blocks).contains(&bound.older), "{exact:?} {bound:?}");
+    // Requests are freed at once: none is old.
+    assert!(bounds.iter().any(|kept| kept.freed > 1_000_000 && kept.older <= 1), "{bounds:?}");
+    let (none, read) = growing_lines(&recording, growth::Reading::Chapters(&|_| false));
+    assert!(none.is_empty() && read > 0 && read < all_events / 2, "{read} of {all_events} events");
 }
 
 /// While a block is resized, it is live.

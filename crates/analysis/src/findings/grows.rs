@@ -2,7 +2,7 @@
 
 use super::{Facts, Finding, MOST_EVENTS, What};
 use crate::chapters::chapters_of;
-use crate::growth::{Growing, Reading, growing};
+use crate::growth::{Growing, Kept, Reading, growing};
 use crate::inclusive_lines::InclusiveLine;
 use crate::sums::Sums;
 use memtoll_model::Recording;
@@ -29,6 +29,11 @@ fn may_forget(blocks: u64, frees: u64) -> bool {
     blocks >= FEWEST && frees >= blocks / 10
 }
 
+/// Whether a line frees some of its blocks soon, and others stay.
+pub(super) fn forgets(kept: Kept) -> bool {
+    may_forget(kept.blocks, kept.freed) && kept.older * 2 > kept.blocks
+}
+
 /// Whether it is worth while to look.
 pub(super) fn may_be_found(recording: &Recording, sums: &Sums, lines: &[InclusiveLine]) -> bool {
     /// A shorter process, seconds, only builds what it works with.
@@ -51,12 +56,20 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         return Vec::new();
     }
     let found = facts.growing.take().map_or_else(
-        || growing(facts.stacks, &sums.thread_filter, (Units::ZERO, Units::MAX), facts.tariff, Reading::Chapters),
+        || {
+            growing(
+                facts.stacks,
+                &sums.thread_filter,
+                (Units::ZERO, Units::MAX),
+                facts.tariff,
+                Reading::Chapters(&forgets),
+            )
+        },
         Ok,
     );
     // The sums have reported unreadable events already.
     let found = found.unwrap_or_default();
-    let forgets = |one: &Growing| may_forget(one.blocks, one.freed) && one.older * 2 > one.blocks;
+    let kept = |one: &Growing| Kept { blocks: one.blocks, older: one.older, freed: one.freed };
     let lines = facts.lines;
     let finding = |one: Growing| {
         let row = &lines.iter().find(|line| line.row.frame == one.frame)?.row;
@@ -64,5 +77,5 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         let what = Grows { blocks, bytes, bytes_per_second: per_second, interval: [low, high], older };
         Some(Finding::new(What::Grows(what), Some(row.clone()), None))
     };
-    found.into_iter().filter(forgets).filter_map(finding).collect()
+    found.into_iter().filter(|one| forgets(kept(one))).filter_map(finding).collect()
 }

@@ -3,17 +3,14 @@
 use super::{LATEST, PIECES, WINDOWS};
 use crate::stacks::Stacks;
 use memtoll_model::{Chapters, FrameId, Image, Recording, StackId};
-use memtoll_tally::BlockTable;
+use memtoll_tally::{BlockTable, in_order};
 use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
 use memtoll_trace::unreadable::Unreadable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::ControlFlow;
-
-/// Pieces that a chapter may last without its events being read: a window.
-const LONGEST: u64 = (PIECES / WINDOWS) as u64;
 
 #[derive(Default)]
 pub(super) struct Line {
@@ -73,6 +70,15 @@ impl Line {
     }
 }
 
+/// To which side numbers err that chapters do not tell exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Older {
+    /// At least as many blocks are older than any that was freed.
+    Least,
+    /// At most.
+    Most,
+}
+
 /// A block of a line.
 #[derive(Clone, Copy)]
 struct Held {
@@ -116,7 +122,10 @@ pub struct Lines<'r> {
     pub(super) width: u64,
     lines: Vec<(Option<FrameId>, Line)>,
     by_frame: FxHashMap<Option<FrameId>, usize>,
-    /// By node, one more than its line; 0: it is not known.
+    /// The lines that count; `None`: all.
+    watched: Option<FxHashSet<Option<FrameId>>>,
+    pub(super) older: Older,
+    /// By node, [`NOT_KNOWN`], [`NOT_WATCHED`], or [`FIRST_LINE`] more than its line.
     of_node: Vec<u32>,
     /// Live blocks whose acquisition was read, by number.
     live: BlockTable<Held>,
@@ -124,25 +133,36 @@ pub struct Lines<'r> {
     resized: FxHashMap<ThreadNo, Held>,
     /// The other live blocks, by line and by the chapter in which they were acquired.
     born: FxHashMap<(usize, usize), i64>,
-    /// When each chapter ended, units.
-    ends: Vec<u64>,
+    /// When each chapter began and ended, units.
+    chapters: Vec<(u64, u64)>,
 }
+
+const NOT_KNOWN: u32 = 0;
+const NOT_WATCHED: u32 = 1;
+const FIRST_LINE: u32 = 2;
 
 impl<'r> Lines<'r> {
     pub(super) fn new(recording: &'r Recording, index: usize, began: u64, width: u64) -> Self {
-        let of_node = vec![0; recording.stacks.len()];
+        let of_node = vec![NOT_KNOWN; recording.stacks.len()];
         Lines {
             image: &recording.images[index],
             began,
             width,
             lines: Vec::new(),
             by_frame: FxHashMap::default(),
+            watched: None,
+            older: Older::Least,
             of_node,
             live: BlockTable::new(Held { line: 0, size: 0, time: 0 }),
             resized: FxHashMap::default(),
             born: FxHashMap::default(),
-            ends: Vec::new(),
+            chapters: Vec::new(),
         }
+    }
+
+    /// Only those with these frames.
+    pub(super) fn of(self, watched: FxHashSet<Option<FrameId>>) -> Self {
+        Lines { watched: Some(watched), ..self }
     }
 
     /// Behind the last piece, units.
@@ -154,26 +174,31 @@ impl<'r> Lines<'r> {
         ((time.saturating_sub(self.began) / self.width) as usize).min(PIECES - 1)
     }
 
-    /// The line of a stack, which has a block now if it had none.
-    fn line(&mut self, stacks: &mut Stacks, node: Option<NodeId>, time: u64) -> usize {
+    /// The line of a stack, which has a block now if it had none; `None`: it does not count.
+    #[inline]
+    fn line(&mut self, stacks: &mut Stacks, node: Option<NodeId>, time: u64) -> Option<usize> {
         let node = self.image.node(node);
         match self.of_node.get(node.index()) {
-            Some(&known @ 1..) => known as usize - 1,
+            Some(&NOT_WATCHED) => None,
+            Some(&known @ FIRST_LINE..) => Some((known - FIRST_LINE) as usize),
             _ => self.new_line(stacks, node, time),
         }
     }
 
     #[cold]
-    fn new_line(&mut self, stacks: &mut Stacks, node: StackId, time: u64) -> usize {
+    fn new_line(&mut self, stacks: &mut Stacks, node: StackId, time: u64) -> Option<usize> {
         let piece = self.piece(time);
         let leading = stacks.leading(node).leading;
         let frame = stacks.first(leading);
-        let line = *self.by_frame.entry(frame).or_insert_with(|| {
-            self.lines.push((frame, Line::new(piece)));
-            self.lines.len() - 1
+        let counts = self.watched.as_ref().is_none_or(|watched| watched.contains(&frame));
+        let line = counts.then(|| {
+            *self.by_frame.entry(frame).or_insert_with(|| {
+                self.lines.push((frame, Line::new(piece)));
+                self.lines.len() - 1
+            })
         });
         if let Some(known) = self.of_node.get_mut(node.index()) {
-            *known = line as u32 + 1;
+            *known = line.map_or(NOT_WATCHED, |line| line as u32 + FIRST_LINE);
         }
         line
     }
@@ -191,13 +216,15 @@ impl<'r> Lines<'r> {
             if let Block::Number(number) = event.block {
                 match event.op.effect() {
                     Effect::Acquire => {
-                        let (line, size) = (self.line(stacks, event.node, time), event.size.0);
-                        let same = resized.filter(|held| held.line == line).map_or(0, |held| held.size);
-                        self.lines[line].1.changes(piece, size as i64 - same as i64);
-                        self.lines[line].1.blocks += 1;
-                        self.live.insert(number.0, Held { line, size, time });
-                        if same > 0 {
-                            continue;
+                        if let Some(line) = self.line(stacks, event.node, time) {
+                            let size = event.size.0;
+                            let same = resized.filter(|held| held.line == line).map_or(0, |held| held.size);
+                            self.lines[line].1.changes(piece, size as i64 - same as i64);
+                            self.lines[line].1.blocks += 1;
+                            self.live.insert(number.0, Held { line, size, time });
+                            if same > 0 {
+                                continue;
+                            }
                         }
                     }
                     Effect::Release => {
@@ -219,43 +246,63 @@ impl<'r> Lines<'r> {
         ControlFlow::Continue(())
     }
 
-    pub(super) fn read_chapters(&mut self, stacks: &mut Stacks, chapters: &Chapters) -> Result<(), Unreadable> {
-        self.ends = chapters.times().iter().map(|(_, last)| *last).collect();
-        for (number, &(begin, end)) in chapters.times().iter().enumerate() {
-            if begin >= self.ended() {
-                break;
-            }
-            let chapter = chapters.read(number, Wanted::All)?;
-            if end - begin <= LONGEST * self.width && end < self.ended() {
-                self.add_chapter(stacks, &chapter, number, (begin, end));
-                continue;
-            }
-            for block in &chapter.carried {
-                let line = self.line(stacks, block.node, block.time.0);
-                if self.live.get(block.number.0).is_none() {
-                    self.is_gone(line, block.time.0);
-                    self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
+    /// `longest`: how long a chapter may last without its events being read, units.
+    pub(super) fn read_chapters(
+        &mut self,
+        stacks: &mut Stacks,
+        chapters: &Chapters,
+        longest: u64,
+    ) -> Result<(), Unreadable> {
+        self.chapters = chapters.times().to_vec();
+        let ended = self.ended();
+        let begun = self.chapters.partition_point(|(begin, _)| *begin < ended);
+        let is_short = |(begin, end): (u64, u64)| end - begin <= longest && end < ended;
+        let unpack = |(): &mut (), number: usize| {
+            // Where events are read, they say what the chapter adds up to.
+            let wanted = if is_short(chapters.times()[number]) { Wanted::All } else { Wanted::Carried };
+            chapters.read(number, wanted)
+        };
+        in_order(
+            0..begun,
+            || (),
+            unpack,
+            |number, chapter| {
+                let (chapter, times) = (chapter?, chapters.times()[number]);
+                if is_short(times) {
+                    self.add_chapter(stacks, &chapter, number, times);
+                    return Ok(());
                 }
-            }
-            chapters.for_each_events(number, |events| self.add_events(stacks, events))?;
-        }
-        Ok(())
+                for block in &chapter.carried {
+                    let Some(line) = self.line(stacks, block.node, block.time.0) else { continue };
+                    if self.live.get(block.number.0).is_none() {
+                        self.is_gone(line, block.time.0);
+                        self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
+                    }
+                }
+                chapters.for_each_events(number, |events| self.add_events(stacks, events))
+            },
+        )
     }
 
     /// A block that was acquired in a chapter whose events were not read is not one of those that are only counted any more.
     fn is_gone(&mut self, line: usize, time: u64) {
-        let chapter = self.ends.partition_point(|end| *end < time);
+        let chapter = self.chapters.partition_point(|(_, end)| *end < time);
         *self.born.entry((line, chapter)).or_default() -= 1;
     }
 
     fn add_chapter(&mut self, stacks: &mut Stacks, chapter: &Chapter, number: usize, (begin, end): (u64, u64)) {
         let mut changes: FxHashMap<usize, Change> = FxHashMap::default();
+        // Blocks from before it are released at its begin at the earliest, and at its end at the latest.
+        let (released, longest_inside) = match self.older {
+            Older::Least => (end, end - begin),
+            Older::Most => (begin, 0),
+        };
         for block in &chapter.carried {
-            let line = self.line(stacks, block.node, block.time.0);
+            let Some(line) = self.line(stacks, block.node, block.time.0) else { continue };
             let change = changes.entry(line).or_default();
             change.released.push(block.size.0);
             let longest = &mut self.lines[line].1.longest;
-            *longest = (*longest).max(end.saturating_sub(block.time.0));
+            *longest = (*longest).max(released.saturating_sub(block.time.0));
             if self.live.remove(block.number.0).is_none() {
                 self.is_gone(line, block.time.0);
             }
@@ -266,7 +313,7 @@ impl<'r> Lines<'r> {
             if acquired == 0 && sums.live_blocks == 0 {
                 continue;
             }
-            let line = self.line(stacks, *node, begin);
+            let Some(line) = self.line(stacks, *node, begin) else { continue };
             let change = changes.entry(line).or_default();
             change.bytes = change.bytes.wrapping_add(sums.live_bytes.0 as i64);
             change.blocks = change.blocks.wrapping_add(sums.live_blocks as i64);
@@ -281,7 +328,7 @@ impl<'r> Lines<'r> {
             let (released, from_before) = (change.released(), change.released.len() as u64);
             line.freed += released;
             if released > from_before {
-                line.longest = line.longest.max(end - begin);
+                line.longest = line.longest.max(longest_inside);
             }
             let born = change.blocks.saturating_add_unsigned(from_before);
             *self.born.entry((index, number)).or_default() += born;
@@ -297,7 +344,11 @@ impl<'r> Lines<'r> {
             older[held.line] += u64::from(ended - held.time > self.lines[held.line].1.longest);
         }
         for ((line, chapter), count) in self.born {
-            let age = self.ends.get(chapter).map_or(0, |end| ended.saturating_sub(*end));
+            let acquired = self.chapters.get(chapter).map(|(begin, end)| match self.older {
+                Older::Least => *end,
+                Older::Most => *begin,
+            });
+            let age = acquired.map_or(0, |acquired| ended.saturating_sub(acquired));
             older[line] += if age > self.lines[line].1.longest { count.max(0) as u64 } else { 0 };
         }
         self.lines.into_iter().zip(older).map(|((frame, line), older)| (frame, line, older))

@@ -30,38 +30,63 @@ impl Bytes {
     }
 }
 
+/// Heaps whose places are remembered as the last ones.
+const RECENT: usize = 1 << 4;
+
 /// Bytes of chunks in use, by heap and together.
 pub struct Arenas {
     /// The addresses of the main arena's heap.
     main: Range<u64>,
-    heaps: FxHashMap<u64, Bytes>,
+    heaps: Vec<Bytes>,
+    /// The place of each heap.
+    places: FxHashMap<u64, usize>,
+    /// Heaps and their places: each thread's blocks lie in one heap for long.
+    recent: [(u64, usize); RECENT],
     together: Bytes,
 }
 
 impl Arenas {
     pub fn new(main: Range<u64>) -> Arenas {
-        Arenas { main, heaps: FxHashMap::default(), together: Bytes::default() }
+        Arenas {
+            main,
+            heaps: Vec::new(),
+            places: FxHashMap::default(),
+            recent: [(u64::MAX, 0); RECENT],
+            together: Bytes::default(),
+        }
     }
 
     pub fn main(&self) -> &Range<u64> {
         &self.main
     }
 
-    fn place(&self, block: &Block) -> Option<(u64, u64)> {
-        let chunk = chunks::chunk(block);
+    /// What the block's heap has in use, and the size of its chunk, if it is in a heap beside the main one.
+    #[inline]
+    fn of(&mut self, block: &Block) -> Option<(&mut Bytes, u64)> {
         let heap = heap(block.address, &self.main).filter(|_| !chunks::is_mapped_alone(block))?;
-        Some((heap, chunk.end - chunk.start))
+        let recent = &mut self.recent[heap as usize % RECENT];
+        if recent.0 != heap {
+            let next = self.heaps.len();
+            *recent = (heap, *self.places.entry(heap).or_insert(next));
+            if recent.1 == next {
+                self.heaps.push(Bytes::default());
+            }
+        }
+        let chunk = chunks::chunk(block);
+        Some((&mut self.heaps[recent.1], chunk.end - chunk.start))
     }
 
+    #[inline]
     pub fn acquired(&mut self, block: &Block) {
-        let Some((heap, bytes)) = self.place(block) else { return };
-        self.heaps.entry(heap).or_default().add(bytes);
+        let Some((heap, bytes)) = self.of(block) else { return };
+        heap.add(bytes);
         self.together.add(bytes);
     }
 
+    #[inline]
     pub fn released(&mut self, block: &Block) {
-        let Some((heap, bytes)) = self.place(block) else { return };
-        self.heaps.entry(heap).or_default().take(bytes);
+        let Some((heap, bytes)) = self.of(block) else { return };
+        heap.take(bytes);
         self.together.take(bytes);
     }
 
@@ -72,7 +97,7 @@ impl Arenas {
 
     /// The most that chunks took in each heap, added up.
     pub fn most_of_each(&self) -> u64 {
-        self.heaps.values().map(|heap| heap.most).sum()
+        self.heaps.iter().map(|heap| heap.most).sum()
     }
 
     /// The most that they took in all heaps at one instant.

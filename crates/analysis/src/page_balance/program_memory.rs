@@ -129,7 +129,7 @@ impl<'r> Reading<'r> {
                     if !super::chunks::is_mapped_alone(&block) {
                         memory.places.insert(address.0 / PLACE);
                     }
-                    caches.acquired(block.address);
+                    caches.acquired(&block);
                     memory.arenas.acquired(&block);
                     memory.in_blocks.add(&block);
                     memory.last_use.acquired(block.size);
