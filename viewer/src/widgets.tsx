@@ -7,7 +7,7 @@ import { useShown } from "./context";
 import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { LookChoice } from "./look_choice";
-import { totalInWords, totalOf, type Frame, type Metric } from "./model/answer";
+import { wholeOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
 import { byChance, count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
@@ -325,9 +325,9 @@ export function Pending({ of, children }: { of: Loaded<unknown>; children: Compo
 /** What shares are of. */
 export function SharesOf({ metric }: { metric: Metric }) {
     const { profile, answered } = useShown();
-    const total = totalOf(profile.totals, metric);
-    if (!total || metric.over) return null;
-    return <span class="soft shares">shares are of {totalInWords(profile.totals, metric)}{metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
+    const whole = wholeOf(profile, metric);
+    if (!whole?.value || metric.over) return null;
+    return <span class="soft shares">shares are of {whole.words}{whole.addsPeaks ? ", the peaks of all processes added up" : metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

@@ -13,7 +13,7 @@ pub struct Activity {
     pub start_ns: u64,
     /// Length of an interval, ns.
     pub interval_ns: f64,
-    /// The highest number of live bytes in each interval. Of several processes: the sum of the highest of each.
+    /// The highest number of live bytes in each interval. Of several processes: the sum of the highest of each that has not ended.
     /// `None`: frees are hidden.
     pub live_bytes: Option<Vec<u64>>,
     /// The highest resident set that memtoll saw in each interval, without the recorder, or else the last one before. Of several

@@ -214,6 +214,15 @@ export function totalOf(totals: Totals, metric: Metric): number | null {
     return over > 0 ? value / over : null;
 }
 
+/** What shares of rows are of. Processes have their peaks at different instants: those of rows add up to more than the peak of all. */
+export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { value: number; words: string; addsPeaks: boolean } | null {
+    const total = totalOf(totals, metric);
+    if (total === null) return null;
+    let own = 0;
+    if (metric.name === "peak") for (const one of siteNumbers.get(metric.name) ?? []) own += one;
+    return own > total ? { value: own, words: number(own, metric.unit), addsPeaks: true } : { value: total, words: totalInWords(totals, metric), addsPeaks: false };
+}
+
 /** The whole of a metric as text, with the digits that are known. */
 export function totalInWords(totals: Totals, metric: Metric): string {
     const value = totalOf(totals, metric) ?? 0;

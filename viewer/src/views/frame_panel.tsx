@@ -6,7 +6,7 @@ import { Code, useWords } from "../code";
 import { useShown, useTree } from "../context";
 import { Door } from "../door";
 import { colorOf, useLoaded, useSize } from "../hooks";
-import { chanceOf, shownIn, totalOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
+import { chanceOf, shownIn, totalOf, wholeOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
 import { bytes, inRow, percent, spelledOut } from "../model/format";
 import { byFunction } from "../model/functions";
 import { rowsOf } from "../model/patterns";
@@ -84,7 +84,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                 <tbody>
                     {metrics.map((one) => {
                         const [self, total] = [valueOf(own, one, 0), root?.valueOf(one) ?? null];
-                        const of = totalOf(profile.totals, one);
+                        const of = wholeOf(profile, one)?.value;
                         const cell = (value: number | null, variance: number) => (
                             <td title={value === null ? "not known" : `${spelledOut(value, variance, one.unit)}${of && !one.over ? `, ${percent(value, of) || "0 %"} of all` : ""}`}>{value === null ? "–" : inRow(value, variance, one.unit)}</td>
                         );

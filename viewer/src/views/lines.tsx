@@ -4,7 +4,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, wholeOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, counted } from "../model/format";
 import { groupKey } from "../model/site_groups";
 import { frameName, siteKey, siteName } from "../model/names";
@@ -159,7 +159,7 @@ export function Lines() {
                                 {row.frame && <FoldWrappers around={row.frame} />}
                             </div>
                             {columns.map((one) => (
-                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
+                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={wholeOf(profile, one)?.value ?? null} isMain={false} />
                             ))}
                         </>
                     )}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, type Metric, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
@@ -211,8 +211,8 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
         const waits = (row: number) => (metric.name === "cost" ? WAITS.map(([, title]): [string, number] => [title, of(title, row)]) : []);
         return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns, of(metric.name, row)), waits };
     }
-    const total = totalOf(profile.totals, metric);
-    return metric.over || total === null ? null : { whole: total, name: totalInWords(profile.totals, metric), part: (row) => of(metric.name, row), waits: () => [] };
+    const whole = wholeOf(profile, metric);
+    return metric.over || whole === null ? null : { whole: whole.value, name: whole.addsPeaks ? `${whole.words}, all processes' peaks added up` : whole.words, part: (row) => of(metric.name, row), waits: () => [] };
 }
 
 export function Overview() {

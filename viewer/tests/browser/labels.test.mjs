@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, afterThread, harmed, html, recordings, report } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, open, openPage, show, start, viewed } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, open, openPage, packOf, show, start, viewed } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
 const rows = (page) => page.locator('main [role="row"]:not(.head)');
@@ -168,6 +168,27 @@ const SELECTIONS = [
 ];
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+test("shares of the peak are of what the rows have together", async (t) => {
+    const { page, problems } = await viewed(t, "short-lived", "view=lines&metric=peak");
+    const own = sum(report(recordings["short-lived"], "--limit", "100000").sites.map((site) => site.peak_bytes));
+    assert.ok(own > report(recordings["short-lived"]).totals.peak_bytes, "processes have their peaks one after the other");
+    for (const view of ["lines", "tree", "flame"]) {
+        await show(page, `view=${view}&metric=peak`);
+        await page.locator("main .shares", { hasText: "the peaks of all processes added up" }).waitFor();
+    }
+    await show(page, "view=overview&metric=peak");
+    const shares = await page.locator(".worst .amount .soft:nth-of-type(2)").allInnerTexts();
+    assert.ok(shares.length > 0 && shares.every((text) => /^[\d.]+ % of .*, all processes' peaks added up$/.test(text) && parseFloat(text) <= 100), shares.join());
+    // What lies live beside them is counted in blocks that are live.
+    await show(page, "view=overview&metric=live");
+    const [kept] = await page.locator(".worst li", { hasText: "left_by_child" }).allInnerTexts();
+    assert.match(kept, /20 blocks/);
+    // Processes that have ended have nothing on the time line.
+    const { columns } = await packOf(page, { query: { view: { activity: { intervals: 4096 } } } });
+    assert.equal(columns["activity.live"].at(-1), 500);
+    assert.deepEqual(problems, []);
+});
 
 test("rows add up to the totals, with each filter in each view", async () => {
     const server = await start(recordings.phases);
