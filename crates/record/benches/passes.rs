@@ -16,8 +16,7 @@
 //!
 //! Without gaps, and with sorting by number, python3's worker takes 220 ns (199 to 230) instead of 254 (203 to 276), medians of
 //! five recordings each, in turn; zeroing 31 to 47 instead of 76 to 95. cc1plus pays up to 10 ns an event in the replay for this.
-//! Not measured in a recording: small pages for live blocks, which are 44 % of what is zeroed now; in a replay they take as long
-//! as large ones.
+//! docs/speed.md says what else a recording costs, and what small pages and packing in passes change.
 //!
 //! Tried on the EPYC, without a gain beyond the noise of some ns: columns and time line in loops of their own over 1,024 events;
 //! calls fetched 16 ahead instead of 8; no fetching of sums of a released block's site; sorting numbers and places of blocks from
