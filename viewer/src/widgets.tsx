@@ -327,7 +327,7 @@ export function SharesOf({ metric }: { metric: Metric }) {
     const { profile, answered } = useShown();
     const whole = wholeOf(profile, metric);
     if (!whole?.value || metric.over) return null;
-    return <span class="soft shares">shares are of {whole.words}{whole.addsPeaks ? ", the peaks of all processes added up" : metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
+    return <span class="soft shares">shares are of {whole.words}{whole.isTotal && metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

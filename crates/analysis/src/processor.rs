@@ -72,8 +72,8 @@ fn sum(times: impl Iterator<Item = u64>) -> u64 {
     times.fold(0, u64::saturating_add)
 }
 
-/// The part of a thread's life that counts, units. The kernel sees it before it calls the allocator for the first time, from when on it
-/// is known here.
+/// The part of a thread's life that counts, units. It begins with the thread's first call of the allocator; the kernel tells of
+/// earlier times, too, which are not part of it.
 #[derive(Clone, Copy)]
 struct Life {
     begin: u64,

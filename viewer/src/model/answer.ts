@@ -215,12 +215,13 @@ export function totalOf(totals: Totals, metric: Metric): number | null {
 }
 
 /** What shares of rows are of. Processes have their peaks at different instants: those of rows add up to more than the peak of all. */
-export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { value: number; words: string; addsPeaks: boolean } | null {
+export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { value: number; words: string; isTotal: boolean } | null {
     const total = totalOf(totals, metric);
     if (total === null) return null;
     let own = 0;
     if (metric.name === "peak") for (const one of siteNumbers.get(metric.name) ?? []) own += one;
-    return own > total ? { value: own, words: number(own, metric.unit), addsPeaks: true } : { value: total, words: totalInWords(totals, metric), addsPeaks: false };
+    if (own > total) return { value: own, words: `${number(own, metric.unit)}, the peaks of all processes added up`, isTotal: false };
+    return { value: total, words: totalInWords(totals, metric), isTotal: true };
 }
 
 /** The whole of a metric as text, with the digits that are known. */

@@ -7,7 +7,7 @@ import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
 import { Advice } from "./advice";
-import type { Balance, Estimated, Memory } from "../model/packs";
+import { OF_PAGES, type Balance, type Estimated, type Memory } from "../model/packs";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
 
 interface Part {
@@ -175,13 +175,15 @@ function Findings() {
     );
 }
 
-/** Which blocks a metric is of, if it is not all that were allocated; null: those are not counted. */
-const BLOCKS_OF: Record<string, string | null> = { live: "live-blocks", peak: null, resident: null, "never-touched": null, slack: null, pinned: null };
+/** The metric that counts the blocks that another one is of; null: those at the peak and in memory are not counted. */
+function countOf({ name }: Metric): string | null {
+    if (name === "live") return "live-blocks";
+    return name === "peak" || OF_PAGES.includes(name) ? null : "allocations";
+}
 
 /** `3 blocks of 120 × 16 B`; nothing for memory that is only mapped. */
 function blocksOf(profile: Profile, metrics: Metric[], metric: Metric, site: Site): string {
-    const name = metric.name in BLOCKS_OF ? BLOCKS_OF[metric.name] : "allocations";
-    const counts = metrics.find((one) => one.name === name);
+    const counts = metrics.find(({ name }) => name === countOf(metric));
     const blocks = counts ? (valueOf(profile.siteNumbers, counts, site.index) ?? 0) : 0;
     if (blocks === 0) return "";
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
@@ -212,7 +214,7 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
         return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns, of(metric.name, row)), waits };
     }
     const whole = wholeOf(profile, metric);
-    return metric.over || whole === null ? null : { whole: whole.value, name: whole.addsPeaks ? `${whole.words}, all processes' peaks added up` : whole.words, part: (row) => of(metric.name, row), waits: () => [] };
+    return metric.over || whole === null ? null : { whole: whole.value, name: whole.words, part: (row) => of(metric.name, row), waits: () => [] };
 }
 
 export function Overview() {

@@ -179,7 +179,7 @@ test("shares of the peak are of what the rows have together", async (t) => {
     }
     await show(page, "view=overview&metric=peak");
     const shares = await page.locator(".worst .amount .soft:nth-of-type(2)").allInnerTexts();
-    assert.ok(shares.length > 0 && shares.every((text) => /^[\d.]+ % of .*, all processes' peaks added up$/.test(text) && parseFloat(text) <= 100), shares.join());
+    assert.ok(shares.length > 0 && shares.every((text) => /^[\d.]+ % of .*, the peaks of all processes added up$/.test(text) && parseFloat(text) <= 100), shares.join());
     // What lies live beside them is counted in blocks that are live.
     await show(page, "view=overview&metric=live");
     const [kept] = await page.locator(".worst li", { hasText: "left_by_child" }).allInnerTexts();
