@@ -62,7 +62,7 @@ impl<'a> Facts<'a> {
         let mut lines = lines(recording, sums, stacks, &tariff);
         let mut at_end = AtEnd::new(recording, sums, u64::MAX);
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines, &mut at_end);
-        let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics()));
+        let priced = sums.sites.iter().map(|site| site.metrics());
         let copy_byte = Work::copy_byte(&tariff).likely;
         let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
         let balance = Balance::of_all(recording, sums);

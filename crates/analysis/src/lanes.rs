@@ -153,7 +153,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, thread
             };
             let from = cost.time.saturating_sub(Units(length));
             scale.add(values, from.0, cost.time.0);
-            if cost.inside {
+            if cost.inside.is_some() {
                 scale.add(elsewhere, from.0, cost.time.0);
             }
         });

@@ -41,6 +41,7 @@ pub mod resident;
 pub mod resident_curve;
 pub mod runtime_blocks;
 mod sampling_error;
+mod settled_sites;
 pub mod site_processes;
 pub mod site_text;
 pub mod sites;

@@ -117,7 +117,7 @@ mod tests {
         let cost = |kind| Cost {
             time: Units(1000),
             kind,
-            inside: false,
+            inside: None,
             thread: Some(ThreadNo::FIRST),
             amount: 400,
             node: None,

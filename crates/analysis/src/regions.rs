@@ -108,7 +108,7 @@ pub fn regions(
         }
         let read = recording.for_each_cost_between(index, Units(first), Units(last), |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
-                runs.each_at(cost.time.0, |metrics| cost.add_to(metrics));
+                runs.each_at(cost.counts_at().0, |metrics| cost.add_to(metrics));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -120,7 +120,7 @@ pub fn regions(
         }
     }
     let finished = by_name.into_iter().map(|(name, mut runs)| {
-        runs.iter_mut().for_each(|run| run.metrics = tariff.price(&run.metrics.counts));
+        runs.iter_mut().for_each(|run| run.metrics = tariff.price_alone(&run.metrics.counts));
         runs.sort_by_key(|run| (run.end, run.begin));
         Region { name, runs }
     });
@@ -258,7 +258,7 @@ mod tests {
         let cost = |kind| Cost {
             time: Units(5),
             kind,
-            inside: true,
+            inside: Some(Units(5)),
             thread: None,
             amount: 300,
             node: None,

@@ -9,10 +9,11 @@ use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::Metric;
 use crate::parallel;
 use crate::processor::ImageOrThread;
+use crate::settled_sites::settled;
 use crate::stacks::{Path, Stacks};
 use crate::tariff::Tariff;
 use crate::timeline::{Grid, cell_of};
-use memtoll_model::{Chapters, FrameId, Recording, StackId, TextId};
+use memtoll_model::{Chapters, FrameId, Image, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
 use memtoll_tally::{Part, Select, Selection, Split, Threads};
 use memtoll_trace::costs::Cost;
@@ -89,7 +90,8 @@ pub fn stack_chart(recording: &Recording, stacks: &mut Stacks, asked: &Asked) ->
         return StackChart::default();
     };
     let (amounts, damage) = amounts(recording, asked);
-    let mut drawing = Drawing::new(stacks, asked.by_line, columns);
+    let image = &recording.images[asked.of.image];
+    let mut drawing = Drawing::new(image, stacks, asked.by_line, columns);
     for column in amounts.chunk_by(|one, other| one.column == other.column) {
         drawing.column(column);
     }
@@ -124,11 +126,11 @@ pub fn columns(
     cuts
 }
 
-/// What a call stack has in a column.
+/// What a call site has in a column.
 #[derive(Clone, Copy)]
 struct Amount {
     column: usize,
-    stack: StackId,
+    site: Option<NodeId>,
     has: Has,
 }
 
@@ -136,14 +138,14 @@ struct Amount {
 #[derive(Default)]
 struct Found {
     amounts: Vec<Amount>,
-    /// The sums of each stack, of which its amounts are shares: prices are settled for a call site as a whole.
-    sums: FxHashMap<StackId, Metrics>,
+    /// The sums of each site, of which its amounts are shares.
+    sums: FxHashMap<Option<NodeId>, Metrics>,
 }
 
 impl Found {
     fn merge(&mut self, other: Found) {
         self.amounts.extend(other.amounts);
-        other.sums.iter().for_each(|(stack, metrics)| self.sums.entry(*stack).or_default().add(metrics));
+        other.sums.iter().for_each(|(site, metrics)| self.sums.entry(*site).or_default().add(metrics));
     }
 }
 
@@ -160,18 +162,21 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let chapters = chapters_of(recording, asked.of.image);
     let mut damage = Vec::new();
     let cuts = asked.cuts;
-    let image = &recording.images[asked.of.image];
     let (from, to) = (Units(cuts[0]), Units(cuts[cuts.len() - 1] - 1));
     let threads = threads(recording, asked.of);
     let part = Part::of(Selection { from, to, split: Split::None, ..asked.selection }, threads);
     let is_sliced = |sliced: &&Sliced| part.is_of_slices() && sliced.is_cut_between(cuts, recording.ended());
     let sliced = asked.sliced.filter(is_sliced);
-    let value = |metrics: &Metrics| asked.metric.value(&asked.tariff.price(metrics)) as f64;
-    let take = |found: &mut Found, column: usize, stack: StackId, metrics: &Metrics| {
-        found.sums.entry(stack).or_default().add(metrics);
-        let value = value(metrics);
+    let settled = settled(recording, asked.of.image, asked.selection.charge, asked.tariff);
+    let price = |site: Option<NodeId>, metrics: &Metrics| match settled.and_then(|settled| settled.get(&site)) {
+        Some(of_whole) => asked.tariff.price_part(metrics, *of_whole),
+        None => asked.tariff.price_alone(metrics),
+    };
+    let take = |found: &mut Found, column: usize, site: Option<NodeId>, metrics: &Metrics| {
+        found.sums.entry(site).or_default().add(metrics);
+        let value = asked.metric.value(&price(site, metrics)) as f64;
         if value > 0.0 {
-            found.amounts.push(Amount { column, stack, has: Has { value, variance: 0.0 } });
+            found.amounts.push(Amount { column, site, has: Has { value, variance: 0.0 } });
         }
     };
     let all = Groups { count: 0, of: NodeId::index_of };
@@ -179,7 +184,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         for slice in slices {
             let Some(column) = cell_of(cuts, slice.times.0) else { continue };
             let sites = slice.sites.iter().map(|(node, metrics)| (NodeId::new(group_of(*node) as u32), metrics));
-            sites.for_each(|(node, metrics)| take(found, column, image.node(node), metrics));
+            sites.for_each(|(node, metrics)| take(found, column, node, metrics));
         }
     };
     let read = |found: &mut Found, number: usize, chapters: &Chapters| {
@@ -189,13 +194,13 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         let sums = column.map(|_| sums_of_chapter(of_image, number, &part)).transpose()?.flatten();
         match column.zip(sums) {
             Some((column, sums)) => {
-                sums.each(|node, _, metrics| take(found, column, image.node(node), metrics));
+                sums.each(|node, _, metrics| take(found, column, node, metrics));
             }
             None => match sliced.and_then(|sliced| sliced.of(asked.of.image, number)) {
                 Some(known) => {
                     for slice in &known.all {
                         let Some(column) = cell_of(cuts, slice.times.0) else { continue };
-                        slice.sites.each_stack(&part, |node, sum| take(found, column, image.node(node), sum));
+                        slice.sites.each_stack(&part, |node, sum| take(found, column, node, sum));
                     }
                 }
                 None => slices(found, all.cut_chapter(of_image, number, &part, &[], cuts)?),
@@ -218,37 +223,42 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         }
         found
     });
-    let mut costs: FxHashMap<(usize, StackId), Metrics> = FxHashMap::default();
+    let mut costs: FxHashMap<(usize, NodeId), Metrics> = FxHashMap::default();
     let paid = recording.for_each_cost_between(asked.of.image, from, to, |cost: &Cost| {
-        if let (Some(column), Some(node)) = (cell_of(cuts, cost.time.0), part.charged(cost)) {
-            cost.add_to(costs.entry((column, image.node(Some(node)))).or_default());
+        if let (Some(column), Some(node)) = (cell_of(cuts, cost.counts_at().0), part.charged(cost)) {
+            cost.add_to(costs.entry((column, node)).or_default());
         }
     });
     damage.extend(paid.err().map(|why| why.to_string()));
-    costs.iter().for_each(|((column, stack), metrics)| take(&mut found, *column, *stack, metrics));
-    (shares(found, asked), damage)
+    costs.iter().for_each(|((column, site), metrics)| take(&mut found, *column, Some(*site), metrics));
+    let worth = |site: Option<NodeId>, sums: &Metrics| {
+        let priced = price(site, sums);
+        (asked.metric.value(&priced) as f64, asked.tariff.variance(asked.metric, &priced))
+    };
+    (shares(found, worth), damage)
 }
 
-/// The amounts, in the order of columns, so that those of a stack add up to what its sums are worth.
-fn shares(Found { mut amounts, sums }: Found, asked: &Asked) -> Vec<Amount> {
-    let mut parts: FxHashMap<StackId, f64> = FxHashMap::default();
-    amounts.iter().for_each(|amount| *parts.entry(amount.stack).or_default() += amount.has.value);
-    let share = |(stack, parts): (&StackId, &f64)| {
-        let priced = asked.tariff.price(&sums[stack]);
-        let (value, variance) = (asked.metric.value(&priced) as f64, asked.tariff.variance(asked.metric, &priced));
-        (*stack, (value / parts, variance / parts))
+/// The amounts, in the order of columns, so that those of a site add up to what its sums are `worth`: calls and what was paid inside
+/// them are priced apart here.
+fn shares(Found { mut amounts, sums }: Found, worth: impl Fn(Option<NodeId>, &Metrics) -> (f64, f64)) -> Vec<Amount> {
+    let mut parts: FxHashMap<Option<NodeId>, f64> = FxHashMap::default();
+    amounts.iter().for_each(|amount| *parts.entry(amount.site).or_default() += amount.has.value);
+    let share = |(site, parts): (&Option<NodeId>, &f64)| {
+        let (value, variance) = worth(*site, &sums[site]);
+        (*site, (value / parts, variance / parts))
     };
-    let shares: FxHashMap<StackId, (f64, f64)> = parts.iter().map(share).collect();
-    for Amount { stack, has, .. } in &mut amounts {
-        let (value, variance) = shares[stack];
+    let shares: FxHashMap<Option<NodeId>, (f64, f64)> = parts.iter().map(share).collect();
+    for Amount { site, has, .. } in &mut amounts {
+        let (value, variance) = shares[site];
         *has = Has { value: has.value * value, variance: has.value * variance };
     }
-    amounts.sort_by_key(|amount| (amount.column, amount.stack));
+    amounts.sort_by_key(|amount| (amount.column, amount.site));
     amounts
 }
 
 /// Bars, as far as they are drawn.
 struct Drawing<'a, 's> {
+    image: &'a Image,
     stacks: &'a mut Stacks<'s>,
     by_line: bool,
     /// The path of each stack that was met; `None`: the stack does not count.
@@ -266,8 +276,9 @@ struct Drawing<'a, 's> {
 }
 
 impl<'a, 's> Drawing<'a, 's> {
-    fn new(stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
+    fn new(image: &'a Image, stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
         Drawing {
+            image,
             stacks,
             by_line,
             paths: FxHashMap::default(),
@@ -286,7 +297,7 @@ impl<'a, 's> Drawing<'a, 's> {
         let number = amounts[0].column;
         let mut ends = Vec::new();
         for amount in amounts {
-            let Some(path) = self.path_of(amount.stack) else { continue };
+            let Some(path) = self.path_of(self.image.node(amount.site)) else { continue };
             self.columns[number] += amount.has;
             ends.push((path, amount.has));
         }

@@ -109,7 +109,7 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
             }
             for (group, values) in found.groups.iter_mut().enumerate() {
                 let value = match (asked.amount, has) {
-                    (Amount::During, Has::Happened(counts)) => asked.metric.value(&tariff.price(&counts[group])),
+                    (Amount::During, Has::Happened(counts)) => asked.metric.value(&tariff.price_alone(&counts[group])),
                     (Amount::During, Has::Stayed(_)) => 0,
                     (Amount::Live, has) => {
                         let (bytes, blocks) = has.at_highest(group);
@@ -165,7 +165,7 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         });
         let mut costs: Costs = FxHashMap::default();
         let read = recording.for_each_cost_between(*index, Units(cuts[0]), part.to(), |cost: &Cost| {
-            let cell = cell_of(cuts, cost.time.0);
+            let cell = cell_of(cuts, cost.counts_at().0);
             if let (Some(cell), Some(node)) = (cell, part.charged(cost)) {
                 let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
                 cost.add_to(&mut counts[(groups.of)(Some(node))]);

@@ -13,18 +13,18 @@ use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::process_ends::{ended, until};
 use crate::processor::ProcessorTimes;
+use crate::settled_sites::settled;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use crate::uncharged_faults::HeapAndOtherFaults;
-use crate::zeroing_faults::Faulted;
 use found::{Found, FoundSites, found_in};
 use memtoll_model::{Recording, StackId};
 use memtoll_tally::{Charge, Selection, Split, Threads};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
-use rustc_hash::FxHashMap;
 use site_list::Adding;
 
 pub use site_list::{Part, Site, Sites};
@@ -168,8 +168,7 @@ pub fn sums_knowing(recording: &Recording, known: Known, selection: Selection, t
     add_up(recording, known, selection, thread_filter, |_| Some(StackId::NONE))
 }
 
-/// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
-/// does not add up to what the stack as a whole took.
+/// The same by stack and thread: each site has both.
 pub fn sums_by_thread(recording: &Recording, known: Known, selection: Selection, thread_filter: ThreadFilter) -> Sums {
     add_up(recording, known, Selection { split: Split::Thread, ..selection }, thread_filter, Some)
 }
@@ -282,6 +281,13 @@ fn add_up(
     }
 }
 
+/// Calls `take` with what each call site of an image counted in the whole recording.
+pub(crate) fn each_of_whole_image(recording: &Recording, index: usize, mut take: impl FnMut(Option<NodeId>, &Metrics)) {
+    // Who asks for a part is told what is damaged.
+    let found = found_in(recording, None, index, Selection::default(), &Threads::All, &mut Vec::new());
+    found.sites.each(|_| false, |node, _, counts| take(node, counts));
+}
+
 /// Adds what blocks hold to the sums of their sites.
 fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut impl FnMut(StackId, u64, &Priced)) {
     let counts = |block: &Block| selection.admits_size(Bytes(block.size)) && threads.admit(block.thread);
@@ -308,20 +314,18 @@ fn each_priced(
 ) {
     let image = &recording.images[index];
     let is_cut_off = |node| recording.stacks.is_cut_off(image.node(node));
-    // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
-    let mut of_nodes: FxHashMap<Option<NodeId>, Faulted> = FxHashMap::default();
-    if is_all && selection.split != Split::None {
-        of_nodes.reserve(sites.len());
-        sites.each(is_cut_off, |node, _, counts| of_nodes.entry(node).or_default().add(counts));
-    }
+    let is_whole = is_all && selection.split == Split::None;
+    let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
     let hides_frees = !image.own_allocators.show_frees();
     let is_searched = is_all && matches!(selection.split, Split::None | Split::Process) && image.is_searched();
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.each(is_cut_off, |node, extra, counts| {
-        let mut metrics = match is_all {
-            true => tariff.price_part(counts, &of_nodes.get(&node).copied().unwrap_or_else(|| Faulted::from(counts))),
-            false => tariff.price(counts),
+        let of_whole = settled.and_then(|settled| settled.get(&node));
+        let mut metrics = match of_whole {
+            Some(of_whole) => tariff.price_part(counts, *of_whole),
+            None if is_whole => tariff.price(counts),
+            None => tariff.price_alone(counts),
         };
         if is_gone {
             (metrics.counts.live_bytes, metrics.counts.live_blocks) = (Bytes::ZERO, 0);

@@ -27,7 +27,8 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::sums::Sums;
 use crate::visible_kernel_events::{Sees, sees};
-use crate::zeroing_faults::Faulted;
+use crate::zeroing_faults::zeroed;
+use memtoll_metrics::Settled;
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
 use memtoll_trace::ids::{Bytes, Units};
@@ -151,7 +152,7 @@ impl Tariff {
             recording.end.as_ref().and_then(|end| end.kernel.looking).map_or(0.0, |looking| looking.running_sample);
         let new = Tariff::new(clock, prices, page);
         let tariff = Tariff { faults, lost, sees, overlap, own, look, kernel_period, ..new };
-        let chance = SamplingError::new(&recording.kernel, |one| tariff.price(one));
+        let chance = SamplingError::new(&recording.kernel, |one| tariff.price_alone(one));
         let calls = recording.recorder.calls;
         let calls = Calls {
             calls: calls.timed_calls as f64,
@@ -396,11 +397,15 @@ impl Tariff {
     /// The time in calls beyond what they take when they are fast, without what was paid inside, ns. Less than nothing where
     /// that comes out at more than they took.
     fn beyond(&self, calls: &CallTimes) -> f64 {
-        let without_the_processor = self.ns(calls.preempted_time.0 as f64) + self.ns(calls.waiting_time.0 as f64);
         let stamps = self.ns(calls.timed_calls as f64 * self.clock.stamp);
-        let busy = self.ns(calls.allocator_time.0 as f64) - stamps - without_the_processor;
-        let mapping = self.ns(calls.mapping_inside.0 as f64);
-        busy - calls.timed_calls as f64 * self.fastest() - mapping - self.faults_inside(calls)
+        let fastest = calls.timed_calls as f64 * self.fastest();
+        self.measured(calls) - stamps - fastest - self.faults_inside(calls)
+    }
+
+    /// The time in calls without what was measured inside: waiting, being without the processor, and work on mappings, ns.
+    fn measured(&self, calls: &CallTimes) -> f64 {
+        let inside = [calls.preempted_time, calls.waiting_time, calls.mapping_inside];
+        self.ns(calls.allocator_time.0 as f64) - inside.map(|time| self.ns(time.0 as f64)).iter().sum::<f64>()
     }
 
     /// What faults inside calls took in the recorded run, with what it takes to look at them, ns.
@@ -440,26 +445,36 @@ impl Tariff {
         faults * page + huge as f64 * huge_page
     }
 
-    /// What a single site paid. Prices are settled for each site: those of several are sums, not priced again.
-    /// Each fault counts as one of a fresh page.
+    /// What a single site paid in the whole recording. Prices are settled for each site: those of several are sums, not priced again.
     pub fn price(&self, site: &Metrics) -> Priced {
-        self.price_with(site, site.small_faults)
+        self.price_part(site, self.settle(site))
     }
 
-    /// The same for a part of what a site did, in one process, from its beginning to its end: then it is known that pages were
-    /// read first. A fault of any part is as likely of a fresh page.
-    pub(crate) fn price_part(&self, part: &Metrics, site: &Faulted) -> Priced {
-        let all = site.small_faults.max(1);
-        let zeroed = u128::from(part.small_faults) * u128::from(site.zeroed(self.page)) / u128::from(all);
-        self.price_with(part, zeroed as u64)
+    /// The same for a part of which the whole is not known. Each of its faults counts as one of a fresh page.
+    pub fn price_alone(&self, part: &Metrics) -> Priced {
+        self.price_part(part, Settled { zeroed: 1.0, ..self.settle(part) })
     }
 
-    fn price_with(&self, site: &Metrics, zeroed: u64) -> Priced {
-        let beyond = self.beyond(&CallTimes::from(site));
+    /// What the parts of a site share, of which `site` is the whole.
+    pub(crate) fn settle(&self, site: &Metrics) -> Settled {
+        let calls = CallTimes::from(site);
+        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        Settled {
+            beyond: share(self.beyond(&calls).max(0.0), self.measured(&calls)),
+            zeroed: share(zeroed(site, self.page) as f64, site.small_faults as f64),
+        }
+    }
+
+    /// What a part of a site paid. The parts of a site add up to it.
+    pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
+        let times = CallTimes::from(site);
+        // A part can begin or end between a call and a wait inside it.
+        let beyond = settled.beyond * self.measured(&times).max(0.0);
+        let zeroed = (site.small_faults as f64 * settled.zeroed).round() as u64;
         let calls = site.timed_calls as f64;
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
-        let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
+        let overdrawn = (-self.beyond(&times) - calls * self.fastest()).max(0.0);
         let rounded = |ns: f64| Nanoseconds(ns.round() as u64);
         let span = |units: Units| rounded(self.ns(units.0 as f64));
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
@@ -468,7 +483,7 @@ impl Tariff {
             Bytes(zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE)));
         Priced {
             counts: *site,
-            allocator_ns: rounded(self.allocator_time.of_calls(calls, beyond.max(0.0))),
+            allocator_ns: rounded(self.allocator_time.of_calls(calls, beyond)),
             overdrawn_ns: rounded(overdrawn),
             fault_time_ns: rounded(faults),
             zeroing_ns: rounded(zeroing),

@@ -116,7 +116,7 @@ mod tests {
         let cost = |time, kind, amount| Cost {
             time,
             kind,
-            inside: false,
+            inside: None,
             thread: Some(ThreadNo::FIRST),
             amount,
             node: None,

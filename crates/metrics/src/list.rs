@@ -5,6 +5,7 @@ pub(crate) mod counts;
 #[macro_use]
 pub(crate) mod metric;
 pub(crate) mod priced;
+pub(crate) mod settled;
 
 use counts::{Adds, CHAPTER, Count, PART, SAMPLED, SUMMARY};
 use memtoll_text::amounts::{Amount, Bytes, Units};

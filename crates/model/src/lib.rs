@@ -11,6 +11,7 @@ mod load;
 mod own_allocators;
 mod patterns;
 pub mod reading;
+mod settled;
 mod snapshots;
 mod stack_placement;
 mod stack_tree;
@@ -32,6 +33,7 @@ pub use memtoll_symbols::{
 pub use memtoll_trace::reader::Error;
 pub use own_allocators::{REMEDY, what_is_missing};
 pub use patterns::Patterns;
+pub use settled::SettledSites;
 pub use stack_tree::{Node, StackTree};
 pub use stored_measurements::{store_calibration, store_verified};
 pub use suppressions::{NoSuppression, Suppressions};
@@ -94,6 +96,7 @@ pub struct Image {
     module_blocks: Vec<BlockRef>,
     /// Chapters that the file lacks; `None` if they cannot be made.
     scanned: OnceLock<Option<Vec<Scanned>>>,
+    settled: OnceLock<SettledSites>,
 }
 
 impl Image {

@@ -188,7 +188,7 @@ fn costs() {
     recording.for_each_cost(0, |cost| costs.push(*cost)).unwrap();
     let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == Bytes(size));
     let sum = |kind, size| of(kind, size).map(|cost| cost.amount).sum::<u64>();
-    let inside = |kind, size| of(kind, size).filter(|cost| cost.inside).map(|cost| cost.amount).sum::<u64>();
+    let inside = |kind, size| of(kind, size).filter(|cost| cost.inside.is_some()).map(|cost| cost.amount).sum::<u64>();
 
     // Ten buffers of 64 pages, each with a mapping of its own, whose first page has the allocator's header; a large one
     // of which two pages were touched; a mapping of which 32 were; and the heap's growth for the small blocks.
@@ -202,7 +202,7 @@ fn costs() {
     assert_eq!(sum(CostKind::Shrunk, BUFFER), 10 * BUFFER);
     let mappings = [BUFFER, SPARSE, MAPPING, SMALL].map(|size| of(CostKind::Mapping, size).count());
     assert_eq!(mappings, [20, 1, 2, 5]);
-    assert!(of(CostKind::Mapping, MAPPING).all(|cost| !cost.inside && cost.amount > 0));
+    assert!(of(CostKind::Mapping, MAPPING).all(|cost| cost.inside.is_none() && cost.amount > 0));
     assert_eq!([SMALL, BUFFER].map(|size| of(CostKind::Preempted, size).count()), [0, 0]);
     assert_eq!(of(CostKind::OffProcessor, 0).count(), 1);
 
@@ -214,7 +214,7 @@ fn costs() {
         let (found, file, at, _) = site(&recording, 0, fault.node);
         assert_eq!((found.as_str(), file.as_str(), at), (function, "costs.c", Some(line)));
     }
-    let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| !cost.inside).unwrap().place else {
+    let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| cost.inside.is_none()).unwrap().place else {
         panic!("the model makes code addresses nodes");
     };
     let (stack, root) = recording.stacks.stack(recording.images[0].node(Some(place)));

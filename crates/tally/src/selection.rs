@@ -104,7 +104,7 @@ impl Selection {
 
     /// Whether a cost counts.
     pub fn admits(&self, cost: &Cost) -> bool {
-        (self.from..=self.to).contains(&cost.time) && self.admits_size(cost.size)
+        (self.from..=self.to).contains(&cost.counts_at()) && self.admits_size(cost.size)
     }
 
     /// Whether the summaries in the file, of each image by stack, answer this.

@@ -158,8 +158,9 @@ pub struct Cost {
     pub time: Units,
     /// What for.
     pub kind: CostKind,
-    /// Whether it was paid inside a call of an allocation function, whose duration contains it.
-    pub inside: bool,
+    /// Where it was paid inside a call of an allocation function, whose duration contains it: when it counts. What lasts counts when
+    /// its call does (see [`crate::event::Event::time`]), so that a span of time has either both or none.
+    pub inside: Option<Units>,
     /// The thread that paid, if that is known.
     pub thread: Option<ThreadNo>,
     /// How much; see [`CostKind`].
@@ -175,6 +176,11 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// When it counts.
+    pub fn counts_at(&self) -> Units {
+        self.inside.unwrap_or(self.time)
+    }
+
     /// Adds it to what the site counts that is charged with it. Numbers of a damaged file may be beyond all sums.
     pub fn add_to(&self, counts: &mut Metrics) {
         counts.grown_calls += u64::from(self.kind == CostKind::Grown);
@@ -192,7 +198,7 @@ impl Cost {
             _ => return,
         };
         *sum = sum.wrapping_add(self.amount);
-        if let Some(inside) = inside.filter(|_| self.inside) {
+        if let Some(inside) = inside.filter(|_| self.inside.is_some()) {
             *inside = inside.wrapping_add(self.amount);
             counts.samples_inside += u64::from(self.kind == CostKind::Fault);
         }
@@ -240,7 +246,7 @@ impl Cost {
         [
             self.time.0,
             u64::from(self.kind.number()),
-            u64::from(self.inside),
+            self.inside.map_or(0, |at| zigzag(at.wrapping_sub(self.time).0 as i64).wrapping_add(1)),
             u64::from(ThreadNo::or_zero(self.thread)),
             self.amount,
             u64::from(NodeId::or_zero(self.node)),
@@ -256,7 +262,7 @@ impl Cost {
         Ok(Cost {
             time: Units(time),
             kind: *kind,
-            inside: inside != 0,
+            inside: inside.checked_sub(1).map(|apart| Units(time.wrapping_add(unzigzag(apart) as u64))),
             thread: ThreadNo::new(small(thread)?),
             amount,
             node: NodeId::new(small(node)?),
@@ -312,7 +318,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_cost() -> impl Strategy<Value = Cost> {
-        let numbers = (any::<u64>(), 0..KINDS.len(), any::<bool>(), any::<u32>(), any::<u64>());
+        let numbers = (any::<u64>(), 0..KINDS.len(), proptest::option::of(any::<u32>()), any::<u32>(), any::<u64>());
         let place = prop_oneof![
             any::<u32>().prop_map(|node| Place::call(NodeId::new(node))),
             any::<u32>().prop_map(Place::Code)
@@ -321,7 +327,7 @@ mod tests {
         (numbers, places).prop_map(|((time, kind, inside, thread, amount), (node, size, place, holder))| Cost {
             time: Units(time),
             kind: KINDS[kind],
-            inside,
+            inside: inside.map(|apart| Units(time.wrapping_sub(u64::from(apart)))),
             thread: ThreadNo::new(thread),
             amount,
             node: NodeId::new(node),

@@ -45,8 +45,8 @@ impl From<EventsHeader> for Extent {
 impl Extent {
     /// Of costs, which come in any order.
     pub fn of_costs(costs: &[Cost]) -> Option<Extent> {
-        let first_time = costs.iter().map(|cost| cost.time).min()?;
-        let last_time = costs.iter().map(|cost| cost.time).max()?;
+        let first_time = costs.iter().map(|cost| cost.time.min(cost.counts_at())).min()?;
+        let last_time = costs.iter().map(|cost| cost.time.max(cost.counts_at())).max()?;
         Some(Extent { first_time, last_time, count: costs.len() as u64, first_block: BlockNo(0) })
     }
 

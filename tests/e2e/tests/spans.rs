@@ -8,12 +8,15 @@ use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::stack_chart::{self, StackChart, columns, stack_chart};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
 use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
 use memtoll_tally::{Charge, Selection};
+use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::ids::Units;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -142,6 +145,29 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {
         assert_eq!(usual, plain, "{what}: {query:?}");
     }
+}
+
+/// A free that gives the heap back works on mappings until it returns: wherever a span ends meanwhile, it has both the call and that
+/// work, or neither, and what a line costs in two spans is what it costs in both together.
+#[test]
+fn two_spans_cost_what_both_cost_together() {
+    let recording = Target::new(program("heap_thrash.c")).record();
+    let recording = Recording::open(&recording.file).unwrap();
+    let mut trims: Vec<Cost> = Vec::new();
+    let is_of_free = |cost: &Cost| cost.kind == CostKind::Mapping && cost.counts_at() < cost.time;
+    recording.for_each_cost(0, |cost| trims.extend(is_of_free(cost).then_some(*cost))).unwrap();
+    let longest = trims.iter().max_by_key(|cost| cost.amount).expect("no free that gives memory back");
+    let within = Units(longest.time.0 - longest.amount / 2);
+    assert!(longest.counts_at() < within, "{longest:?}");
+    let cost_of = |from, to| {
+        let sums = sums(&recording, Selection { from, to, ..Selection::default() });
+        (sums.total.allocator_ns.0, sums.total.cost_ns().0, sums.sites.iter().count() as u64)
+    };
+    let (before, after) = (cost_of(Units::ZERO, within), cost_of(Units(within.0 + 1), Units::MAX));
+    let (allocator, cost, sites) = cost_of(Units::ZERO, Units::MAX);
+    let rounded = 8 * sites;
+    assert!((before.0 + after.0).abs_diff(allocator) <= rounded, "{before:?} and {after:?} of {allocator}");
+    assert!((before.1 + after.1).abs_diff(cost) <= rounded, "{before:?} and {after:?} of {cost}");
 }
 
 #[test]

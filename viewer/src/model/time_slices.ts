@@ -6,10 +6,9 @@ import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
 export type Slice = Pack<SlicePack>;
 
+/** Slices share prices: where one of them errs, the others err as far. */
 function add(a: Estimated, b: Estimated): Estimated {
-    const value = a.value + b.value;
-    const low = value - Math.hypot(a.value - a.low, b.value - b.low);
-    return { value, low, high: value + Math.hypot(a.high - a.value, b.high - b.value) };
+    return { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high };
 }
 
 function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {
@@ -61,20 +60,17 @@ function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], high
 
 function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Totals {
     const values: Record<string, number | null> = {};
-    for (const { name, join } of metrics) {
-        const of = (totals: Totals | undefined) => totals?.values[name] ?? 0;
-        const chosen = join === "sum" ? totals : [join === "last" ? totals.at(-1) : totals[highest]];
-        values[name] = chosen.some((one) => one?.values[name] === null) ? null : chosen.reduce((sum, one) => sum + of(one), 0);
-    }
     const intervals: Totals["intervals"] = {};
-    for (const name of Object.keys(totals[0]?.intervals ?? {})) {
-        const errors = totals.map((one) => {
+    for (const { name, join } of metrics) {
+        const chosen = join === "sum" ? totals : totals.slice(...(join === "last" ? [-1] : [highest, highest + 1]));
+        const all = chosen.map((one): Estimated => {
             const value = one.values[name] ?? 0;
             const [low, high] = one.intervals[name] ?? [value, value];
-            return [value - low, high - value] as const;
+            return { value, low, high };
         });
-        const value = values[name] ?? 0;
-        intervals[name] = [value - Math.hypot(...errors.map((e) => e[0])), value + Math.hypot(...errors.map((e) => e[1]))];
+        const { value, low, high } = all.reduce(add, { value: 0, low: 0, high: 0 });
+        values[name] = chosen.some((one) => one.values[name] === null) ? null : value;
+        if (chosen.some((one) => one.intervals[name])) intervals[name] = [low, high];
     }
     return { values, intervals, processes: totals[0]?.processes ?? 0 };
 }

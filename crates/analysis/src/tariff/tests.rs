@@ -195,6 +195,30 @@ proptest! {
     }
 }
 
+proptest! {
+    /// What spans of time, threads or sizes have of a site is what the site has, wherever its faults were cheap or dear.
+    #[test]
+    fn a_site_is_the_sum_of_its_parts(parts in vec(site(), 1..20)) {
+        let tariff = tariff();
+        // Waits and mappings inside calls are a part of their time.
+        let parts = parts.into_iter().map(|part| {
+            let inside = part.mapping_inside.0 + part.waiting_time.0 + part.preempted_time.0;
+            Metrics { allocator_time: Units(part.allocator_time.0 + inside), ..part }
+        });
+        let parts: Vec<Metrics> = parts.collect();
+        let mut site = Metrics::default();
+        parts.iter().for_each(|part| site.add(part));
+        let settled = tariff.settle(&site);
+        let mut sum = Priced::default();
+        parts.iter().for_each(|part| sum.add(&tariff.price_part(part, settled)));
+        let whole = tariff.price(&site);
+        let near = |sum: Nanoseconds, whole: Nanoseconds| sum.0.abs_diff(whole.0) <= parts.len() as u64;
+        prop_assert!(near(sum.allocator_ns, whole.allocator_ns), "{sum:?} {whole:?}");
+        prop_assert!(near(sum.fault_time_ns, whole.fault_time_ns));
+        prop_assert!(sum.overdrawn_ns >= whole.overdrawn_ns);
+    }
+}
+
 #[test]
 fn the_parts_add_up() {
     let metrics = Metrics {
@@ -252,15 +276,15 @@ fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
 #[test]
 fn a_page_that_is_read_and_then_written_is_zeroed_once() {
     let block = Metrics { new_blocks: 1, bytes: Bytes(100 << 12), small_faults: 200, ..Metrics::default() };
-    let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, &site.into()));
+    let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price(site));
     // A block of 100 pages may touch 101.
     assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (Nanoseconds(102 * 400), Bytes(102 << 12)));
     assert_eq!(tariff.faulted(&block), Bytes(200 << 12));
     // A part of it, such as what one thread touched.
-    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, &Faulted::from(&block));
+    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, tariff.settle(&block));
     assert_eq!(part.touched_bytes, Bytes(51 << 12));
     assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, Nanoseconds(200 * 400), "not asked: unknown");
-    assert_eq!(tariff.price(&block).touched_bytes, Bytes(200 << 12), "of some of its time, nothing is known either");
+    assert_eq!(tariff.price_alone(&block).touched_bytes, Bytes(200 << 12), "a part of an unknown whole");
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl History {
         let tariff = &answer.basis.tariff;
         let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
             // What was paid inside calls is part of their duration.
-            if cost.inside || cost.node.is_none() || !selection.admits(cost) || !threads.admit(cost.thread) {
+            if cost.inside.is_some() || cost.node.is_none() || !selection.admits(cost) || !threads.admit(cost.thread) {
                 return;
             }
             let node = match (selection.charge, cost.place) {

@@ -269,7 +269,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(Paid) -> std::io::Result<
                 thread: cost.thread,
                 time_ns: source.ns(cost.time.0),
                 kind: kind.into(),
-                is_inside_call: cost.inside,
+                is_inside_call: cost.inside.is_some(),
                 faults: matches!(amount, Amount::Faults).then_some(cost.amount),
                 span_ns: matches!(amount, Amount::Span).then(span),
                 bytes: matches!(amount, Amount::Bytes).then_some(cost.amount),

@@ -148,8 +148,7 @@ impl Join {
     fn mapping_inside(&mut self, number: ThreadNo, call: &Call, call_time: CallTime) {
         let Some(thread) = self.threads.by_number(number) else { return };
         let took = call_time.settle(&mut thread.owed);
-        let cost = self.mapping(number, call, took);
-        self.push(Cost { inside: true, ..cost });
+        self.push(self.mapping(number, call, took));
     }
 
     /// A call released a block, and gave back pages of the heap that others had brought.
@@ -172,8 +171,7 @@ impl Join {
         match std::mem::take(&mut thread.stage) {
             Stage::Settled => {}
             Stage::Mapping => {
-                let cost = self.mapping(number, &call, call_time.rest);
-                self.push(Cost { inside: false, ..cost });
+                self.push(self.mapping(number, &call, call_time.rest));
             }
             Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, call_time.rest),
             Stage::Releasing { shrunk, brought } => {
@@ -220,7 +218,7 @@ impl Join {
         let outside = to - from - inside;
         if outside > Ticks::ZERO {
             let cost = self.cost(CostKind::OffProcessor, to, number, &Call::default());
-            let cost = Cost { amount: span(outside).0, inside: false, ..cost };
+            let cost = Cost { amount: span(outside).0, inside: None, ..cost };
             let cost = match read {
                 Some(Read { node, size, code }) => {
                     let place = self.place(node, code);

@@ -70,10 +70,11 @@ impl Join {
             Some(call) => Place::call(call.node),
             None => self.place(node, fault.code),
         };
+        let time = self.around.at(fault.at);
         self.push(Cost {
-            time: self.around.at(fault.at),
+            time,
             kind,
-            inside: inside.is_some() && node.is_some(),
+            inside: inside.and(node).map(|_| time),
             thread,
             amount: weight.into(),
             node,

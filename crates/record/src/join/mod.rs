@@ -314,7 +314,7 @@ impl Join {
         Cost {
             time: self.around.at(at),
             kind,
-            inside: call.effect != Effect::Mapping,
+            inside: call.counts_at().map(|at| self.around.at(at)),
             thread,
             amount: 0,
             node: call.charged,

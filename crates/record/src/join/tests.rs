@@ -82,7 +82,7 @@ fn mappings_since_the_exec_are_told_or_listed() {
 fn charged(join: &mut Join) -> Vec<(CostKind, u32, u64, bool)> {
     std::mem::take(join.costs())
         .iter()
-        .map(|cost| (cost.kind, NodeId::or_zero(cost.node), cost.amount, cost.inside))
+        .map(|cost| (cost.kind, NodeId::or_zero(cost.node), cost.amount, cost.inside.is_some()))
         .collect()
 }
 
@@ -215,7 +215,7 @@ fn a_release_is_charged_to_the_blocks_site() {
     assert_eq!((costs[0].kind, costs[0].node, costs[0].holder), (Waiting, NodeId::new(21), Some(number(2))));
     assert_eq!(costs[0].place, Place::call(NodeId::new(20)));
     assert_eq!(costs[0].amount, units(long / 2));
-    assert_eq!((costs[1].kind, costs[1].node, costs[1].inside), (Fault, NodeId::new(21), true));
+    assert_eq!((costs[1].kind, costs[1].node, costs[1].inside), (Fault, NodeId::new(21), Some(costs[1].time)));
 }
 
 #[test]

@@ -51,6 +51,15 @@ impl Call {
         self.end - self.begin
     }
 
+    /// When it counts, if it is one of the allocator's: as its event does.
+    pub fn counts_at(&self) -> Option<Ticks> {
+        match self.effect {
+            Effect::Acquire => Some(self.end),
+            Effect::Release => Some(self.begin),
+            Effect::Mapping => None,
+        }
+    }
+
     /// How much of `from..to` lies in the call.
     pub fn overlap(&self, from: Ticks, to: Ticks) -> Ticks {
         self.end.min(to).saturating_sub(self.begin.max(from))

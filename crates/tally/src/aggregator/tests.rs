@@ -202,10 +202,10 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
         Event { duration: Units(7), ..event(Op::REALLOC, 4, 1, 13, number(2), 64) },
         Event { duration: Units(3), ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
     ];
-    let cost = |kind, amount, inside| Cost {
+    let cost = |kind, amount, inside: bool| Cost {
         time: Units(2),
         kind,
-        inside,
+        inside: inside.then_some(Units(2)),
         thread: Some(ThreadNo::FIRST),
         amount,
         node: NodeId::new(10),

@@ -49,7 +49,7 @@ fn two_costs() {
     let fault = Cost {
         time: Units(1000),
         kind: CostKind::Fault,
-        inside: false,
+        inside: None,
         thread: ThreadNo::new(1),
         amount: 17,
         node: NodeId::new(8),
@@ -60,7 +60,7 @@ fn two_costs() {
     let waiting = Cost {
         time: Units(900),
         kind: CostKind::Waiting,
-        inside: true,
+        inside: Some(Units(700)),
         thread: ThreadNo::new(2),
         amount: 300,
         size: Bytes(32),
