@@ -46,6 +46,29 @@ pub struct ImageSums {
     pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
+/// What a peak of live bytes is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeakIs {
+    /// What was live at one instant.
+    Exact,
+    /// No less than what several processes had at one instant: that is known of intervals of time.
+    AtMost,
+    /// The peaks of several processes, each at an instant of its own: what they have together is unknown of a span that does not
+    /// begin with the recording, and of some threads or sizes.
+    AddedUp,
+}
+
+impl PeakIs {
+    /// In JSON, and beside the number.
+    pub fn words(self) -> &'static str {
+        match self {
+            PeakIs::Exact => "exact",
+            PeakIs::AtMost => "at most",
+            PeakIs::AddedUp => "added up",
+        }
+    }
+}
+
 /// The sums of a recording.
 pub struct Sums {
     /// What was added up.
@@ -61,7 +84,7 @@ pub struct Sums {
     pub sites: Sites,
     /// Live bytes over time, where only one image counts, with all of its threads and sizes.
     pub curve: Option<LiveCurve>,
-    /// All images together. Its `peak_bytes` is the peak of all processes at one instant, unless [`Sums::adds_peaks`].
+    /// All images together. Its `peak_bytes` is the peak of all processes at one instant, unless [`Sums::peak_is`] says otherwise.
     pub total: Priced,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
@@ -117,10 +140,14 @@ impl Sums {
         self.counted().next().and_then(|(_, image)| image.peak_with_mappings)
     }
 
-    /// Whether the peak of all images together is only the sum of their own peaks: what several processes have at one instant
-    /// is unknown, if that is not from the first event on or only of some threads or sizes.
-    pub fn adds_peaks(&self) -> bool {
-        self.are_of_several() && adds_peaks(&self.selection, &self.thread_filter)
+    /// What the peak of all images together is.
+    pub fn peak_is(&self) -> PeakIs {
+        let highest = self.counted().map(|(_, image)| image.total.peak_bytes).max();
+        match self.are_of_several() {
+            true if adds_peaks(&self.selection, &self.thread_filter) => PeakIs::AddedUp,
+            true if highest < Some(self.total.peak_bytes) => PeakIs::AtMost,
+            _ => PeakIs::Exact,
+        }
     }
 
     /// Whether only some threads or sizes count.

@@ -149,6 +149,7 @@ pub struct Totals {
     pub balance: BalanceFigures,
     #[serde(flatten)]
     pub resident: ResidentFigures,
+    pub peak_is: &'static str,
     pub peak_with_mappings: Option<Peak>,
     pub processes_that_hide_frees: usize,
     pub lost_records: u64,
@@ -167,6 +168,7 @@ impl Totals {
             run: RunFigures::new(&Facts::of(recording, sums, tariff)),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
+            peak_is: sums.peak_is().words(),
             peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
                 let (image, _) = sums.counted().next()?;
                 Some(Peak::new(recording, image, &peak, tariff))

@@ -12,7 +12,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::page_balance::Part;
 use memtoll_analysis::resident as resident_sets;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{PeakIs, Sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::findings::Finding;
@@ -121,7 +121,7 @@ fn totals(answer: &Answer, sums: &Sums, width: usize) -> Vec<String> {
 /// What is live at the end, if anything is.
 fn stay(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let total = &sums.total;
-    // What the runtime of a language keeps is the same in each program.
+    // What the runtime of a language keeps is the same in each program: the findings below leave it out, too.
     let runtime = runtime_blocks(recording, sums);
     let (runtime_blocks, runtime_bytes) = runtime.total();
     let (blocks, bytes) = (total.live_blocks - runtime_blocks, total.live_bytes - runtime_bytes);
@@ -129,6 +129,9 @@ fn stay(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
         return Vec::new();
     }
     let mut what = format!("{}, in {}", stays(recording, sums), format::counted(blocks, "block"));
+    if runtime_blocks > 0 {
+        what += &format!(", without the runtime's {}", format::bytes(runtime_bytes));
+    }
     if let Some(lost) = lost_blocks::beside(sums, &runtime) {
         what += &format!("; {} of it lost: nothing points to it any more", format::bytes(lost));
     }
@@ -148,8 +151,12 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
             None => line(&blocks, &format!("live at the peak, after {}", after(sums.peak_time)), width),
         };
     }
-    let together = if sums.adds_peaks() { "at the peaks" } else { "at the peak" };
-    let lines = line(&blocks, &format!("live in blocks {together} of all processes"), width);
+    let when = match sums.peak_is() {
+        PeakIs::Exact => "at the peak of all processes",
+        PeakIs::AtMost => "at most, at the peak of all processes",
+        PeakIs::AddedUp => "at the peaks of all processes, added up",
+    };
+    let lines = line(&blocks, &format!("live in blocks {when}"), width);
     let own = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
     let largest = own.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| peak.is_of_both());
     let of_largest = largest.map(|(index, peak)| {

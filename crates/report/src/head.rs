@@ -9,7 +9,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{PeakIs, Sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::{Kept, Recording};
@@ -277,9 +277,10 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
         format!("{blocks} in blocks, {mapped} in the program's own mappings{or_not}")
     };
     if sums.are_of_several() {
-        let when = match sums.adds_peaks() {
-            true => "at the peaks of the processes, added up",
-            false => "at the peak of all processes together",
+        let when = match sums.peak_is() {
+            PeakIs::Exact => "at the peak of all processes together",
+            PeakIs::AtMost => "at most, at the peak of all processes together",
+            PeakIs::AddedUp => "at the peaks of the processes, added up",
         };
         let highest = sums.counted().max_by_key(|(_, own)| own.total.peak_bytes);
         let with_mappings = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));

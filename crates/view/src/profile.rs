@@ -13,7 +13,7 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::figures::{Facts, Figure};
 use memtoll_analysis::sites::Row;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{PeakIs, Sums};
 use rustc_hash::FxHashSet;
 
 impl From<Estimate> for Estimated {
@@ -95,9 +95,13 @@ impl Recordings<'_> {
     /// All that is shown together: the number of each metric, and the interval of those that have one.
     fn totals(&self, of: &Selected) -> Totals {
         let (total, tariff) = (of.total(), &self.tariff.of_sums(&of.sums));
+        // Call sites have what was live when their process had most.
+        let adds_sites = of.matching.is_some() && of.sums.are_of_several();
+        let peak_is = if adds_sites { PeakIs::AddedUp } else { of.sums.peak_is() };
         Totals {
             values: metrics::totals(total, tariff),
             intervals: metrics::intervals(total, tariff),
+            peak_is: peak_is.words(),
             processes: of.sums.counted().count(),
         }
     }

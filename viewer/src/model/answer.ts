@@ -228,5 +228,7 @@ export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { val
 export function totalInWords(totals: Totals, metric: Metric): string {
     const value = totalOf(totals, metric) ?? 0;
     const interval = metric.unit === "ns" ? undefined : totals.intervals[metric.name];
-    return interval ? known(value, ...interval, metric.unit) : number(value, metric.unit);
+    const words = interval ? known(value, ...interval, metric.unit) : number(value, metric.unit);
+    if (metric.name !== "peak" || totals.peak_is === "exact") return words;
+    return totals.peak_is === "at most" ? `at most ${words}` : `${words}, peaks of processes added up`;
 }

@@ -331,6 +331,7 @@ export interface ThreadOfRun {
 export interface Totals {
     values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
+    peak_is: string;
     processes: number;
 }
 

@@ -130,20 +130,20 @@ function Cost() {
                 {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
-            <Resident memory={profile.memory} />
+            <Resident memory={profile.memory} processes={totals.processes} />
         </section>
     );
 }
 
 /** What the kernel had in memory, which is another thing than live bytes. */
-function Resident({ memory }: { memory: Memory }) {
+function Resident({ memory, processes }: { memory: Memory; processes: number }) {
     const { resident, at_end, with_mappings, reserved } = memory;
     const withError = (of: Estimated) => <span title={exact(of.value, "bytes")}>{estimate(of.value, of.low, of.high, "bytes")}</span>;
     const isReserved = reserved !== null && reserved.value > 0;
     if (!resident && !isReserved && !with_mappings) return null;
     return (
         <p class="soft">
-            {resident && <>Resident set: <Door to={{ view: "resident", look: "peak" }}>{withError(resident)} at its peak</Door>{at_end && <>, <Door to={{ view: "resident", look: "" }}>{withError(at_end)} at the end</Door></>}. </>}
+            {resident && <>Resident set{processes > 1 && ` of ${counted(processes, "process")} together`}: <Door to={{ view: "resident", look: "peak" }}>{withError(resident)} at its peak</Door>{at_end && <>, <Door to={{ view: "resident", look: "" }}>{withError(at_end)} at the end</Door></>}. </>}
             {with_mappings && <>Live blocks and the program's own mappings together: {withError(with_mappings)} at their peak. </>}
             {isReserved && <>Only reserved: {withError(reserved)} of mappings that the program has not touched, or cannot access. </>}
         </p>

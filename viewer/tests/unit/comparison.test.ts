@@ -12,7 +12,7 @@ function profileOf(sites: number[][], whole: number[], others = 0): Profile {
     return {
         sites: sites.map((_, index) => site(index)),
         siteNumbers: new Map(names.map((name, at) => [name, Float64Array.from(sites, (row) => row[at]!)])),
-        totals: { values: Object.fromEntries(names.map((name, at) => [name, whole[at]!])), intervals: {}, processes: 1 },
+        totals: { values: Object.fromEntries(names.map((name, at) => [name, whole[at]!])), intervals: {}, peak_is: "exact", processes: 1 },
     } as unknown as Profile;
 }
 

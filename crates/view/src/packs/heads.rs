@@ -228,6 +228,8 @@ sent! {
         values: BTreeMap<String, Option<f64>>,
         /// Where the true values are in 95 of 100 recordings.
         intervals: BTreeMap<String, [f64; 2]>,
+        /// What the peak is: `exact`, `at most`, or `added up` from peaks at different instants.
+        peak_is: &'static str,
         processes: usize,
     }
 
