@@ -47,6 +47,13 @@ impl<R> Column<R> {
         Column { about: About { packing: Packing::Few, ..about }, words, fill: Box::new(fill) }
     }
 
+    /// A list of numbers that stand for something.
+    pub fn list(name: &'static str, help: &'static str, list: impl Fn(&R) -> &[i64] + 'static) -> Column<R> {
+        let fill = move |rows: &[R], buffer: &mut Buffer| rows.iter().try_for_each(|row| buffer.push_list(list(row)));
+        let Column { about, words, .. } = Column::<R>::new(Kind::Integers, name, Unit::None, help, |_| Value::Null);
+        Column { about, words, fill: Box::new(fill) }
+    }
+
     /// A text.
     pub fn text(name: &'static str, help: &'static str, value: impl Fn(&R) -> Value + 'static) -> Column<R> {
         Column::new(Kind::Text, name, Unit::None, help, value)
