@@ -239,6 +239,11 @@ impl<'a> Stacks<'a> {
         self.folds_wrappers
     }
 
+    /// Whether a node's stack counts.
+    pub fn counts(&self, node: StackId) -> bool {
+        self.calls.counts(node)
+    }
+
     /// The stack of a node of [`Recording::stacks`].
     pub fn of(&mut self, node: StackId) -> Stack {
         self.shown(node).stack(self.calls.counts(node))
@@ -316,7 +321,10 @@ impl<'a> Stacks<'a> {
 
     fn shown(&mut self, node: StackId) -> Shown {
         if self.known.is_empty() {
-            self.known.resize(self.recording.stacks.len(), None);
+            let nodes = self.recording.stacks.len();
+            self.known.resize(nodes, None);
+            // Nearly every node has a path of its own.
+            self.paths.reserve(nodes);
         }
         let mut unknown = Vec::new();
         let mut shown = self.nothing;

@@ -44,6 +44,17 @@ impl Buffer {
         Buffer { values, present: has_levels.then(Vec::new), goes_on: Vec::new() }
     }
 
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Few(few) => few.len(),
+            Values::Integer(all) | Values::Integers(all) => all.len(),
+            Values::Float(all) => all.len(),
+            Values::Text(all) => all.len(),
+            Values::Truth(all) => all.len(),
+        }
+    }
+
     /// Appends one of the words.
     #[inline]
     pub fn push_word(&mut self, number: usize) -> std::result::Result<(), &'static str> {

@@ -6,7 +6,7 @@ use super::source::{Frame as Numbered, Source};
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::sums::sums_in_image;
+use memtoll_analysis::sums::each_sum_in_image;
 use memtoll_query::rows::Row;
 use memtoll_query::{Figures, Shown};
 use parquet::data_type::ByteArray;
@@ -39,20 +39,21 @@ impl Sums {
         let mut sums = Sums::default();
         for (index, image) in recording.images.iter().enumerate() {
             let places = sums.places.entry(names::program(image).to_owned()).or_default();
-            for (node, metrics) in sums_in_image(recording, index, selection, &source.sums.thread_filter) {
-                if metrics == Priced::default() {
-                    continue;
+            let all = &mut sums.all;
+            each_sum_in_image(recording, index, selection, &source.sums.thread_filter, |node, metrics| {
+                if *metrics == Priced::default() {
+                    return;
                 }
-                let Some(stack) = source.stacks.of_node(node) else { continue };
+                let Some(stack) = source.stacks.of_node(node) else { return };
                 places.resize(places.len().max(stack as usize + 1), 0);
                 match places[stack as usize].checked_sub(1) {
-                    Some(known) => sums.all[known as usize].add(&metrics),
+                    Some(known) => all[known as usize].add(metrics),
                     None => {
-                        sums.all.push(metrics);
-                        places[stack as usize] = sums.all.len() as u32;
+                        all.push(*metrics);
+                        places[stack as usize] = all.len() as u32;
                     }
                 }
-            }
+            });
         }
         sums
     }
