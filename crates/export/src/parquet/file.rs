@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Values of a group of rows at the least: they are in memory at once. Each column has those of a group in one page.
 const GROUP: usize = 1 << 21;
-/// Rows whose values are taken column by column. They stay in the cache meanwhile: a row with all metrics has 1.5 KB.
-const BATCH: usize = 1 << 7;
+/// Rows whose values are taken column by column.
+const BATCH: usize = 1 << 10;
 
 /// A table that is being written.
 pub struct TableFile<R> {
