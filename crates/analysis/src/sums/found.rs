@@ -212,3 +212,56 @@ impl Asked<'_> {
         Found { sites, beside, curve, peak_time, peak_with_mappings }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::ids::Bytes;
+    use std::collections::BTreeMap;
+
+    /// By node and thread: allocated blocks, their bytes, freed blocks, page faults.
+    type Counts = BTreeMap<(Option<NodeId>, u64), (u64, Bytes, u64, u64)>;
+
+    fn counts(recording: &Recording, index: usize, threads: &Threads) -> (bool, Counts) {
+        let selection = Selection { split: Split::Thread, ..Selection::default() };
+        let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
+        let mut counts = Counts::new();
+        found.sites.each(
+            |_| false,
+            |node, thread, of| {
+                let numbers = (of.new_blocks, of.bytes, of.frees, of.small_faults);
+                if numbers != (0, Bytes::ZERO, 0, 0) {
+                    assert!(counts.insert((node, thread), numbers).is_none());
+                }
+            },
+        );
+        (matches!(found.sites, FoundSites::Stored(..)), counts)
+    }
+
+    #[test]
+    fn the_sums_of_a_single_thread_are_those_of_its_process() {
+        let (mut stored, mut read) = (0, 0);
+        for name in ["costs", "forks", "tiny"] {
+            let file = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
+            let recording = Recording::open(file.as_ref()).unwrap();
+            for (index, image) in recording.images.iter().enumerate() {
+                let (are_stored, of_process) = counts(&recording, index, &Threads::All);
+                let [thread] = image.threads.as_slice() else {
+                    assert!(!are_stored, "{name}: {index}");
+                    continue;
+                };
+                let only = Threads::Only([thread.number].into_iter().collect());
+                let (is_stored, of_thread) = counts(&recording, index, &only);
+                assert!(!is_stored);
+                if are_stored {
+                    assert_eq!(of_process, of_thread, "{name}: {index}");
+                    stored += 1;
+                } else {
+                    assert_ne!(of_process, of_thread, "{name}: {index}");
+                    read += 1;
+                }
+            }
+        }
+        assert!(stored > 0, "stored: {stored}, read: {read}");
+    }
+}
