@@ -8,8 +8,10 @@ mod by_function;
 mod calls;
 mod frame_place;
 mod known;
+mod lists;
 mod names;
 mod path_digests;
+mod path_keys;
 mod paths;
 
 use crate::container_elements::Element;
@@ -31,6 +33,7 @@ pub use calls::Cuts;
 pub(crate) use frame_place::FramePlace;
 pub use names::Names;
 pub(crate) use path_digests::PathDigests;
+pub use path_keys::PathKeys;
 pub use paths::Path;
 
 /// How stacks are shown.
@@ -236,6 +239,11 @@ impl<'a> Stacks<'a> {
         self.folds_wrappers
     }
 
+    /// Whether a node's stack counts.
+    pub fn counts(&self, node: StackId) -> bool {
+        self.calls.counts(node)
+    }
+
     /// The stack of a node of [`Recording::stacks`].
     pub fn of(&mut self, node: StackId) -> Stack {
         self.shown(node).stack(self.calls.counts(node))
@@ -249,35 +257,6 @@ impl<'a> Stacks<'a> {
         let leading = self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack(self.calls.counts(node)));
         self.leading.is(node, leading, self.recording.stacks.len());
         leading
-    }
-
-    /// The frames that are shown of a node's stack, from the allocation outwards: those of [`Stack::path`], which this does not
-    /// make. `into` is replaced.
-    pub fn list(&mut self, node: StackId, into: &mut Vec<FrameId>) {
-        self.list_while(node, into, |_| true);
-    }
-
-    /// The same up to the first frame of which `goes_on` says no.
-    pub fn list_while(&mut self, node: StackId, into: &mut Vec<FrameId>, mut goes_on: impl FnMut(FrameId) -> bool) {
-        into.clear();
-        self.each_frame(node, |frame, is_compiled| {
-            let is_shown = self.is_shown(frame, is_compiled);
-            if is_shown {
-                into.push(frame);
-            }
-            !is_shown || goes_on(frame)
-        });
-        if into.is_empty() {
-            let path = self.shown_once(node).stack(true).path;
-            into.extend(self.paths.frames(path));
-        }
-    }
-
-    /// [`Stack::path`], of a stack that is not remembered.
-    pub(crate) fn path_once(&mut self, node: StackId) -> Path {
-        let mut frames = Vec::new();
-        self.list(node, &mut frames);
-        frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.paths.within(callers, frame))
     }
 
     /// Calls `look` with the frames of a node's stack, from the allocation outwards, and whether each is a compiled function,
@@ -342,7 +321,10 @@ impl<'a> Stacks<'a> {
 
     fn shown(&mut self, node: StackId) -> Shown {
         if self.known.is_empty() {
-            self.known.resize(self.recording.stacks.len(), None);
+            let nodes = self.recording.stacks.len();
+            self.known.resize(nodes, None);
+            // Nearly every node has a path of its own.
+            self.paths.reserve(nodes);
         }
         let mut unknown = Vec::new();
         let mut shown = self.nothing;

@@ -206,9 +206,9 @@ pub fn sums_that_match(
     known: Known,
     selection: Selection,
     thread_filter: ThreadFilter,
-    stacks: &mut Stacks,
+    stacks: &Stacks,
 ) -> Sums {
-    add_up(recording, known, selection, thread_filter, |node| stacks.of(node).matches.then_some(StackId::NONE))
+    add_up(recording, known, selection, thread_filter, |node| stacks.counts(node).then_some(StackId::NONE))
 }
 
 /// `under` says under which node the sums of a node stand, if they are split and count at all.
@@ -374,24 +374,23 @@ fn each_priced(
     });
 }
 
-/// The sums of each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
+/// Calls `take` with each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
 /// this image. Nothing of an image that does not count.
-pub fn sums_in_image(
+pub fn each_sum_in_image(
     recording: &Recording,
     index: usize,
     selection: Selection,
     thread_filter: &ThreadFilter,
-) -> Vec<(StackId, Priced)> {
-    let Some(threads) = thread_filter.of(index) else { return Vec::new() };
+    mut take: impl FnMut(StackId, &Priced),
+) {
+    let Some(threads) = thread_filter.of(index) else { return };
     let selection = Selection { split: Split::None, ..selection };
     let tariff = Tariff::of(recording);
     // The caller has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let who = (thread_filter, until(recording, selection.to, thread_filter));
-    let mut all = Vec::with_capacity(found.sites.len());
     each_priced(&tariff, recording, index, selection, who, &found.sites, |id, _, metrics| {
-        all.push((image.node(id), *metrics));
+        take(image.node(id), metrics)
     });
-    all
 }

@@ -118,7 +118,7 @@ impl Parquet {
         write(folder, "findings", sites::finding_columns(&id), sites::findings(found))?;
         write(folder, "timeline", timeline::columns(&id), timeline::rows(&source))?;
         // Events and costs first: they may have stacks that have no sums.
-        let sums = stacks::sums(&mut source);
+        let sums = stacks::Sums::of(&mut source);
         if self.has_events {
             let mut table = create(folder, "events", events::event_columns(&id))?;
             events::events(&mut source, |row| table.push(row))?;

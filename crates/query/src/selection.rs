@@ -89,8 +89,8 @@ impl Selected {
         match self.selection.split {
             Split::None => sums_knowing(recording, known, self.selection, self.thread_filter.clone()),
             _ => {
-                let mut stacks = session.stacks(&self.view);
-                sums_that_match(recording, known, self.selection, self.thread_filter.clone(), &mut stacks)
+                let stacks = session.stacks(&self.view);
+                sums_that_match(recording, known, self.selection, self.thread_filter.clone(), &stacks)
             }
         }
     }
@@ -107,10 +107,10 @@ impl Selected {
         if !self.view.selects() {
             return Ok(());
         }
-        let mut stacks = session.stacks(&self.view);
+        let stacks = session.stacks(&self.view);
         // Where sums are split, those of stacks that do not match are left out already.
         let is_any = match self.selection.split {
-            Split::None => sums.sites.iter().any(|site| stacks.of(site.node).matches),
+            Split::None => sums.sites.iter().any(|site| stacks.counts(site.node)),
             _ => !sums.sites.is_empty(),
         };
         if is_any {

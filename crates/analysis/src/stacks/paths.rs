@@ -31,6 +31,12 @@ pub(super) struct Paths {
 }
 
 impl Paths {
+    /// Makes room for about this many.
+    pub fn reserve(&mut self, paths: usize) {
+        self.paths.reserve(paths);
+        self.numbers.reserve(paths);
+    }
+
     pub fn within(&mut self, callers: Path, frame: FrameId) -> Path {
         *self.numbers.entry((callers, frame)).or_insert_with(|| {
             self.paths.push((callers, frame));

@@ -103,3 +103,27 @@ fn what_is_folded_later_is_folded() {
     }
     assert!(changed > 0);
 }
+
+#[test]
+fn a_list_of_inlined_frames_is_that_of_all_calls() {
+    for name in ["costs", "forks", "tiny"] {
+        let file = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
+        let recording = Recording::open(file.as_ref()).unwrap();
+        for unfold in [false, true] {
+            let mut stacks = Stacks::new(&recording, &View { unfold, ..View::default() });
+            let mut listed = Vec::new();
+            for node in recording.stacks.ids() {
+                stacks.list_inlined(node, &mut listed);
+                let calls = stacks.calls(node);
+                let of_call = |chain: &Vec<FrameId>| {
+                    let outermost = chain.len() - 1;
+                    chain.iter().enumerate().map(move |(at, frame)| (*frame, at < outermost)).collect::<Vec<_>>()
+                };
+                let expected: Vec<_> = calls.iter().flat_map(|(_, chain)| of_call(chain)).collect();
+                assert_eq!(listed, expected, "{name}: {node:?}");
+                let path = stacks.of(node).path;
+                assert_eq!(listed.iter().map(|(frame, _)| *frame).collect::<Vec<_>>(), stacks.frames(path), "{name}");
+            }
+        }
+    }
+}

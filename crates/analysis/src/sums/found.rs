@@ -6,7 +6,7 @@ use crate::uncharged_faults::HeapAndOtherFaults;
 use memtoll_model::{Image, Recording};
 use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Selection, Split, Threads};
-use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,8 @@ pub(super) struct Found {
 
 /// Sums are hundreds of bytes long: those of the file stay as they were unpacked, those of spans are made one by one.
 pub(super) enum FoundSites {
-    Stored(summary::Sites),
+    /// With the thread that did it all, if sums are split by threads.
+    Stored(summary::Sites, Option<ThreadNo>),
     OfSpan(SpanSites),
     AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }
@@ -31,7 +32,7 @@ pub(super) enum FoundSites {
 impl FoundSites {
     pub fn len(&self) -> usize {
         match self {
-            FoundSites::Stored(stored) => stored.len(),
+            FoundSites::Stored(stored, _) => stored.len(),
             FoundSites::OfSpan(span) => span.sites.len(),
             FoundSites::AddedUp(added_up) => added_up.len(),
         }
@@ -44,7 +45,10 @@ impl FoundSites {
         mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
     ) {
         match self {
-            FoundSites::Stored(stored) => stored.iter().for_each(|(node, counts)| take(node, 0, &counts)),
+            FoundSites::Stored(stored, thread) => {
+                let of = thread.map_or(0, |thread| u64::from(thread.get()));
+                stored.iter().for_each(|(node, counts)| take(node, of, &counts));
+            }
             FoundSites::OfSpan(span) => span.each(is_cut_off, take),
             FoundSites::AddedUp(added_up) => added_up.iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
         }
@@ -99,22 +103,23 @@ pub(super) fn found_in(
     damage: &mut Vec<String>,
 ) -> Found {
     let asked = Asked { recording, index, selection, threads };
-    let is_whole = *threads == Threads::All;
     let image = &recording.images[index];
     let beside = image.end.as_ref().map(|end| HeapAndOtherFaults::of(&end.kernel)).unwrap_or_default();
-    let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
+    let (by_stack, only_thread) = as_of_one_thread(image, selection, threads);
+    let are_stored = *threads == Threads::All && by_stack.is_stored() && asked.are_all_paid_by(only_thread);
+    let stored = if are_stored { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
         let peak_with_mappings = Some(peak_with_mappings);
-        return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
+        return Found { sites: FoundSites::Stored(sites, only_thread), beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err().map(|why| why.to_string()));
     if let Some(chapters) = chapters_of(recording, index)
         && let slices = sliced.map(|sliced| (sliced, index))
-        && let (part, thread) = of_chapters(image, selection, threads)
+        && let part = of_chapters(image, by_stack, threads)
         && let Ok(span) = span::add_up(&OfImage::sliced(&chapters, slices), &part)
     {
-        return asked.of_span(span, thread, beside, damage);
+        return asked.of_span(span, only_thread, beside, damage);
     }
     // A chapter that is damaged is not missed: the events say all.
     let mut aggregator = Aggregator::of(selection, threads.clone());
@@ -136,16 +141,21 @@ pub(super) fn found_in(
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }
 
-/// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (memtoll_tally::Part, Option<ThreadNo>) {
+/// A selection without a split by threads, and whose all of its events are, if it had one and the image has a single thread.
+fn as_of_one_thread(image: &Image, selection: Selection, threads: &Threads) -> (Selection, Option<ThreadNo>) {
     match image.threads.as_slice() {
-        [only] if threads.admit(only.number) => match selection.split {
-            Split::Thread => {
-                (memtoll_tally::Part::all(Selection { split: Split::None, ..selection }), Some(only.number))
-            }
-            _ => (memtoll_tally::Part::all(selection), None),
-        },
-        _ => (memtoll_tally::Part::of(selection, threads.clone()), None),
+        [only] if selection.split == Split::Thread && threads.admit(only.number) => {
+            (Selection { split: Split::None, ..selection }, Some(only.number))
+        }
+        _ => (selection, None),
+    }
+}
+
+/// What chapters are asked for.
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> memtoll_tally::Part {
+    match image.threads.as_slice() {
+        [only] if threads.admit(only.number) => memtoll_tally::Part::all(selection),
+        _ => memtoll_tally::Part::of(selection, threads.clone()),
     }
 }
 
@@ -158,6 +168,17 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Whether no other thread paid for what is charged to call sites: one that never calls the allocator has no number. Always so
+    /// if it does not matter which thread paid.
+    fn are_all_paid_by(&self, thread: Option<ThreadNo>) -> bool {
+        let Some(thread) = thread else { return true };
+        let mut are_all = true;
+        let read = self.recording.for_each_cost_between(self.index, Units::ZERO, Units::MAX, |cost| {
+            are_all &= cost.node.is_none() || cost.thread == Some(thread);
+        });
+        read.is_ok() && are_all
+    }
+
     /// Adds the costs that count. Returns what was paid beside them: `all` of a whole process.
     fn costs(&self, to: &mut Aggregator, all: HeapAndOtherFaults, damage: &mut Vec<String>) -> HeapAndOtherFaults {
         let Asked { recording, index, selection, threads } = self;
@@ -189,5 +210,58 @@ impl Asked<'_> {
         let peak_with_mappings =
             Some(peak_with_mappings).filter(|_| *threads == Threads::All && selection.is_of_all_sizes());
         Found { sites, beside, curve, peak_time, peak_with_mappings }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::ids::Bytes;
+    use std::collections::BTreeMap;
+
+    /// By node and thread: allocated blocks, their bytes, freed blocks, page faults.
+    type Counts = BTreeMap<(Option<NodeId>, u64), (u64, Bytes, u64, u64)>;
+
+    fn counts(recording: &Recording, index: usize, threads: &Threads) -> (bool, Counts) {
+        let selection = Selection { split: Split::Thread, ..Selection::default() };
+        let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
+        let mut counts = Counts::new();
+        found.sites.each(
+            |_| false,
+            |node, thread, of| {
+                let numbers = (of.new_blocks, of.bytes, of.frees, of.small_faults);
+                if numbers != (0, Bytes::ZERO, 0, 0) {
+                    assert!(counts.insert((node, thread), numbers).is_none());
+                }
+            },
+        );
+        (matches!(found.sites, FoundSites::Stored(..)), counts)
+    }
+
+    #[test]
+    fn the_sums_of_a_single_thread_are_those_of_its_process() {
+        let (mut stored, mut read) = (0, 0);
+        for name in ["costs", "forks", "tiny"] {
+            let file = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
+            let recording = Recording::open(file.as_ref()).unwrap();
+            for (index, image) in recording.images.iter().enumerate() {
+                let (are_stored, of_process) = counts(&recording, index, &Threads::All);
+                let [thread] = image.threads.as_slice() else {
+                    assert!(!are_stored, "{name}: {index}");
+                    continue;
+                };
+                let only = Threads::Only([thread.number].into_iter().collect());
+                let (is_stored, of_thread) = counts(&recording, index, &only);
+                assert!(!is_stored);
+                if are_stored {
+                    assert_eq!(of_process, of_thread, "{name}: {index}");
+                    stored += 1;
+                } else {
+                    assert_ne!(of_process, of_thread, "{name}: {index}");
+                    read += 1;
+                }
+            }
+        }
+        assert!(stored > 0, "stored: {stored}, read: {read}");
     }
 }

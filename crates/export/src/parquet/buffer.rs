@@ -44,6 +44,17 @@ impl Buffer {
         Buffer { values, present: has_levels.then(Vec::new), goes_on: Vec::new() }
     }
 
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Few(few) => few.len(),
+            Values::Integer(all) | Values::Integers(all) => all.len(),
+            Values::Float(all) => all.len(),
+            Values::Text(all) => all.len(),
+            Values::Truth(all) => all.len(),
+        }
+    }
+
     /// Appends one of the words.
     #[inline]
     pub fn push_word(&mut self, number: usize) -> std::result::Result<(), &'static str> {
@@ -53,18 +64,24 @@ impl Buffer {
         }
     }
 
+    /// Appends a list.
+    pub fn push_list(&mut self, list: &[i64]) -> std::result::Result<(), &'static str> {
+        let (Values::Integers(all), Some(present)) = (&mut self.values, &mut self.present) else {
+            return Err("a list is not of the column's type");
+        };
+        let levels = list.len().max(1);
+        present.resize(present.len() + levels, i16::from(!list.is_empty()));
+        self.goes_on.push(0);
+        self.goes_on.resize(present.len(), 1);
+        all.extend_from_slice(list);
+        Ok(())
+    }
+
     // Always inlined: each column pushes values of one kind.
     #[inline(always)]
     pub fn push(&mut self, value: Value) -> std::result::Result<(), &'static str> {
         let level = i16::from(value != Value::Null);
         match (&mut self.values, value) {
-            (Values::Integers(all), Value::Integers(list)) => {
-                let present = self.present.get_or_insert_default();
-                present.extend(if list.is_empty() { vec![0] } else { vec![1; list.len()] });
-                self.goes_on.extend((0..list.len().max(1)).map(|at| i16::from(at > 0)));
-                all.extend(list);
-                return Ok(());
-            }
             (Values::Few(few), Value::Integer(value)) => few.push_integer(value),
             (Values::Integer(all), Value::Integer(value)) => all.push(value),
             (Values::Float(all), Value::Float(value)) => all.push(value),

@@ -47,6 +47,13 @@ impl<R> Column<R> {
         Column { about: About { packing: Packing::Few, ..about }, words, fill: Box::new(fill) }
     }
 
+    /// A list of numbers that stand for something.
+    pub fn list(name: &'static str, help: &'static str, list: impl Fn(&R) -> &[i64] + 'static) -> Column<R> {
+        let fill = move |rows: &[R], buffer: &mut Buffer| rows.iter().try_for_each(|row| buffer.push_list(list(row)));
+        let Column { about, words, .. } = Column::<R>::new(Kind::Integers, name, Unit::None, help, |_| Value::Null);
+        Column { about, words, fill: Box::new(fill) }
+    }
+
     /// A text.
     pub fn text(name: &'static str, help: &'static str, value: impl Fn(&R) -> Value + 'static) -> Column<R> {
         Column::new(Kind::Text, name, Unit::None, help, value)
@@ -110,7 +117,8 @@ impl<R> Column<R> {
 pub fn metrics<R: 'static>(figures: fn(&R) -> &Figures) -> impl Iterator<Item = Column<R>> {
     TABLE.iter().map(move |about| {
         let value = move |row: &R| figures(row).of(about.metric).into();
-        Column::new(Kind::Integer, about.key, about.unit.into(), about.help, value).optional()
+        // As most are 0, differences take less time than a dictionary.
+        Column::new(Kind::Integer, about.key, about.unit.into(), about.help, value).optional().in_order()
     })
 }
 

@@ -54,6 +54,11 @@ impl FewValues {
         FewValues { entries, numbers: Vec::new() }
     }
 
+    /// How many rows have a value.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
     #[inline]
     pub fn push_word(&mut self, number: usize) -> std::result::Result<(), &'static str> {
         let Entries::Words { places, used, .. } = &mut self.entries else { return Err("a text among numbers") };

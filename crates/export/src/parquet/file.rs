@@ -13,8 +13,8 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a group. They are in memory at once, some 100 bytes each. Each column has them in one page.
-const GROUP: usize = 1 << 17;
+/// Values of a group of rows at the least: they are in memory at once. Each column has those of a group in one page.
+const GROUP: usize = 1 << 21;
 /// Rows whose values are taken column by column.
 const BATCH: usize = 1 << 10;
 
@@ -55,7 +55,8 @@ impl<R> TableFile<R> {
             return Ok(());
         }
         self.fill()?;
-        if self.rows >= GROUP { self.write_group() } else { Ok(()) }
+        let values: usize = self.buffers.iter().map(Buffer::len).sum();
+        if values >= GROUP { self.write_group() } else { Ok(()) }
     }
 
     fn fill(&mut self) -> std::io::Result<()> {

@@ -113,8 +113,6 @@ pub enum Value {
     Text(ByteArray),
     /// Of [`Kind::Truth`].
     Truth(bool),
-    /// Of [`Kind::Integers`].
-    Integers(Vec<i64>),
 }
 
 macro_rules! values {
@@ -139,7 +137,6 @@ values! {
     bool => Value::Truth;
     String => |value| Value::Text(value.into_bytes().into());
     ByteArray => Value::Text;
-    Vec<i64> => Value::Integers;
 }
 
 impl From<&str> for Value {

@@ -142,8 +142,8 @@ pub struct Thread {
 pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
     let basis = &source.answer.basis;
     let selection = Selection { split: Split::Thread, ..basis.selection };
-    let mut stacks = Stacks::new(basis.recording, &basis.view);
-    let split = sums_that_match(basis.recording, basis.known(), selection, basis.thread_filter.clone(), &mut stacks);
+    let stacks = Stacks::new(basis.recording, &basis.view);
+    let split = sums_that_match(basis.recording, basis.known(), selection, basis.thread_filter.clone(), &stacks);
     let mut sums: FxHashMap<(usize, Option<ThreadNo>), Priced> = FxHashMap::default();
     for site in &split.sites {
         if let Part::Thread(image, number) = site.part {

@@ -1,8 +1,7 @@
 //! What the tables are made from.
 
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::stable_key::Key;
-use memtoll_analysis::stacks::{Path, Stacks, Texts};
+use memtoll_analysis::stacks::{Path, PathKeys, Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::{Answer, Shown};
@@ -70,7 +69,11 @@ pub struct Ids<'r> {
     numbers: FxHashMap<(Option<usize>, Path), u32>,
     stacks: Vec<Stack>,
     frames: Vec<Frame>,
-    frame_numbers: FxHashMap<(FrameId, bool), i64>,
+    /// By frame: its number, and the one that it has where it is inlined.
+    frame_numbers: Vec<[Option<i64>; 2]>,
+    keys: PathKeys,
+    /// For [`Ids::frames_of`].
+    listed: Vec<(FrameId, bool)>,
 }
 
 impl<'r> Ids<'r> {
@@ -90,7 +93,9 @@ impl<'r> Ids<'r> {
             numbers: FxHashMap::default(),
             stacks: Vec::new(),
             frames: Vec::new(),
-            frame_numbers: FxHashMap::default(),
+            frame_numbers: vec![[None; 2]; recording.frames.len()],
+            keys: PathKeys::default(),
+            listed: Vec::new(),
         }
     }
 
@@ -124,19 +129,17 @@ impl<'r> Ids<'r> {
         self.stacks.len() as u32
     }
 
-    /// The numbers of a stack's frames, from the allocation outwards.
-    pub fn frames_of(&mut self, number: u32) -> Vec<i64> {
-        let mut numbers = Vec::new();
-        for (_, chain) in self.shown.calls(self.stacks[number as usize].node) {
-            for (place, frame) in chain.iter().enumerate() {
-                let is_inlined = place + 1 < chain.len();
-                numbers.push(*self.frame_numbers.entry((*frame, is_inlined)).or_insert_with(|| {
-                    self.frames.push(Frame { frame: *frame, is_inlined });
-                    self.frames.len() as i64 - 1
-                }));
-            }
-        }
-        numbers
+    /// The numbers of a stack's frames, from the allocation outwards. `into` is replaced.
+    pub fn frames_of(&mut self, number: u32, into: &mut Vec<i64>) {
+        self.shown.list_inlined(self.stacks[number as usize].node, &mut self.listed);
+        into.clear();
+        into.extend(self.listed.iter().map(|&(frame, is_inlined)| {
+            let known = &mut self.frame_numbers[frame.index()][usize::from(is_inlined)];
+            *known.get_or_insert_with(|| {
+                self.frames.push(Frame { frame, is_inlined });
+                self.frames.len() as i64 - 1
+            })
+        }));
     }
 
     /// The frames that have numbers, in their order.
@@ -145,11 +148,10 @@ impl<'r> Ids<'r> {
     }
 
     /// A digest of what a stack's frames and its blocks' type are called.
-    pub fn key(&self, number: u32) -> String {
-        let stack = self.stack(number);
-        let start = Key::EMPTY.with(stack.type_name.as_deref().unwrap_or(""));
-        let with_frame = |key: Key, frame: FrameId| key.with_key(Key::of_frame(&self.recording.frames, frame));
-        self.shown.frames(stack.path).into_iter().fold(start, with_frame).text()
+    pub fn key(&mut self, number: u32) -> String {
+        let stack = &self.stacks[number as usize];
+        let key = self.keys.of(&self.shown, stack.path);
+        key.with(stack.type_name.as_deref().unwrap_or("")).text()
     }
 
     /// The name of a frame's function.

@@ -1,13 +1,12 @@
 //! The tables `stacks` and `frames`.
 
 use super::column::{Column, metrics};
-use super::kinds::{Kind, Unit};
 use super::runs::run_id;
 use super::source::{Frame as Numbered, Source};
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::sums::sums_in_image;
+use memtoll_analysis::sums::each_sum_in_image;
 use memtoll_query::rows::Row;
 use memtoll_query::{Figures, Shown};
 use parquet::data_type::ByteArray;
@@ -25,49 +24,72 @@ pub struct Stack {
     figures: Figures,
 }
 
-/// The sums of all stacks, by the program that runs and the stack's number.
-pub fn sums(source: &mut Source) -> BTreeMap<(String, u32), Priced> {
-    let (recording, selection) = (source.recording(), source.sums.selection);
-    let mut all: BTreeMap<(String, u32), Priced> = BTreeMap::new();
-    for (index, image) in recording.images.iter().enumerate() {
-        let program = names::program(image);
-        for (node, metrics) in sums_in_image(recording, index, selection, &source.sums.thread_filter) {
-            if metrics == Priced::default() {
-                continue;
-            }
-            if let Some(stack) = source.stacks.of_node(node) {
-                all.entry((program.to_owned(), stack)).or_default().add(&metrics);
-            }
+/// Sums of stacks in all processes that run one program.
+#[derive(Default)]
+pub struct Sums {
+    /// By program and the number of the stack: one more than the place in `all`; 0: it has no sums.
+    places: BTreeMap<String, Vec<u32>>,
+    all: Vec<Priced>,
+}
+
+impl Sums {
+    /// The sums of all stacks.
+    pub fn of(source: &mut Source) -> Sums {
+        let (recording, selection) = (source.recording(), source.sums.selection);
+        let mut sums = Sums::default();
+        for (index, image) in recording.images.iter().enumerate() {
+            let places = sums.places.entry(names::program(image).to_owned()).or_default();
+            let all = &mut sums.all;
+            each_sum_in_image(recording, index, selection, &source.sums.thread_filter, |node, metrics| {
+                if *metrics == Priced::default() {
+                    return;
+                }
+                let Some(stack) = source.stacks.of_node(node) else { return };
+                places.resize(places.len().max(stack as usize + 1), 0);
+                match places[stack as usize].checked_sub(1) {
+                    Some(known) => all[known as usize].add(metrics),
+                    None => {
+                        all.push(*metrics);
+                        places[stack as usize] = all.len() as u32;
+                    }
+                }
+            });
         }
+        sums
     }
-    all
+
+    /// The sums with their programs and stacks, in the order of these.
+    fn each(&self) -> impl Iterator<Item = (&str, u32, Priced)> {
+        self.places.iter().flat_map(move |(program, places)| {
+            let sums = move |place: &u32| self.all.get(place.checked_sub(1)? as usize).copied();
+            (0..).zip(places).filter_map(move |(stack, place)| Some((program.as_str(), stack, sums(place)?)))
+        })
+    }
 }
 
 /// Those stacks as rows, and those that have events but no sums.
-pub fn stacks<'s>(
-    source: &'s mut Source,
-    sums: &'s BTreeMap<(String, u32), Priced>,
-) -> impl Iterator<Item = Stack> + 's {
-    let known: rustc_hash::FxHashSet<u32> = sums.keys().map(|(_, stack)| *stack).collect();
-    let others: Vec<(String, u32)> =
-        (0..source.stacks.count()).filter(|stack| !known.contains(stack)).map(|stack| (String::new(), stack)).collect();
-    let none = Priced::default();
-    let rows =
-        sums.iter().map(|(of, metrics)| (of.clone(), *metrics)).chain(others.into_iter().map(move |of| (of, none)));
+pub fn stacks<'s>(source: &'s mut Source, sums: &'s Sums) -> impl Iterator<Item = Stack> + 's {
+    let mut have_sums = vec![false; source.stacks.count() as usize];
+    sums.each().for_each(|(_, stack, _)| have_sums[stack as usize] = true);
+    let others = (0..).zip(have_sums).filter_map(|(stack, has_sums)| (!has_sums).then_some(stack));
+    let rows = sums.each().chain(others.map(|stack| ("", stack, Priced::default())));
     let sites: &[Row] = match &source.answer.shown {
         Shown::Table(table) => &table.sites,
         _ => &[],
     };
     let tariff = source.answer.basis.tariff;
-    rows.map(move |((process, stack_id), metrics)| {
+    rows.map(move |(process, stack_id, metrics)| {
+        let mut frames = Vec::new();
+        source.stacks.frames_of(stack_id, &mut frames);
+        let stack_key = source.stacks.key(stack_id);
         let stack = source.stacks.stack(stack_id);
         Stack {
-            process,
+            process: process.to_owned(),
             stack_id,
-            stack_key: source.stacks.key(stack_id),
+            stack_key,
             site_key: stack.site.and_then(|site| Some(sites.get(site)?.key.clone())),
             r#type: stack.type_name.clone(),
-            frames: source.stacks.frames_of(stack_id),
+            frames,
             figures: Figures::new(&metrics, &tariff),
         }
     })
@@ -89,14 +111,8 @@ pub fn stack_columns(id: &ByteArray) -> Vec<Column<Stack>> {
             row.r#type.as_deref().into()
         })
         .optional(),
-        Column::new(
-            Kind::Integers,
-            "frames",
-            Unit::None,
-            "Its frames in frames, from the allocation outwards.",
-            |row: &Stack| row.frames.clone().into(),
-        )
-        .in_order(),
+        Column::list("frames", "Its frames in frames, from the allocation outwards.", |row: &Stack| &row.frames)
+            .in_order(),
     ];
     columns.extend(metrics(|row: &Stack| &row.figures));
     columns

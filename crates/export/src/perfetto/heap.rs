@@ -8,7 +8,7 @@ use super::messages::{
 use super::packets::{HEAPS, Packets};
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
-use memtoll_analysis::sums::{Sums, sums_in_image};
+use memtoll_analysis::sums::{Sums, each_sum_in_image};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Answer;
 use memtoll_tally::Selection;
@@ -76,13 +76,13 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
     for (index, _) in sums.counted().filter(|(_, image)| !image.hides_frees) {
         let of_process = heaps.entry(recording.images[index].about.pid).or_default();
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
-            for (node, metrics) in sums_in_image(recording, index, selection, &sums.thread_filter) {
+            each_sum_in_image(recording, index, selection, &sums.thread_filter, |node, metrics| {
                 let stack = stacks.of(node);
                 let counts = [metrics.bytes.0, metrics.allocations(), metrics.live_bytes.0, metrics.live_blocks];
                 if stack.matches && counts != [0; 4] {
                     add(of_process.entry(stack.path).or_default(), counts);
                 }
-            }
+            });
         };
         add(selection, |heap, [bytes, blocks, live_bytes, live]| {
             // Numbers of a damaged file may be beyond all sums.
