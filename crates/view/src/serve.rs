@@ -20,6 +20,7 @@ use knock::Knock;
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_model::{Recording, reading};
 use memtoll_query::View;
+use memtoll_tally::span::Which;
 use memtoll_text::format;
 use running::Running;
 use std::io::Read;
@@ -138,7 +139,7 @@ impl Listening {
             // When the first page is there, nothing is in a hurry until the user drags.
             if is_shown.recv().is_ok() {
                 behind_others(NO_QUESTION);
-                sliced.cut(recording, |_| {});
+                sliced.cut(recording, Which::All, |_| {});
             }
         });
     }
@@ -156,8 +157,8 @@ impl Listening {
 }
 
 /// How far behind other threads one stands that answers slow questions, and one that no question waits for.
-const SLOW_QUESTIONS: i32 = 10;
-const NO_QUESTION: i32 = 19;
+const SLOW_QUESTIONS: i32 = 5;
+const NO_QUESTION: i32 = 10;
 
 /// The calling thread, and those that it starts, leave the processors to threads that answer.
 fn behind_others(nice: i32) {
