@@ -110,3 +110,24 @@ impl Selections {
         Ok(&mut self.0[0].1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Compared;
+    use memtoll_model::Recording;
+    use std::path::Path;
+
+    #[test]
+    fn findings_are_those_of_the_answer_and_are_looked_for_only_where_they_are_shown() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(Path::new(file)).unwrap();
+        let open = Recordings::new(&recording, Compared::default());
+        let (query, mut selections) = (Query::default(), Selections::default());
+        assert_eq!(selections.of(&open, &query).unwrap().findings, None);
+        let found = selections.with_findings(&open, &query).unwrap().findings.clone();
+        let answer = open.ask(&Query { findings: true, ..selection(&query) }).unwrap();
+        assert_eq!(found, Some(serde_json::to_value(&answer.findings).unwrap()));
+        assert!(selections.of(&open, &query).unwrap().findings.is_some(), "they are remembered");
+    }
+}
