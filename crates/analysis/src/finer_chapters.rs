@@ -2,7 +2,7 @@
 
 use crate::chapters::chapters_of;
 use memtoll_model::{Chapters, Recording};
-use memtoll_tally::span::{self, Chapters as _, Slices};
+use memtoll_tally::span::{self, Chapters as _, Slices, Which};
 use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
@@ -28,27 +28,27 @@ impl Sliced {
         Sliced { cuts, known: RwLock::default() }
     }
 
-    /// Cuts all chapters. That reads each event once, so it takes long; others may ask meanwhile. What cannot be read is
+    /// Cuts chapters. That reads each of their events once, so it takes long; others may ask meanwhile. What cannot be read is
     /// not cut. `tell` receives the share that is done.
-    pub fn cut(&self, recording: &Recording, mut tell: impl FnMut(f64)) {
+    pub fn cut(&self, recording: &Recording, which: Which, mut tell: impl FnMut(f64)) {
         let images = 0..recording.images.len();
         let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
         let images: Vec<_> = chapters.iter().map(|(index, chapters)| (*index, OfImage::plain(chapters))).collect();
         let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
-        let (mut bytes, mut done) = (0, 0);
+        let (mut bytes, mut before) = (0, 0);
         for (index, chapters) in &images {
             // Damage is reported when the chapter is asked for.
-            let _ = span::cut(chapters, &self.cuts, |number, slices| {
+            let _ = span::cut(chapters, &self.cuts, which, |number, slices| {
                 bytes += slices.bytes();
                 if bytes > MOST_BYTES {
                     return ControlFlow::Break(());
                 }
                 let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
                 known.insert((*index, number), Arc::new(slices));
-                done += 1;
-                tell(done as f64 / all as f64);
+                tell((before + number + 1) as f64 / all as f64);
                 ControlFlow::Continue(())
             });
+            before += chapters.times().len();
             if bytes > MOST_BYTES {
                 break;
             }

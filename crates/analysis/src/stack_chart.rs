@@ -20,7 +20,7 @@ use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use rustc_hash::FxHashMap;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::ops::AddAssign;
 
 /// Blocks of events that are read, if there are columns whose sums are known.
@@ -139,13 +139,27 @@ struct Amount {
 struct Found {
     amounts: Vec<Amount>,
     /// The sums of each site, of which its amounts are shares.
-    sums: FxHashMap<Option<NodeId>, Metrics>,
+    sums: Vec<(Option<NodeId>, Metrics)>,
+    /// By site, where its sums stand, and one more; 0: nowhere. There are hundreds of thousands of amounts.
+    places: Vec<u32>,
 }
 
 impl Found {
+    fn add(&mut self, site: Option<NodeId>, metrics: &Metrics) {
+        let index = NodeId::index_of(site);
+        if self.places.len() <= index {
+            self.places.resize((index + 1).next_power_of_two(), 0);
+        }
+        if self.places[index] == 0 {
+            self.sums.push((site, Metrics::default()));
+            self.places[index] = self.sums.len() as u32;
+        }
+        self.sums[self.places[index] as usize - 1].1.add(metrics);
+    }
+
     fn merge(&mut self, other: Found) {
         self.amounts.extend(other.amounts);
-        other.sums.iter().for_each(|(site, metrics)| self.sums.entry(*site).or_default().add(metrics));
+        other.sums.iter().for_each(|(site, metrics)| self.add(*site, metrics));
     }
 }
 
@@ -173,7 +187,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         None => asked.tariff.price_alone(metrics),
     };
     let take = |found: &mut Found, column: usize, site: Option<NodeId>, metrics: &Metrics| {
-        found.sums.entry(site).or_default().add(metrics);
+        found.add(site, metrics);
         let value = asked.metric.value(&price(site, metrics)) as f64;
         if value > 0.0 {
             found.amounts.push(Amount { column, site, has: Has { value, variance: 0.0 } });
@@ -239,20 +253,27 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
 }
 
 /// The amounts, in the order of columns, so that those of a site add up to what its sums are `worth`: calls and what was paid inside
-/// them are priced apart here.
-fn shares(Found { mut amounts, sums }: Found, worth: impl Fn(Option<NodeId>, &Metrics) -> (f64, f64)) -> Vec<Amount> {
-    let mut parts: FxHashMap<Option<NodeId>, f64> = FxHashMap::default();
-    amounts.iter().for_each(|amount| *parts.entry(amount.site).or_default() += amount.has.value);
-    let share = |(site, parts): (&Option<NodeId>, &f64)| {
-        let (value, variance) = worth(*site, &sums[site]);
-        (*site, (value / parts, variance / parts))
+/// them are priced apart here. Which processor has found what does not change the order.
+fn shares(
+    Found { mut amounts, sums, places }: Found,
+    worth: impl Fn(Option<NodeId>, &Metrics) -> (f64, f64),
+) -> Vec<Amount> {
+    let place = |site: Option<NodeId>| places[NodeId::index_of(site)] as usize - 1;
+    let mut parts = vec![0.0; sums.len()];
+    amounts.iter().for_each(|amount| parts[place(amount.site)] += amount.has.value);
+    let share = |((site, metrics), parts): (&(Option<NodeId>, Metrics), f64)| {
+        let (value, variance) = worth(*site, metrics);
+        (value / parts, variance / parts)
     };
-    let shares: FxHashMap<Option<NodeId>, (f64, f64)> = parts.iter().map(share).collect();
+    let shares: Vec<(f64, f64)> = sums.iter().zip(parts).map(share).collect();
+    amounts.sort_unstable_by(|one, other| {
+        let key = |of: &Amount| (of.column, of.site);
+        key(one).cmp(&key(other)).then(one.has.value.total_cmp(&other.has.value))
+    });
     for Amount { site, has, .. } in &mut amounts {
-        let (value, variance) = shares[site];
+        let (value, variance) = shares[place(*site)];
         *has = Has { value: has.value * value, variance: has.value * variance };
     }
-    amounts.sort_by_key(|amount| (amount.column, amount.site));
     amounts
 }
 
@@ -269,6 +290,8 @@ struct Drawing<'a, 's> {
     below: Vec<Has>,
     own: Vec<f64>,
     is_met: Vec<bool>,
+    /// And which of the paths that it calls has most; of those that have as much, the one with the smallest number.
+    heaviest: Vec<Option<Path>>,
     columns: Vec<Has>,
     bars: Vec<Bar>,
     /// The bars of the last column, from the outermost frame inwards, with their paths.
@@ -286,6 +309,7 @@ impl<'a, 's> Drawing<'a, 's> {
             below: Vec::new(),
             own: Vec::new(),
             is_met: Vec::new(),
+            heaviest: Vec::new(),
             columns: vec![Has::default(); columns],
             bars: Vec::new(),
             open: Vec::new(),
@@ -305,6 +329,7 @@ impl<'a, 's> Drawing<'a, 's> {
         self.below.resize(paths, Has::default());
         self.own.resize(paths, 0.0);
         self.is_met.resize(paths, false);
+        self.heaviest.resize(paths, None);
         let mut met = Vec::new();
         for (path, has) in ends {
             self.own[path.number()] += has.value;
@@ -319,31 +344,26 @@ impl<'a, 's> Drawing<'a, 's> {
         // Callers have smaller numbers than what they call.
         met.sort_unstable_by_key(|path| Reverse(path.number()));
         for path in &met {
-            if let Some((caller, _)) = self.stacks.split(*path) {
-                let has = self.below[path.number()];
-                self.below[caller.number()] += has;
+            let Some((caller, _)) = self.stacks.split(*path) else { continue };
+            let has = self.below[path.number()];
+            self.below[caller.number()] += has;
+            let heaviest = &mut self.heaviest[caller.number()];
+            if heaviest.is_none_or(|known| self.below[known.number()].value <= has.value) {
+                *heaviest = Some(*path);
             }
         }
-        self.extend(number, &self.heaviest(&met));
+        self.extend(number, &self.heaviest());
         for path in met {
             let at = path.number();
             (self.below[at], self.own[at], self.is_met[at]) = (Has::default(), 0.0, false);
+            self.heaviest[at] = None;
         }
     }
 
-    /// The path that has most, from the outermost frame inwards: see above. `met`: all that have something.
-    fn heaviest(&self, met: &[Path]) -> Vec<Path> {
-        let mut best: FxHashMap<Path, Path> = FxHashMap::default();
-        for &path in met {
-            let Some((caller, _)) = self.stacks.split(path) else { continue };
-            let rank = |path: &Path| (self.below[path.number()].value, Reverse(path.number()));
-            let first = best.entry(caller).or_insert(path);
-            if rank(&path).partial_cmp(&rank(first)).is_some_and(Ordering::is_gt) {
-                *first = path;
-            }
-        }
-        let goes_on =
-            |at: &Path| best.get(at).copied().filter(|next| self.below[next.number()].value > self.own[at.number()]);
+    /// The path that has most, from the outermost frame inwards: see above.
+    fn heaviest(&self) -> Vec<Path> {
+        let most_of = |at: &Path| self.heaviest.get(at.number()).copied().flatten();
+        let goes_on = |at: &Path| most_of(at).filter(|next| self.below[next.number()].value > self.own[at.number()]);
         std::iter::successors(goes_on(&Path::EMPTY), goes_on).collect()
     }
 

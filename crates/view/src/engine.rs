@@ -36,7 +36,10 @@ impl<'a> Engine<'a> {
             (Page::About, _) => Ok(open.about()),
             (Page::Advice, _) => open.advice(open.settings.sources),
             (Page::Shown, View::Table { group: GroupBy::Site, limit }) => {
-                let selected = selections.of(open, query)?;
+                let selected = match query.patterns {
+                    true => selections.of(open, query)?,
+                    false => selections.with_findings(open, query)?,
+                };
                 let sites = open.sites(&selected.sums, &selected.rows, limit.unwrap_or(usize::MAX));
                 match query.patterns {
                     true => Ok(open.patterns(selected, &sites)),

@@ -23,6 +23,7 @@ use memtoll_analysis::sites::Row;
 use memtoll_model::Recording;
 use memtoll_query::{Query, View};
 use memtoll_tally::in_order;
+use memtoll_tally::span::Which;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -114,7 +115,7 @@ fn page_with(
     tell: &dyn Fn(Step),
 ) -> Result<String, NoPage> {
     let sliced = Sliced::new(time_parts::borders(recording));
-    sliced.cut(recording, |share| tell(Step::Reading(share)));
+    sliced.cut(recording, Which::Crossed, |share| tell(Step::Reading(share)));
     let open = Recordings::new(recording, compared).with_slices(&sliced);
     let whole = Whole::of(&open)?;
     let ranked = whole.ranked(&open);

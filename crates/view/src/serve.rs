@@ -20,6 +20,7 @@ use knock::Knock;
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_model::{Recording, reading};
 use memtoll_query::View;
+use memtoll_tally::span::Which;
 use memtoll_text::format;
 use running::Running;
 use std::io::Read;
@@ -137,8 +138,8 @@ impl Listening {
             }
             // When the first page is there, nothing is in a hurry until the user drags.
             if is_shown.recv().is_ok() {
-                behind_others();
-                sliced.cut(recording, |_| {});
+                behind_others(NO_QUESTION);
+                sliced.cut(recording, Which::All, |_| {});
             }
         });
     }
@@ -155,11 +156,25 @@ impl Listening {
     }
 }
 
+/// How far behind other threads one stands that answers slow questions, and one that no question waits for.
+const SLOW_QUESTIONS: i32 = 5;
+const NO_QUESTION: i32 = 10;
+
 /// The calling thread, and those that it starts, leave the processors to threads that answer.
-fn behind_others() {
-    const NICE: i32 = 10;
+fn behind_others(nice: i32) {
     // SAFETY: a system call without memory. 0 is the calling thread.
-    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+}
+
+/// Does something in a thread that stands behind others.
+fn done_behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            behind_others(SLOW_QUESTIONS);
+            work()
+        });
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// One for each kind of question: each answers one at a time.
@@ -170,7 +185,7 @@ struct Engines<'a> {
     time: Mutex<Engine<'a>>,
     /// The same, divided among functions or types.
     stacked: Mutex<Engine<'a>>,
-    /// Of whole recordings.
+    /// Of whole recordings. The page asks for the advice while it waits for its first view, so these stand behind the others.
     slow: Mutex<Engine<'a>>,
     running: Running,
 }
@@ -258,6 +273,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         (Page::Stacked { .. }, _) => &engines.stacked,
         _ => &engines.selection,
     };
+    let is_slow = std::ptr::eq(engine, &engines.slow);
     // The page may ask how far it is, and end it.
     let named = request.headers().iter().find(|header| header.field.equiv("X-Question"));
     let number = named.and_then(|header| header.value.as_str().parse().ok());
@@ -265,7 +281,11 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = match wanted.is_cancelled() {
         true => Err(NoAnswer::Cancelled),
-        false => reading::during(Some(wanted.clone()), || engine.answer(&ask)),
+        false => {
+            let engine = &mut *engine;
+            let mut answer = || reading::during(Some(wanted.clone()), || engine.answer(&ask));
+            if is_slow { done_behind_others(answer) } else { answer() }
+        }
     };
     let answer = match wanted.is_cut() {
         true => {
@@ -301,4 +321,18 @@ fn with(mut reply: Reply, headers: &[(&str, &str)]) -> Reply {
         .filter_map(|(name, value)| Header::from_bytes(*name, *value).ok())
         .for_each(|header| reply.add_header(header));
     reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_questions_stand_behind_others() {
+        // SAFETY: a system call without memory. 0 is the calling thread.
+        let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let before = nice();
+        assert_eq!(done_behind_others(nice), before.max(SLOW_QUESTIONS));
+        assert_eq!(nice(), before);
+    }
 }

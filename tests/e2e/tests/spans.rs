@@ -14,6 +14,7 @@ use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_e2e::{Target, program};
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
+use memtoll_tally::span::Which;
 use memtoll_tally::{Charge, Selection};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::Units;
@@ -119,7 +120,7 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     let usual_layers = layers_of(&recording, None);
     assert!(usual_layers[0].iter().flatten().flatten().any(|value| *value > 0), "{what}: no layers");
     let sliced = Sliced::new(cuts(&recording));
-    sliced.cut(&recording, |_| {});
+    sliced.cut(&recording, Which::All, |_| {});
     assert_eq!(layers_of(&recording, Some(&sliced)), usual_layers, "{what}: layers from slices");
     assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
     // The ends of chapters, their neighbors, and instants between.

@@ -43,6 +43,12 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     all.into_iter().map(|(.., draft)| draft).collect()
 }
 
+/// How often a loop does the same, and of its line, the call path that allocates most.
+struct Turns {
+    count: u64,
+    most: usize,
+}
+
 /// How a loop makes the same thing in each turn.
 struct Loop<'a> {
     turns: u64,
@@ -76,7 +82,8 @@ fn turns(paths: &[(usize, Metrics)]) -> Option<u64> {
     candidates.into_iter().filter(|turns| *turns >= FEWEST_TURNS).find(|turns| is_equal(*turns))
 }
 
-fn loop_of<'a>(facts: &Facts, line: &Site, functions: &'a [Vec<String>]) -> Option<Loop<'a>> {
+/// `None`: the line is no such loop, whatever its functions are.
+fn turns_of(facts: &Facts, line: &Site) -> Option<Turns> {
     let metrics = line.metrics();
     let paths = paths(facts, line);
     let turns = turns(&paths)?;
@@ -87,16 +94,22 @@ fn loop_of<'a>(facts: &Facts, line: &Site, functions: &'a [Vec<String>]) -> Opti
         return None;
     }
     let most = paths.iter().max_by_key(|(_, metrics)| metrics.new_blocks + metrics.reallocations)?;
-    let callee = qualified_name(functions[most.0].last()?).to_owned();
+    Some(Turns { count: turns, most: most.0 })
+}
+
+fn loop_of<'a>(line: &Site, of: &Turns, functions: &'a [Vec<String>]) -> Option<Loop<'a>> {
+    let turns = of.count;
+    let callee = qualified_name(functions[of.most].last()?).to_owned();
     let within: FxHashSet<&str> = functions.iter().flatten().map(String::as_str).collect();
     let is_dear = within.iter().any(|function| DEAR.iter().any(|dear| qualified_name(function).starts_with(dear)));
     (is_dear || line.acquired() / turns >= FEWEST_A_TURN).then_some(Loop { turns, callee, within })
 }
 
 fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
+    let turns = turns_of(facts, line)?;
     let functions: Vec<Vec<String>> =
         line.nodes.iter().map(|node| through(facts.recording, *node, line.row.frame)).collect();
-    let found = loop_of(facts, line, &functions)?;
+    let found = loop_of(line, &turns, &functions)?;
     let goes = 1.0 - 1.0 / found.turns as f64;
     let gone = pages(facts, line, 1.0 - goes);
     let memory = calls(facts, line, goes).plus(gone.ns);

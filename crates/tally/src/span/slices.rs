@@ -4,8 +4,8 @@
 //! as chapters do. Its rows are of a call stack and a thread: those of some threads add up to what these threads did.
 
 use super::sparse_rows::{Rows, SparseRows};
-use super::sums::minus;
-use super::{Aggregator, Chapters, Live, Part, Selection, Split, live_of};
+use super::sums::{Sums, minus};
+use super::{Aggregator, Chapters, Live, Part, Selection, Split, live_of, unpack};
 use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{Bytes, NodeId};
@@ -54,6 +54,25 @@ pub(super) struct Before {
     pub curve: LiveCurve,
 }
 
+impl Before {
+    /// Goes on behind a chapter, without its events. `false`: only these tell.
+    fn pass(&mut self, chapters: &impl Chapters, number: usize) -> Result<bool, Unreadable> {
+        let asked = by_thread();
+        let (chapter, Some(rows)) = unpack(chapters, &asked, number)? else { return Ok(false) };
+        let mut sums = Sums::default();
+        sums.go_on(self, &asked);
+        rows.each(|node, thread, metrics| _ = sums.change(node, thread, live_of(metrics)));
+        chapter.curve.extend(&mut sums.curve);
+        *self = Before { live: sums.live(), curve: sums.curve };
+        Ok(true)
+    }
+}
+
+/// What slices tell apart.
+fn by_thread() -> Part {
+    Part::all(Selection { split: Split::Thread, ..Selection::default() })
+}
+
 impl Slices {
     /// Memory that they take, bytes.
     pub fn bytes(&self) -> usize {
@@ -74,14 +93,34 @@ fn end_of(cuts: &[u64], time: u64) -> u64 {
     }
 }
 
-/// Cuts all chapters at `cuts`, times in ascending order, and gives them to `keep` until it breaks.
+/// Which chapters are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    All,
+    /// Those in which a span may begin or end: for sums of spans, which have others as they are.
+    Crossed,
+}
+
+impl Which {
+    fn admits(self, (first, last): (u64, u64), cuts: &[u64]) -> bool {
+        let next = cuts.get(cuts.partition_point(|cut| *cut < first));
+        self == Which::All || next.is_some_and(|cut| *cut <= last)
+    }
+}
+
+/// Cuts chapters at `cuts`, times in ascending order, and gives them to `keep` until it breaks. Events are read of those that are cut,
+/// and of those that have too many parts.
 pub fn cut(
     chapters: &impl Chapters,
     cuts: &[u64],
+    which: Which,
     mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
 ) -> Result<(), Unreadable> {
     let mut before = Before::default();
-    for number in 0..chapters.times().len() {
+    for (number, times) in chapters.times().iter().enumerate() {
+        if !which.admits(*times, cuts) && before.pass(chapters, number)? {
+            continue;
+        }
         let (slices, next) = cut_chapter(chapters, number, before, cuts)?;
         before = next;
         if keep(number, slices).is_break() {
@@ -98,7 +137,7 @@ fn cut_chapter(
     before: Before,
     cuts: &[u64],
 ) -> Result<(Slices, Before), Unreadable> {
-    let by_thread = Part::all(Selection { split: Split::Thread, ..Selection::default() });
+    let by_thread = by_thread();
     let chapter = chapters.beginning(number)?;
     let (live, mut curve) = (before.live.clone(), before.curve.clone());
     let mut cutter = Cutter::resume(&by_thread, cuts, &chapter, live, Some(curve.clone()));

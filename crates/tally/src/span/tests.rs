@@ -24,15 +24,15 @@ struct Recorded {
     chapters: Vec<Vec<u8>>,
     events: Vec<Vec<Event>>,
     patterns: Vec<Vec<u8>>,
-    slices: Vec<Arc<Slices>>,
+    slices: Vec<Option<Arc<Slices>>>,
     parts: Vec<Option<Vec<u8>>>,
 }
 
 impl Recorded {
-    fn cut(&mut self, cuts: &[u64]) {
-        let mut slices = Vec::new();
-        cut(self, cuts, |_, of| {
-            slices.push(Arc::new(of));
+    fn cut(&mut self, cuts: &[u64], which: Which) {
+        let mut slices = vec![None; self.times.len()];
+        cut(self, cuts, which, |number, of| {
+            slices[number] = Some(Arc::new(of));
             ControlFlow::Continue(())
         })
         .unwrap();
@@ -72,7 +72,7 @@ impl Chapters for Recorded {
     }
 
     fn slices(&self, number: usize) -> Option<Arc<Slices>> {
-        self.slices.get(number).cloned()
+        self.slices.get(number).cloned().flatten()
     }
 }
 
@@ -317,12 +317,18 @@ proptest! {
             cuts.extend([selection.from.0, selection.to.0]);
         }
         cuts.sort_unstable();
-        recorded.cut(&cuts);
-        let sliced = add_up(&recorded, &Part::all(selection)).unwrap();
-        prop_assert_eq!(rows(&sliced), rows(&span));
-        prop_assert_eq!(&sliced.curve, &span.curve);
-        prop_assert_eq!(sliced.peak_time, span.peak_time);
-        prop_assert_eq!(sliced.peak_with_mappings, span.peak_with_mappings);
+        for which in [Which::All, Which::Crossed] {
+            recorded.cut(&cuts, which);
+            let is_cut = |(first, last): &(u64, u64)| cuts.iter().any(|cut| first <= cut && cut <= last);
+            let may_stay = recorded.times.iter().zip(&recorded.parts).map(|(times, parts)| !is_cut(times) && parts.is_some());
+            let stays: Vec<bool> = may_stay.map(|may| may && which == Which::Crossed).collect();
+            prop_assert_eq!(recorded.slices.iter().map(Option::is_none).collect::<Vec<_>>(), stays);
+            let sliced = add_up(&recorded, &Part::all(selection)).unwrap();
+            prop_assert_eq!(rows(&sliced), rows(&span));
+            prop_assert_eq!(&sliced.curve, &span.curve);
+            prop_assert_eq!(sliced.peak_time, span.peak_time);
+            prop_assert_eq!(sliced.peak_with_mappings, span.peak_with_mappings);
+        }
         let sites = plain.sites(|_| false).filter(|(.., metrics)| *metrics != Metrics::default());
         prop_assert_eq!(rows(&span), sites.collect::<Vec<_>>());
         prop_assert_eq!(span.curve, plain.curve());
@@ -400,7 +406,7 @@ proptest! {
     ) {
         let program = Program::of(steps);
         let (mut recorded, _) = record(&program.events, &ends);
-        recorded.cut(&[from, from.saturating_add(length)]);
+        recorded.cut(&[from, from.saturating_add(length)], Which::All);
         let of_time = |split| Selection { from: Units(from), to: Units(from.saturating_add(length)), split, ..*part.get() };
         for split in [Split::None, Split::Thread, Split::Size] {
             let asked = Part::of(of_time(split), part.threads.clone());
@@ -435,7 +441,7 @@ proptest! {
         let (mut recorded, _) = record(&program.events, &ends);
         cuts.sort_unstable();
         cuts.dedup();
-        recorded.cut(&cuts);
+        recorded.cut(&cuts, Which::All);
         let part = Part::of(Selection { to: Units(to), ..*part.get() }, part.threads.clone());
         let groups = Groups { count: 3, of: |node: Option<NodeId>| NodeId::index_of(node) % 3 };
         let plain = groups.cut_events(&part, &cuts, |take| {
@@ -446,7 +452,7 @@ proptest! {
         let (mut found, mut joined) = (Vec::new(), Vec::new());
         for number in 0..recorded.times.len() {
             found.extend(groups.cut_chapter(&recorded, number, &part, &live, &cuts).unwrap());
-            joined.extend(groups.join(&recorded.slices[number], &part, &live));
+            joined.extend(groups.join(recorded.slices[number].as_ref().unwrap(), &part, &live));
             let changes = groups.changes(&recorded, number, &part).unwrap();
             prop_assume!(changes.is_some(), "the parts are too many to be kept");
             let changes = changes.unwrap_or_default();
