@@ -261,7 +261,7 @@ fn each_process_has_its_own_mappings() {
     let text = in_one_line(&recording.text(&[]));
     let largest = "10.0 MiB: 1.0 MiB in blocks, 9.0 MiB in the program's own mappings";
     assert!(
-        text.contains("live in blocks at most, at the peak of all processes together; with mappings, own_mappings")
+        text.contains("live in blocks at the peak of all processes together; with mappings, own_mappings")
             && text.contains(largest),
         "{text}"
     );
