@@ -41,7 +41,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     );
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
-    text += &format!("\n{}\n", columns(["thread", "running", "allocator", "faulting", "waiting", "off"]));
+    text += &format!("\n{}\n", columns(["thread", "running", "in calls", "faulting", "waiting", "off"]));
     let is_narrow = width.is_some_and(|width| width < NARROW);
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();

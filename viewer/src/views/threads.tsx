@@ -8,7 +8,8 @@ import { orderOf, sorted, type Order } from "../model/order";
 import { grouped } from "../model/tree";
 import { toMember, toSpan } from "../model/ways";
 import type { Pack } from "../model/pack";
-import type { LaneOfThread, LanesPack } from "../model/packs";
+import type { GroupsPack, LaneOfThread, LanesPack, Member } from "../model/packs";
+import { numbersOf, valueOf, type Metric } from "../model/answer";
 import { count, counted, exact, isolated, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Pending, SortHead } from "../widgets";
@@ -29,15 +30,17 @@ type Kind = (typeof KINDS)[number][0] | "alive";
 
 /** What each thread did: lanes over what the time line shows, and sums of what is selected. */
 export function Threads() {
-    const { source, state } = useShown();
+    const { source, state, recording } = useShown();
     const selection = { ...selectionOf(state), pages: false };
     const shown = { ...selection, from: state.left, to: state.right };
     const [lanes, selected] = [shown, selection].map((of) => JSON.stringify(of));
     const drawn = useLoaded(source.asks ? lanes! : null, (signal) => source.lanes(shown, signal));
     const added = useLoaded(source.asks && lanes !== selected ? selected! : null, (signal) => source.lanes(selection, signal));
-    const sums = useMemo(() => (drawn.value && (lanes === selected ? sumsOf(drawn.value) : added.value && sumsOf(added.value))), [drawn.value, added.value, lanes === selected]);
+    const priced = useLoaded(source.asks ? `${selected} priced` : null, (signal) => source.groups(selection, "thread", signal));
+    const whole = lanes === selected ? drawn.value : added.value;
+    const sums = useMemo(() => whole && priced.value && sumsOf(whole, allocatorTimes(priced.value, recording.metrics)), [whole, priced.value]);
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
-    if (!drawn.value || !sums) return <Pending of={drawn.failed ? drawn : added.failed ? added : drawn}>Reading all events …</Pending>;
+    if (!drawn.value || !sums) return <Pending of={[drawn, added, priced].find(({ failed }) => failed) ?? drawn}>Reading all events …</Pending>;
     if (drawn.value.head.lanes.length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
     return <Lanes pack={drawn.value} sums={sums} />;
 }
@@ -47,10 +50,17 @@ type Sum = Record<Kind, number>;
 
 const NOTHING: Sum = { alive: 0, allocator: 0, faulting: 0, waiting: 0, off: 0 };
 
-const memberKey = ({ pid, tid }: LaneOfThread) => `${pid}/${tid}`;
+const memberKey = ({ pid, tid }: Pick<Member, "pid" | "tid">) => `${pid}/${tid}`;
+
+/** The allocator's time by thread, ns, as all views have it: lanes leave out what has no room in an interval. */
+function allocatorTimes(pack: Pack<GroupsPack>, metrics: Metric[]): Map<string, number> {
+    const metric = metrics.find(({ name }) => name === "allocator")!;
+    const numbers = numbersOf(pack, "groups", metrics);
+    return new Map(pack.head.members.map((member, at) => [memberKey(member), valueOf(numbers, metric, at) ?? 0]));
+}
 
 /** By thread. */
-function sumsOf(pack: Pack<LanesPack>): Map<string, Sum> {
+function sumsOf(pack: Pack<LanesPack>, allocator: Map<string, number>): Map<string, Sum> {
     const { lanes, interval_ns: interval } = pack.head;
     const intervals = pack.column("lanes.alive").length / Math.max(1, lanes.length);
     const sum = (name: Kind, index: number) => {
@@ -59,7 +69,7 @@ function sumsOf(pack: Pack<LanesPack>): Map<string, Sum> {
         for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
         return (thousandths / 1000) * interval;
     };
-    const of = (index: number): Sum => ({ alive: sum("alive", index), allocator: sum("allocator", index), faulting: sum("faulting", index), waiting: sum("waiting", index), off: sum("off", index) });
+    const of = (index: number): Sum => ({ alive: sum("alive", index), allocator: allocator.get(memberKey(lanes[index]!)) ?? 0, faulting: sum("faulting", index), waiting: sum("waiting", index), off: sum("off", index) });
     return new Map(lanes.map((lane, index) => [memberKey(lane), of(index)]));
 }
 
@@ -102,7 +112,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
         setCopy(() => ({
-            heads: ["thread", "process", ...["there", ...KINDS.map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
+            heads: ["thread", "process", ...["there", "allocator", ...KINDS.slice(1).map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
             rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sumOf(index).alive, ...KINDS.map(([name]) => (isKnown[name] ? sumOf(index)[name] : null)), forWhom(index).join(", ")]),
         }));
         return () => setCopy(null);
@@ -142,7 +152,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 </span>
                 {isPart && <span class="soft">Lanes are of all that the time line shows, numbers of the selection.</span>}
                 {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}
-                {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match.</span>}
+                {selects(state) && <span class="soft">Lanes are of all that a thread does, not only of the call stacks that match; the allocator's time is theirs.</span>}
             </div>
             <Table
                 label="threads over time"
@@ -151,7 +161,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>
                         <SortHead column="alive" order={order} help="How long the thread was there.">there</SortHead>
-                        <SortHead column="allocator" order={order} help="Calls of the allocator, without page faults, waiting and the recorder's time stamps. An interval that these would make negative counts as 0, so the sum can exceed the allocator's time of other views.">in calls</SortHead>
+                        <SortHead column="allocator" order={order} help="The allocator's own work, as Lines have it. Lanes show the time in its calls, as far as it has room beside the rest.">allocator</SortHead>
                         <SortHead column="faulting" order={order} help="Page faults of all kinds, also those that no line pays for, each with what one takes on this machine.">faulting</SortHead>
                         <SortHead column="waiting" order={order} help="Inside calls of the allocator, for a thread that is in it.">waiting</SortHead>
                         <SortHead column="off" order={order} help="Without the CPU for other reasons: for the disk, for input, or because other programs have it.">off CPU</SortHead>

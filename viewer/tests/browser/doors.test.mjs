@@ -263,6 +263,22 @@ test("processes stand below those that started them, with times, exit codes and 
     assert.deepEqual(problems, []);
 });
 
+test("a thread has the allocator's time that Lines and the report have, in a span and with a filter, too", async (t) => {
+    const { page, problems } = await viewed(t, "waiting", "view=threads");
+    const half = Math.round(report(recordings.waiting).seconds * 0.5e9);
+    for (const [way, ...options] of [["", "--flat"], [`&to=${half}`, "--to", `${half}ns`], ["&filter=thread", "--filter", "thread"]]) {
+        await show(page, `view=threads${way}`);
+        const known = new Map(report(recordings.waiting, "--group", "thread", ...options).sites.map((site) => [site.function.split(" ")[0], site.allocator_ns]));
+        const expected = async () => {
+            const rows = await tableRows(page).evaluateAll((all) => all.map((row) => [row.children[0].innerText, row.children[2].title]));
+            return rows.length > 4 && rows.every(([name, title]) => Number(title.split(" ns")[0].replaceAll(",", "")) === (known.get(name.match(/(\d+) of/)[1]) ?? 0));
+        };
+        await becomes(expected, true);
+        assert.ok([...known.values()].filter((ns) => ns > 1000).length >= 4, `${[...known]}`);
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("threads stand below their processes, and are sorted by what they do", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=threads");
     await tableRows(page).first().waitFor();

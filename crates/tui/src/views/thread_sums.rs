@@ -60,7 +60,7 @@ impl ThreadSums {
         [
             ("there", Style::new(), Some(self.there)),
             ("program", Kind::Program.style(), self.program()),
-            ("allocator", Kind::Allocator.style(), Some(self.allocator)),
+            ("in calls", Kind::Allocator.style(), Some(self.allocator)),
             ("faulting", Kind::Faults.style(), self.faulting),
             ("waiting", Kind::Waiting.style(), self.waiting),
             ("off CPU", Kind::Off.style(), self.off),

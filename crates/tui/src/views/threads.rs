@@ -39,7 +39,7 @@ impl ThreadsView {
         let known = lanes.iter().any(|(_, lane, _)| lane.waiting.is_some());
         let mut legend = vec![Span::styled(format!("{:NAME$}", "threads"), BOLD)];
         legend.extend(of(Kind::Program, "program"));
-        legend.extend(of(Kind::Allocator, "allocator"));
+        legend.extend(of(Kind::Allocator, "in calls"));
         if lanes.iter().any(|(_, lane, _)| lane.faulting.is_some()) {
             legend.extend(of(Kind::Faults, "faulting"));
         }
