@@ -76,19 +76,22 @@ function sumsOf(pack: Pack<LanesPack>, allocator: Map<string, number>): Map<stri
 /** A process above its threads, or one of them. */
 interface Row {
     pid: number;
-    /** Its lane; null: it is a process. */
+    /** Its lane; null: it is a process of several threads. */
     lane: number | null;
+    /** Whether it is called like its process, of which it is the only thread. */
+    isProcess: boolean;
     sum: Sum;
 }
 
-/** Threads below their processes; of one process, threads only. */
+/** Threads below their processes; of one process, threads only. A single thread and its process are one row. */
 function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order): Row[] {
     const value = ({ sum }: Row) => (order.column === "thread" ? 0 : sum[order.column as Kind]);
-    const threads = lanes.map((of, lane): Row => ({ pid: of.pid, lane, sum: sums.get(memberKey(of)) ?? NOTHING }));
+    const threads = lanes.map((of, lane): Row => ({ pid: of.pid, lane, isProcess: false, sum: sums.get(memberKey(of)) ?? NOTHING }));
     const groups = new Map(grouped(threads, ({ pid }) => pid));
     const plus = (a: Sum, b: Sum): Sum => ({ alive: a.alive + b.alive, allocator: a.allocator + b.allocator, faulting: a.faulting + b.faulting, waiting: a.waiting + b.waiting, off: a.off + b.off });
-    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: null, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
-    return sorted(processes, order, value).flatMap((process) => [...(groups.size > 1 ? [process] : []), ...sorted(groups.get(process.pid)!, order, value)]);
+    if (groups.size < 2) return sorted(threads, order, value);
+    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: all.length > 1 ? null : all[0]!.lane, isProcess: true, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
+    return sorted(processes, order, value).flatMap((process) => [process, ...(process.lane === null ? sorted(groups.get(process.pid)!, order, value) : [])]);
 }
 
 function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }) {
@@ -171,12 +174,12 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 rows={rows}
                 heights={heights}
                 keyOf={({ pid, lane }) => lane ?? `process ${pid}`}
-                cells={({ pid, lane, sum }) => {
+                cells={({ pid, lane, isProcess, sum }) => {
                     const thread = lane === null ? null : threads[lane]!;
                     return (
                         <>
                             <div role="cell" class="what">
-                                {thread ? (
+                                {thread && !isProcess ? (
                                     <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi>{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft">{thread.tid} of {pid}</span></Door>
                                 ) : (
                                     <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{programs.get(pid)}</bdi></b></Door>
