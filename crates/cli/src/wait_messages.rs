@@ -24,7 +24,7 @@ pub struct Waiting {
     shows: Option<(JoinHandle<()>, Thread)>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shared {
     text: String,
     is_over: bool,
@@ -81,13 +81,15 @@ fn show(pace: &Pace, what: &str, shared: &Mutex<Shared>, mut say: impl FnMut(Str
     let began = Instant::now();
     let mut next = began + pace.patience;
     loop {
-        while let Some(rest) = next.checked_duration_since(Instant::now()) {
-            if shared.lock().unwrap_or_else(PoisonError::into_inner).is_over {
-                return;
-            }
-            std::thread::park_timeout(rest);
+        let Shared { text: how_far, is_over } = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if is_over {
+            return;
         }
-        let how_far = shared.lock().unwrap_or_else(PoisonError::into_inner).text.clone();
+        let rest = next.saturating_duration_since(Instant::now());
+        if !rest.is_zero() {
+            std::thread::park_timeout(rest);
+            continue;
+        }
         let separator = if how_far.is_empty() { "" } else { ", " };
         say(format!("{what} for {} s{separator}{how_far}", began.elapsed().as_secs()));
         next += pace.pause;
@@ -107,8 +109,21 @@ mod tests {
             lines.push(text);
             let mut shared = shared.lock().unwrap();
             shared.text = "round 2 of 3".to_owned();
-            shared.is_over = lines.len() == 2;
+            shared.is_over = lines.len() >= 2;
         });
         assert_eq!(lines, ["replaying for 0 s, round 1 of 3", "replaying for 0 s, round 2 of 3"]);
+    }
+
+    /// Also where this thread comes late, and the next line is due already.
+    #[test]
+    fn nothing_is_said_of_work_that_is_over() {
+        let pace = Pace { patience: Duration::ZERO, pause: Duration::ZERO };
+        let shared = Mutex::new(Shared::default());
+        let mut lines = 0;
+        show(&pace, "replaying", &shared, |_| {
+            lines += 1;
+            shared.lock().unwrap().is_over = true;
+            assert_eq!(lines, 1);
+        });
     }
 }
