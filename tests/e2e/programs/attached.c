@@ -123,10 +123,10 @@ static void* fork_one_after_the_other(void* argument) {
 static int has_signals;
 
 static void* work(void* argument) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPROF);
     if (has_signals) {
-        sigset_t signals;
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGPROF);
         in_handler(0);
         pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     }
@@ -141,6 +141,8 @@ static void* work(void* argument) {
             atomic_fetch_add(&done, 1);
         }
     }
+    // The C library gives the thread's cache back with the heap's lock held: a handler that allocates then would wait for itself.
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
     return NULL;
 }
 
