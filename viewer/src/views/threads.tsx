@@ -83,14 +83,14 @@ interface Row {
     sum: Sum;
 }
 
-/** Threads below their processes; of one process, threads only. A single thread and its process are one row. */
-function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order): Row[] {
+/** Threads below their processes; of one process, threads only. `isAlone`: the only thread of a process, which are one row. */
+function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order, isAlone: (pid: number) => boolean): Row[] {
     const value = ({ sum }: Row) => (order.column === "thread" ? 0 : sum[order.column as Kind]);
     const threads = lanes.map((of, lane): Row => ({ pid: of.pid, lane, isProcess: false, sum: sums.get(memberKey(of)) ?? NOTHING }));
     const groups = new Map(grouped(threads, ({ pid }) => pid));
     const plus = (a: Sum, b: Sum): Sum => ({ alive: a.alive + b.alive, allocator: a.allocator + b.allocator, faulting: a.faulting + b.faulting, waiting: a.waiting + b.waiting, off: a.off + b.off });
     if (groups.size < 2) return sorted(threads, order, value);
-    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: all.length > 1 ? null : all[0]!.lane, isProcess: true, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
+    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: isAlone(pid) ? all[0]!.lane : null, isProcess: true, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
     return sorted(processes, order, value).flatMap((process) => [process, ...(process.lane === null ? sorted(groups.get(process.pid)!, order, value) : [])]);
 }
 
@@ -100,7 +100,10 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
     const order = orderOf(state.order, ["thread", "alive", ...KINDS.map(([name]) => name)], "thread");
-    const rows = useMemo(() => rowsOf(threads, sums, order), [pack, sums, state.order]);
+    const rows = useMemo(() => {
+        const counts = new Map(grouped(recording.about.threads, ({ pid }) => pid).map(([pid, all]) => [pid, all.length]));
+        return rowsOf(threads, sums, order, (pid) => counts.get(pid) === 1);
+    }, [pack, sums, state.order]);
     const waits = useMemo(() => waitsOf(pack), [pack]);
     const sumOf = (lane: number) => sums.get(memberKey(threads[lane]!)) ?? NOTHING;
     const nameOf = (lane: number | null) => (lane === null ? "unknown" : `${isolated(threads[lane]?.name ?? "thread")} ${threads[lane]?.tid ?? ""}`.trim());
