@@ -5,8 +5,8 @@ use crate::tariff::Tariff;
 use memtoll_model::{Recording, SettledSites};
 use memtoll_tally::Charge;
 
-/// What the parts of each call site of image number `index` share. `None`: where a cost is charged to whoever paid it, parts are
-/// priced alone, as files have no sums of whole recordings for that.
+/// The shares by which each call site of image number `index` divides its prices. `None` unless allocations are charged: files have
+/// sums of whole recordings only for these.
 pub(crate) fn settled<'a>(
     recording: &'a Recording,
     index: usize,

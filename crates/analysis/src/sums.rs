@@ -310,7 +310,7 @@ fn add_up(
 
 /// Calls `take` with what each call site of an image counted in the whole recording.
 pub(crate) fn each_of_whole_image(recording: &Recording, index: usize, mut take: impl FnMut(Option<NodeId>, &Metrics)) {
-    // Who asks for a part is told what is damaged.
+    // The sums of the part that is asked for list the damage.
     let found = found_in(recording, None, index, Selection::default(), &Threads::All, &mut Vec::new());
     found.sites.each(|_| false, |node, _, counts| take(node, counts));
 }

@@ -468,7 +468,7 @@ impl Tariff {
     /// What a part of a site paid. The parts of a site add up to it.
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
-        // A part can begin or end between a call and a wait inside it.
+        // A free that shrinks the heap is charged to the lines that had grown it: they can have mappings without calls.
         let beyond = settled.beyond * self.measured(&times).max(0.0);
         let zeroed = (site.small_faults as f64 * settled.zeroed).round() as u64;
         let calls = site.timed_calls as f64;
