@@ -116,6 +116,23 @@ TEST_F(Gate, TheFirstEventAttachesTheThreadAndItsEndFreesTheState) {
     });
 }
 
+// The handler comes when the thread has found that it has no state, and before it has one.
+TEST_F(Gate, WhatASignalHandlerHasRecordedBeforeItsThreadBeginsStays) {
+    in_a_process([](wire::ArenaHeader& arena) {
+        ThreadState* state = enter_here();
+        ASSERT_NE(state, nullptr);
+        leave(state);
+        const uint32_t first = state->log.slot->first_chunk;
+        const uint64_t published = state->log.slot->published;
+        EXPECT_EQ(attach(MEMTOLL_FRAME(), false), state);
+        EXPECT_EQ(thread_state, state);
+        EXPECT_EQ(state->log.slot->first_chunk, first);
+        EXPECT_GE(state->log.slot->published, published);
+        EXPECT_EQ(arena.slots_used, 1u);
+        EXPECT_EQ(arena.threads_begun, 1u);
+    });
+}
+
 TEST_F(Gate, MoreThreadsThanSlotsAreCounted) {
     in_a_process([](wire::ArenaHeader& arena) {
         arena.max_slots = 1;

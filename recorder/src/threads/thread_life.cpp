@@ -41,12 +41,18 @@ bool is_held(const ThreadState& state) {
     return state.log.slot && state.log.slot->guard.load(std::memory_order_relaxed) != 0;
 }
 
-// The calling thread's state of an earlier supervisor's time, for the present one. Null: it has none, or not for itself.
-ThreadState* begin_again() {
-    ThreadState* const own = thread_state;
-    if (own == &no_state || own->epoch == 0 || is_held(*own)) return nullptr;
-    thread_state = &no_state; // a signal handler finds another one
-    return state_pool::renew(own);
+// What the calling thread had as its own state.
+struct Own {
+    ThreadState* state; // null: it has none, or an interrupted hook goes on with it
+    bool is_begun;      // a signal handler that came before this has begun with it, and events are recorded with it
+};
+
+// Takes the thread's state, in one instruction: a signal handler that comes after it finds none and makes another one, and what one
+// that came before it has recorded is not begun anew.
+Own take_own() {
+    ThreadState* const own = __atomic_exchange_n(&thread_state, &no_state, __ATOMIC_RELAXED);
+    if (own == &no_state || own->epoch == 0 || is_held(*own)) return {nullptr, false};
+    return {own, own->epoch == session.epoch.load(std::memory_order_acquire) && own->how() != ThreadState::kNone};
 }
 
 // Runs when a thread ends, among the destructors of its other thread-specific data. Those may still allocate and free,
@@ -112,7 +118,9 @@ ThreadState* attach(arch::HookFrame frame, bool borrowed) {
     const BeginOfRare start = BeginOfRare::now();
     const Session::Changing changing(session);
     if (session.state.load(std::memory_order_seq_cst) != Session::kRecording) return nullptr; // the next supervisor comes
-    ThreadState* state = borrowed ? nullptr : begin_again();
+    const Own own = borrowed ? Own{nullptr, false} : take_own();
+    if (own.is_begun) return thread_state = own.state;
+    ThreadState* state = own.state ? state_pool::renew(own.state) : nullptr;
     if (!state) state = state_pool::acquire();
     if (!state) {
         session.arena->dropped.fetch_add(1, std::memory_order_relaxed);

@@ -105,6 +105,7 @@ SITE void in_handler(int signal) {
     block[0] = (char)signal;
     keep(block);
     free(block);
+    STAY();
 }
 
 static void* fork_one_after_the_other(void* argument) {

@@ -89,9 +89,10 @@ export function Processes() {
                             {MEMORY.map((name) => {
                                 const value = memory?.(name, at) ?? null;
                                 const unit = name === "allocations" ? "count" : "bytes";
+                                const why = asked.loading ? "adding up" : asked.failed ? asked.error : "not known";
                                 return (
-                                    <div key={name} role="gridcell" class={value === null ? "number unknown" : value === 0 ? "number zero" : "number"} title={value === null ? "not known" : exact(value, unit)}>
-                                        <span class="text">{value === null ? "–" : unit === "bytes" ? bytes(value) : count(value)}</span>
+                                    <div key={name} role="gridcell" class={value === null ? "number unknown" : value === 0 ? "number zero" : "number"} title={value === null ? why : exact(value, unit)}>
+                                        <span class="text">{value === null ? (asked.loading ? "…" : "–") : unit === "bytes" ? bytes(value) : count(value)}</span>
                                     </div>
                                 );
                             })}

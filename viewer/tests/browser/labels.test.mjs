@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, afterThread, harmed, html, recordings, report } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, open, openPage, packOf, show, start, viewed } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, open, openPage, packOf, settled, show, start, tableRows, viewed } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
 const rows = (page) => page.locator('main [role="row"]:not(.head)');
@@ -417,6 +417,18 @@ test("what Snapshots and the map are of is said of the numbers that are shown, n
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("what a process had in memory is not called unknown while it is on its way", async (t) => {
+    const { page, problems } = await viewed(t, "short-lived", "view=lines");
+    await settled(page);
+    const answer = await holdAnswers(page);
+    await page.evaluate(() => void (location.hash = "view=processes"));
+    const memory = tableRows(page, "processes").first().locator('[role="gridcell"]').nth(6);
+    assert.deepEqual([await memory.innerText(), await memory.getAttribute("title")], ["…", "adding up"]);
+    answer();
+    await becomes(async () => /^[\d,]+ bytes$/.test(await memory.getAttribute("title")), true);
+    assert.deepEqual(problems, []);
 });
 
 test("threads do not stand in the table of processes while these are on their way", async (t) => {
