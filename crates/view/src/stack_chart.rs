@@ -72,10 +72,10 @@ impl Recordings<'_> {
         Ok(pack)
     }
 
-    pub(crate) fn thread(&self, ImageOrThread { image, thread }: ImageOrThread) -> LaneOfThread {
-        let image = &self.recording().images[image];
-        let thread = thread.and_then(|thread| image.thread(thread));
+    pub(crate) fn thread(&self, of: ImageOrThread) -> LaneOfThread {
+        let image = &self.recording().images[of.image];
+        let thread = of.thread.and_then(|thread| image.thread(thread));
         let name = thread.and_then(|thread| thread_name(image, thread)).map(str::to_owned);
-        LaneOfThread { pid: image.about.pid, tid: thread.map(|thread| thread.tid), name }
+        LaneOfThread { image: of.image, pid: image.about.pid, tid: thread.map(|thread| thread.tid), name }
     }
 }

@@ -133,6 +133,7 @@ export interface Intervals {
 }
 
 export interface LaneOfThread {
+    image: number;
     pid: number;
     tid: number | null;
     name: string | null;

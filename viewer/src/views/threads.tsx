@@ -50,7 +50,7 @@ type Sum = Record<Kind, number>;
 
 const NOTHING: Sum = { alive: 0, allocator: 0, faulting: 0, waiting: 0, off: 0 };
 
-const memberKey = ({ pid, tid }: Pick<Member, "pid" | "tid">) => `${pid}/${tid}`;
+const memberKey = ({ image, tid }: Pick<Member, "image" | "tid">) => `${image}/${tid}`;
 
 /** The allocator's time by thread, ns, as all views have it: lanes leave out what has no room in an interval. */
 function allocatorTimes(pack: Pack<GroupsPack>, metrics: Metric[]): Map<string, number> {

@@ -325,7 +325,7 @@ sent! {
     }
 
     /// Whose lane it is.
-    LaneOfThread { pid: u32, tid: Option<u32>, name: Option<String>, }
+    LaneOfThread { image: usize, pid: u32, tid: Option<u32>, name: Option<String>, }
 
     /// What is live at the end of the selected time, by when it was acquired.
     GenerationsPack {
