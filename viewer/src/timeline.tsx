@@ -3,7 +3,7 @@ import { useShown } from "./context";
 import { Door, useWay } from "./door";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
-import { count, counted } from "./model/format";
+import { bytes, count, counted } from "./model/format";
 import { baseOf, type State } from "./model/state";
 import { timeAt } from "./model/time_axis";
 import { selects } from "./model/cuts";
@@ -256,7 +256,7 @@ export function TimelineBand() {
             <div class="caption">
                 {source.asks && <StackChoice />}
                 {!isDivided && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
-                {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set <Define name="resident-curve" /></span>}
+                {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set{timeline.resident_between_looks !== null && `, whose peak of ${bytes(timeline.resident_between_looks)} lies between two looks`} <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}

@@ -2,6 +2,7 @@
 
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
+use rustc_hash::FxHashMap;
 
 /// Instants of a process image and what it had, bytes, by time (units).
 pub fn of_image(recording: &Recording, image: usize) -> &[(u64, u64)] {
@@ -17,28 +18,36 @@ pub struct Intervals {
     pub count: usize,
 }
 
-/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is too high where
+/// The highest resident set in each interval, whatever a process executes in it; of several processes, the sum of the highest of each, which is too high where
 /// they were not at one instant. An interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is
 /// `None` if it never looked, or if the filter selects threads of a process.
 pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &ThreadFilter) -> Option<Vec<Option<u64>>> {
     if filter.are_threads() {
         return None;
     }
-    let mut sums: Vec<Option<u64>> = vec![None; intervals.count];
+    let mut processes: FxHashMap<u32, Vec<Option<u64>>> = FxHashMap::default();
     let mut is_any = false;
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
         let points = of_image(recording, index);
         let Some(ended) = recording.images[index].end.as_ref().map(|end| end.ended) else { continue };
         is_any |= !points.is_empty();
-        add(&mut sums, intervals, points, ended);
+        let process = processes.entry(recording.images[index].about.pid);
+        raise(process.or_insert_with(|| vec![None; intervals.count]), intervals, points, ended);
+    }
+    let mut sums: Vec<Option<u64>> = vec![None; intervals.count];
+    for process in processes.values() {
+        for (sum, highest) in sums.iter_mut().zip(process) {
+            *sum = sum.map_or(*highest, |sum| Some(sum.saturating_add(highest.unwrap_or(0))));
+        }
     }
     is_any.then_some(sums)
 }
 
-/// Adds what a process had at most: at looks in an interval, or at its bounds, on the straight line from one look to the next.
-fn add(sums: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, looks: &[(u64, u64)], ended: u64) {
+/// Raises what a process had to what it had at most: at looks in an interval, or at its bounds, on the straight line from one look to
+/// the next.
+fn raise(highest: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, looks: &[(u64, u64)], ended: u64) {
     let looks = &looks[..looks.partition_point(|(at, _)| *at <= ended)];
-    for (number, sum) in sums.iter_mut().enumerate() {
+    for (number, known) in highest.iter_mut().enumerate() {
         let from = start.saturating_add(width.saturating_mul(number as u64));
         if from > ended {
             break;
@@ -46,9 +55,7 @@ fn add(sums: &mut [Option<u64>], Intervals { start, width, .. }: Intervals, look
         let to = from.saturating_add(width - 1).min(ended);
         let [first, behind] = [from, to.saturating_add(1)].map(|bound| looks.partition_point(|(at, _)| *at < bound));
         let inside = looks[first..behind].iter().map(|(_, bytes)| *bytes);
-        if let Some(highest) = inside.chain([from, to].into_iter().filter_map(|bound| at(looks, bound))).max() {
-            *sum = Some(sum.unwrap_or(0).saturating_add(highest));
-        }
+        *known = inside.chain([from, to].into_iter().filter_map(|bound| at(looks, bound))).chain(*known).max();
     }
 }
 
@@ -71,18 +78,19 @@ mod tests {
         let intervals = Intervals { start: 100, width: 10, count: 8 };
         let mut sums = vec![None; 8];
         // From 112 to 118: 5 to 3; to 145: 3 to 30, one for each unit.
-        add(&mut sums, intervals, &[(112, 5), (118, 3), (145, 30), (900, 9)], 155);
+        raise(&mut sums, intervals, &[(112, 5), (118, 3), (145, 30), (900, 9)], 155);
         assert_eq!(sums, [None, Some(5), Some(14), Some(24), Some(30), Some(30), None, None]);
-        add(&mut sums, intervals, &[(141, 100)], 1_000);
-        assert_eq!(sums[3..], [Some(24), Some(130), Some(130), Some(100), Some(100)]);
-        add(&mut sums, intervals, &[], 1_000);
+        // What the same process executes then.
+        raise(&mut sums, intervals, &[(141, 100)], 1_000);
+        assert_eq!(sums[3..], [Some(24), Some(100), Some(100), Some(100), Some(100)]);
+        raise(&mut sums, intervals, &[], 1_000);
         assert_eq!(sums[3], Some(24));
     }
 
     #[test]
     fn what_fell_before_an_interval_counts_from_its_beginning() {
         let mut sums = vec![None; 2];
-        add(&mut sums, Intervals { start: 100, width: 10, count: 2 }, &[(90, 40), (130, 0)], 1_000);
+        raise(&mut sums, Intervals { start: 100, width: 10, count: 2 }, &[(90, 40), (130, 0)], 1_000);
         assert_eq!(sums, [Some(30), Some(20)]);
     }
 }

@@ -1,6 +1,7 @@
 //! Live bytes over the whole recording, for the first sight of it.
 
 use crate::packs::{Intervals, TimelineColumns};
+use memtoll_analysis::resident::between_looks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::LiveCurve;
@@ -26,6 +27,7 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
         interval_ns: tariff.ns(width),
         sum_of_peaks: known > 1,
         known: known == recording.images.len(),
+        resident_between_looks: between_looks(recording).map(|largest| largest.program as f64),
     };
     (intervals, TimelineColumns { live })
 }

@@ -130,6 +130,7 @@ export interface Intervals {
     interval_ns: number;
     sum_of_peaks: boolean;
     known: boolean;
+    resident_between_looks: number | null;
 }
 
 export interface LaneOfThread {

@@ -192,6 +192,7 @@ const MAKERS = {
     git: () => record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
     python: () => record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
     "short-lived": shortLived,
+    spike,
     "right-to-left": rightToLeft,
     single,
     marked,
@@ -323,6 +324,30 @@ int main(void) {
 }
 `;
     return record("short-lived", compile("short-lived", source, "short-lived.c", "-g"));
+}
+
+/** Memory that comes and goes at once, as a rule between two looks of memtoll's; recorded until that is so. */
+function spike() {
+    const source = `#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    for (volatile long i = 0; i < 50000000; i++) {}
+    char *block = malloc(3 << 20);
+    memset(block, 1, 3 << 20);
+    __asm__ volatile("" : : "r"(block) : "memory");
+    free(block);
+    for (volatile long i = 0; i < 50000000; i++) {}
+    return 0;
+}
+`;
+    const program = compile("spike", source, "spike.c", "-g");
+    for (let tries = 0; tries < 20; tries++) {
+        const file = recordWith(["--force"], "spike", program);
+        const seen = report(file, "--resident").resident.curve.map(({ bytes }) => bytes);
+        const { resident_peak_bytes: peak, resident_peak_error_bytes: error } = report(file).totals;
+        if (peak - error > Math.max(...seen)) return file;
+    }
+    throw new Error("memtoll has always looked when the memory was there");
 }
 
 /** Names that are written from right to left: of functions, a file, a thread, marks and the program. */

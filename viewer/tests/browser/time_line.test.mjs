@@ -4,7 +4,21 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { MEMTOLL, afterThread, recordings, report, run } from "./recordings.mjs";
-import { becomes, breaches, open, packOf, show, start } from "./viewer.mjs";
+import { becomes, breaches, open, packOf, show, start, viewed } from "./viewer.mjs";
+
+test("where the curve of the resident set misses its peak, the time line has the peak beside it", async (t) => {
+    const missed = {};
+    for (const name of ["phases", "python", "waiting", "rows", "spike"]) {
+        const { page, problems } = await viewed(t, name);
+        const { columns } = await packOf(page, { query: { view: { activity: { intervals: 4096 } } } });
+        const { resident_peak_bytes: peak, resident_peak_error_bytes: error } = report(recordings[name]).totals;
+        missed[name] = peak - error > Math.max(...columns["activity.resident"].filter((bytes) => !Number.isNaN(bytes)));
+        const legend = await page.locator(".time .legend", { hasText: "resident set" }).innerText();
+        assert.equal(/whose peak of [\d.]+ MiB lies between two looks/.test(legend), missed[name], `${name}: ${legend}`);
+        assert.deepEqual(problems, []);
+    }
+    assert.ok(missed.spike, JSON.stringify(missed));
+});
 
 test("a drag over the time line selects, and Back is undo", async () => {
     const server = await start(recordings.phases);

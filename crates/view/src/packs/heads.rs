@@ -73,6 +73,8 @@ sent! {
         sum_of_peaks: bool,
         /// Whether it is known of all processes.
         known: bool,
+        /// The largest resident set, bytes, where the curve does not show it because it lay between two looks.
+        resident_between_looks: Option<f64>,
     }
 
     /// Live bytes, allocations and page faults over time; marks and regions.
