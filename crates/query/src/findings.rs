@@ -1,6 +1,6 @@
 //! What was found, where, and in words.
 
-use crate::findings_in_words::sentence;
+use crate::findings_in_words::{self, sentence};
 use crate::rows::{self, RanIn};
 use memtoll_analysis::findings::{self, Share, What};
 use memtoll_analysis::inclusive_lines;
@@ -62,8 +62,16 @@ pub struct Also {
     /// The rule, and the numbers behind it.
     #[serde(flatten)]
     pub what: What,
+    /// The sentence, without the last stop.
+    pub text: String,
     /// How much it is of something.
     pub share: Option<Share>,
+}
+
+impl Also {
+    fn new(recording: &Recording, found: &findings::Finding, one: &(What, Option<Share>)) -> Also {
+        Also { what: one.0.clone(), text: findings_in_words::also(recording, found, one), share: one.1 }
+    }
 }
 
 impl Part {
@@ -79,6 +87,11 @@ impl Part {
 }
 
 impl<'r> Finding<'r> {
+    /// All sentences about its line, the most important one first.
+    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.text.as_str()).chain(self.also.iter().map(|also| also.text.as_str()))
+    }
+
     /// In words.
     pub fn new(recording: &'r Recording, found: findings::Finding) -> Finding<'r> {
         let frames = &recording.frames;
@@ -95,7 +108,7 @@ impl<'r> Finding<'r> {
             line: texts.as_ref().and_then(|texts| texts.line),
             place: site.and_then(|site| site.frame).map(|frame| inclusive_lines::place(frames, frame)),
             parts: found.parts.iter().map(|part| Part::new(frames, part)).collect(),
-            also: found.also.iter().map(|(what, share)| Also { what: what.clone(), share: *share }).collect(),
+            also: found.also.iter().map(|one| Also::new(recording, &found, one)).collect(),
             ran_in: site.and_then(|site| RanIn::of(recording, site)),
             found,
         }

@@ -19,11 +19,20 @@ use memtoll_text::format::{self, Unit};
 /// A finding in a sentence, without the last stop.
 pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
     let place = finding.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
-    let first = one(recording, finding, &place, &finding.what, finding.share.as_ref());
-    let also = finding.also.iter().map(|(what, share)| one(recording, finding, "this line", what, share.as_ref()));
-    let text = also.fold(first, |text, also| text + "; " + &uncapitalized(&also));
+    let text = one(recording, finding, &place, &finding.what, finding.share.as_ref());
     let maker = maker(recording, finding).map_or(String::new(), |maker| format!("; {maker}"));
     text + &maker
+}
+
+/// What else was found at a finding's line, in a sentence, without the last stop.
+pub(crate) fn also(
+    recording: &Recording,
+    finding: &findings::Finding,
+    (what, share): &(What, Option<Share>),
+) -> String {
+    const LINE: &str = "this line";
+    let text = one(recording, finding, LINE, what, share.as_ref());
+    text.strip_prefix(LINE).map(|rest| format!("This line{rest}")).unwrap_or(text)
 }
 
 /// The function of the C library that makes a line's blocks for itself: `made by getpwuid (libc.so.6)`.
@@ -41,12 +50,6 @@ pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Optio
     let site = finding.site.as_ref().filter(|_| is_about_blocks)?;
     let Entered { function, library } = entered_by_all(recording, site)?;
     Some(format!("made by {function} ({library})"))
-}
-
-/// With a small letter where it begins with a word, and not with a name.
-fn uncapitalized(text: &str) -> String {
-    let word = ["Threads", "Blocks"].into_iter().find(|word| text.starts_with(word));
-    word.map_or(text.to_owned(), |word| word.to_lowercase() + &text[word.len()..])
 }
 
 /// What was found at a place, in a sentence.

@@ -2,7 +2,7 @@
 
 use crate::numbers::Numbers;
 use crate::plain_run;
-use crate::section::{Limits, Lines, title_within};
+use crate::section::{Limits, Lines, prose, title_within};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
@@ -25,9 +25,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     if costs.total() <= 0.0 {
         return String::new();
     }
-    /// Characters of a line where there is no terminal.
-    const WIDTH: usize = 120;
-    let width = limits.width.or(Some(WIDTH));
+    let width = prose(limits.width);
     let program = balance.program();
     let mut lines = Lines::new(program.map(|program| program.value), width);
     let total = &sums.total;

@@ -1,6 +1,6 @@
 //! The findings that the summary starts with.
 
-use crate::section::{Limits, title};
+use crate::section::{Limits, prose, title};
 use memtoll_query::findings::Finding;
 use memtoll_text::format;
 
@@ -15,12 +15,12 @@ pub fn notes(findings: &[Finding]) -> Vec<String> {
 
 /// The section that leads the summary; nothing if nothing was found.
 pub fn section(findings: &[Finding<'_>], limits: Limits) -> String {
-    /// Characters of a line where there is no terminal.
-    const WIDTH: usize = 140;
     let findings = findings.iter().filter(|finding| !finding.what.is_note()).take(MOST);
-    let line = |(index, finding): (usize, &Finding)| {
-        format::wrapped(&format!("{:>3}. ", index + 1), &finding.text, limits.width.or(Some(WIDTH)))
+    let width = prose(limits.width);
+    let lines = |(index, finding): (usize, &Finding)| {
+        let heads = std::iter::once(format!("{:>3}. ", index + 1)).chain(std::iter::repeat("     · ".to_owned()));
+        heads.zip(finding.sentences()).map(|(head, text)| format::wrapped(&head, text, width)).collect::<String>()
     };
-    let lines: String = findings.enumerate().map(line).collect();
+    let lines: String = findings.enumerate().map(lines).collect();
     if lines.is_empty() { lines } else { title("Findings") + &lines }
 }

@@ -3,7 +3,7 @@
 use crate::lost_blocks;
 use crate::numbers::Numbers;
 use crate::processes::bad_end;
-use crate::section::{BOLD, FAINT, Limits};
+use crate::section::{BOLD, FAINT, Limits, prose};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
@@ -93,7 +93,7 @@ pub(crate) fn without_processes(recording: &Recording, width: Option<usize>) -> 
 pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limits: Limits) -> String {
     let mut text = "\n".to_owned();
     for (number, what) in numbers(recording, sums, runtime) {
-        text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
+        text += &format::wrapped(&format!("{number:>14}  "), &what, prose(limits.width));
     }
     let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
     if let Some(line) = bars(sums, room) {

@@ -1,5 +1,6 @@
 //! What the recorder itself did and cost: never hidden.
 
+use crate::section;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
@@ -34,7 +35,7 @@ pub fn render(recording: &Recording, thread_filter: &ThreadFilter, width: Option
     }
     let bytes = recording.file_bytes();
     let per_event = bytes as f64 / events.max(1) as f64;
-    let prose = Some(width.unwrap_or(120));
+    let prose = section::prose(width);
     let size = format!("{} events in {}: {per_event:.2} bytes an event", format::count(events), format::bytes(bytes));
     let taken_off = format!(
         "taken off the time of each call: {} for two time stamps, {} for what the processor was still doing before it",

@@ -17,6 +17,11 @@ pub struct Limits {
     pub width: Option<usize>,
 }
 
+/// Where sentences are wrapped: where the terminal ends, and in a file where a reader likes it.
+pub(crate) fn prose(width: Option<usize>) -> Option<usize> {
+    width.or(Some(120))
+}
+
 pub(crate) fn title(text: &str) -> String {
     title_within(text, None)
 }

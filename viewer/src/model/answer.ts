@@ -49,6 +49,8 @@ export interface Finding {
     function: string | null;
     file: string | null;
     line: number | null;
+    /** What else was found at the line. */
+    also: { text: string }[];
 }
 
 export interface Frame {

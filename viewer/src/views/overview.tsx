@@ -150,6 +150,9 @@ function Resident({ memory, processes }: { memory: Memory; processes: number }) 
     );
 }
 
+/** With its last stop, unless it ends in a command. */
+const Sentence = ({ text }: { text: string }) => <bdi>{text}{/\.\w+$/.test(text) ? "" : "."}</bdi>;
+
 function Findings() {
     const { profile, answered, source, state } = useShown();
     if (!source.asks && (answered.from !== null || answered.to !== null)) return <Empty>This page holds findings of the whole run only. Press Esc for it.</Empty>;
@@ -160,8 +163,9 @@ function Findings() {
             {profile.findings.map((finding, index) => (
                 <li key={index}>
                     <p>
-                        <bdi>{finding.text}{/\.\w+$/.test(finding.text) ? "" : "."}</bdi>
+                        <Sentence text={finding.text} />
                     </p>
+                    {finding.also.length > 0 && <ul class="dots">{finding.also.map(({ text }, at) => <li key={at}><Sentence text={text} /></li>)}</ul>}
                     <p class="soft">
                         <span class="tag">{finding.id}</span>
                         {finding.function && <Door to={toFunction(finding.function)} class="link">lines</Door>}

@@ -141,7 +141,7 @@ pub fn findings(all: &[Finding]) -> impl Iterator<Item = Found> {
         Found {
             rank,
             rule: rule.and_then(text).unwrap_or_default(),
-            text: finding.text.clone(),
+            text: finding.sentences().collect::<Vec<_>>().join(". "),
             share: finding.share.map(|share| share.value()),
             share_of: of.and_then(text),
             site_key: finding.key.clone(),

@@ -113,7 +113,11 @@ fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
 
 fn findings(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let found = answer.findings.iter().flatten().filter(|finding| !finding.is_note);
-    let mut text: Vec<Line> = found.flat_map(|finding| paragraph("· ", &finding.text, width)).collect();
+    let sentences = found.flat_map(|finding| {
+        let heads = std::iter::once("· ").chain(std::iter::repeat("  · "));
+        heads.zip(finding.sentences())
+    });
+    let mut text: Vec<Line> = sentences.flat_map(|(head, text)| paragraph(head, text, width)).collect();
     if !text.is_empty() {
         text.insert(0, Line::styled("Findings", BOLD));
     }
