@@ -28,7 +28,7 @@ use crate::sampling_error::SamplingError;
 use crate::sums::Sums;
 use crate::visible_kernel_events::{Sees, sees};
 use crate::zeroing_faults::zeroed;
-use memtoll_metrics::Settled;
+use memtoll_metrics::{Ratio, Settled};
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
 use memtoll_trace::ids::{Bytes, Units};
@@ -452,16 +452,15 @@ impl Tariff {
 
     /// The same for a part of which the whole is not known. Each of its faults counts as one of a fresh page.
     pub fn price_alone(&self, part: &Metrics) -> Priced {
-        self.price_part(part, Settled { zeroed: 1.0, ..self.settle(part) })
+        self.price_part(part, Settled { zeroed: Ratio { part: 1.0, whole: 1.0 }, ..self.settle(part) })
     }
 
     /// What the parts of a site share, of which `site` is the whole.
     pub(crate) fn settle(&self, site: &Metrics) -> Settled {
         let calls = CallTimes::from(site);
-        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         Settled {
-            beyond: share(self.beyond(&calls).max(0.0), self.measured(&calls)),
-            zeroed: share(zeroed(site, self.page) as f64, site.small_faults as f64),
+            beyond: Ratio { part: self.beyond(&calls).max(0.0), whole: self.measured(&calls).max(0.0) },
+            zeroed: Ratio { part: zeroed(site, self.page) as f64, whole: site.small_faults as f64 },
         }
     }
 
@@ -469,8 +468,8 @@ impl Tariff {
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
         // A free that shrinks the heap is charged to the lines that had grown it: they can have mappings without calls.
-        let beyond = settled.beyond * self.measured(&times).max(0.0);
-        let zeroed = (site.small_faults as f64 * settled.zeroed).round() as u64;
+        let beyond = settled.beyond.share() * self.measured(&times);
+        let zeroed = (site.small_faults as f64 * settled.zeroed.share()).round() as u64;
         let calls = site.timed_calls as f64;
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.

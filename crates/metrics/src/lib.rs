@@ -11,6 +11,6 @@ pub use estimate::Estimate;
 pub use list::counts::{Adds, Chosen, Count, OF_CHAPTER, OF_PART, OF_SUMMARY, SAMPLED_COUNTS, place_of};
 pub use list::metric::{About, Place, Price, Seen, Sees, Steadiness, Together, all_in, number_in};
 pub use list::priced::{Costs, Priced};
-pub use list::settled::Settled;
+pub use list::settled::{Ratio, Settled};
 pub use list::{COUNTS, Metric, Metrics, TABLE};
 pub use memtoll_text::format::Unit;

@@ -129,13 +129,13 @@ fn memory_that_is_not_used_is_named() {
     let said = |words: &str| in_one_line.split(words).nth(1).unwrap_or_else(|| panic!("{words}: {text}")).to_owned();
     // All of one line stands in one place.
     let untouched = said("of hardly_touched (unused.c:");
-    let untouched = untouched.split("this line asks for 64.0 MiB and hardly touches it: ").nth(1).unwrap_or_default();
+    let untouched = untouched.split("This line asks for 64.0 MiB and hardly touches it: ").nth(1).unwrap_or_default();
     assert!(untouched.starts_with("2.7 MiB touched"), "{text}");
     let mapped = said("maps (unused.c:20) asks for 96.0 MiB and hardly touches it: ");
     assert!(mapped.split(['(', '.']).next().is_some_and(|touched| touched.contains("KiB")), "{mapped}");
     let again = said("again_and_again (unused.c:25) takes");
     let (taken, _) = again.split_once(" from the system again and again, in 200 calls").unwrap_or_default();
-    assert!(taken.rsplit("this line takes ").next().unwrap().starts_with("80") && !taken.contains("hardly"), "{again}");
+    assert!(taken.rsplit("This line takes ").next().unwrap().starts_with("80") && !taken.contains("hardly"), "{again}");
 }
 
 #[test]
