@@ -2,6 +2,7 @@
 //! the browser itself unpacks.
 
 mod shared_pass;
+mod sparse_values;
 mod time_parts;
 
 use crate::ask::Changes;
@@ -26,6 +27,7 @@ use memtoll_query::{Query, View};
 use memtoll_tally::in_order;
 use sha2::{Digest, Sha256};
 use shared_pass::{News, SharedPass};
+use sparse_values::SparseRows;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -163,28 +165,30 @@ fn page_of(
             }
             None => Pack::new(&NothingPack {}),
         };
-        let parts = parts.packs(&mut tree, &sites);
-        let mut packs = vec![
+        let places = parts.places(&mut tree);
+        let packs = [
             open.profile(&whole.selected, Some(&tree), &sites),
             open.patterns_of(&patterns, &sites),
             Pack::new(&SourcesPack { sources: texts }),
             shown_before,
         ];
-        let first_part = packs.len();
-        packs.extend(parts);
-        let mut data = Vec::with_capacity(packs.len());
+        let all = packs.len() + parts.len();
+        let mut data = Vec::with_capacity(all);
         let mut bytes: usize = [&about, &advice, &activity, &changes].into_iter().map(String::len).sum();
         let is_last = detail == DETAILS[DETAILS.len() - 1];
-        let finish = |(): &mut (), number: usize| finish(packs[number].clone());
+        let finish = |(): &mut (), number: usize| match packs.get(number) {
+            Some(pack) => finish(pack.clone()),
+            None => finish(parts.pack(number - packs.len(), &places, &sites)),
+        };
         let packed = in_order(
-            0..packs.len(),
+            0..all,
             || (),
             finish,
             |number, packed| {
                 data.push(packed?);
                 bytes += data.last().map_or(0, String::len);
                 // With less detail, there is less to pack in vain. The last attempt says how large the page is.
-                if number >= first_part && bytes > MOST_BYTES && !is_last { Err(None) } else { Ok(()) }
+                if number >= packs.len() && bytes > MOST_BYTES && !is_last { Err(None) } else { Ok(()) }
             },
         );
         match packed {
@@ -227,9 +231,9 @@ impl Recordings<'_> {
 }
 
 /// The numbers of some rows, behind their indices.
-fn write_part(pack: &mut Pack, prefix: &str, rows: &[(usize, Values)]) {
-    pack.columns(prefix, &PartColumns { index: rows.iter().map(|(index, _)| *index as f64).collect() });
-    metrics::write(pack, prefix, &rows.iter().map(|(_, values)| *values).collect::<Vec<Values>>());
+fn write_part(pack: &mut Pack, prefix: &str, rows: &SparseRows) {
+    pack.columns(prefix, &PartColumns { index: rows.iter().map(|(index, _)| index as f64).collect() });
+    metrics::write(pack, prefix, &rows.iter().map(|(_, values)| values).collect::<Vec<Values>>());
 }
 
 /// zlib's level: 8 takes up to twice as long for 0.4 to 1.2 % less, and 6 takes half as long for up to 9 % more.

@@ -38,13 +38,15 @@ pub struct Heap {
     /// What it was asked for since its extents were looked at.
     asked: u64,
     most: u64,
+    /// With fewer bytes than this, no largest extent grows, neither that of the heap nor one without a site's blocks.
+    least: u64,
     pub sites: Vec<OfSite>,
 }
 
 impl Heap {
     /// With nothing in it.
     pub fn new(sites: usize) -> Heap {
-        Heap { bytes: 0, asked: 0, most: 0, sites: vec![OfSite::default(); sites] }
+        Heap { bytes: 0, asked: 0, most: 0, least: 0, sites: vec![OfSite::default(); sites] }
     }
 
     /// A block is acquired. Its size may be beyond all sums in a damaged file.
@@ -69,9 +71,14 @@ impl Heap {
     /// The heap's extents are compared with the largest ones.
     pub fn look(&mut self) {
         self.asked = 0;
+        if self.bytes <= self.least {
+            return;
+        }
         self.most = self.most.max(self.bytes);
+        self.least = self.most;
         for of in &mut self.sites {
             of.most_without = of.most_without.max(self.bytes - of.heap);
+            self.least = self.least.min(of.most_without + of.heap);
         }
     }
 
@@ -82,6 +89,7 @@ impl Heap {
         self.bytes -= heap;
         if let Some(of) = self.sites.get_mut(site as usize) {
             of.heap -= heap;
+            self.least = self.least.min(of.most_without + of.heap);
             of.live -= 1;
             if of.live * 20 <= of.most_of_lot && of.most_of_lot >= FEWEST_OF_LOT {
                 of.drained += of.most_of_lot;
@@ -94,5 +102,38 @@ impl Heap {
     /// Bytes by which it would be smaller at its largest without the blocks of a site.
     pub fn alone(&self, site: usize) -> u64 {
         self.most - self.sites[site].most_without
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn extents_are_those_that_a_look_at_all_sites_finds(steps in proptest::collection::vec((0usize..4, 1u64..20_000, any::<bool>()), 1..300)) {
+            let mut heap = Heap::new(3);
+            let mut live: Vec<(usize, u64)> = Vec::new();
+            let (mut most, mut most_without) = (0, [0; 3]);
+            for (site, size, acquires) in steps {
+                match if acquires { None } else { live.pop() } {
+                    Some((site, size)) => heap.remove(site as u32, size),
+                    None => {
+                        live.push((site, size));
+                        heap.add(site as u32, size);
+                    }
+                }
+                heap.look();
+                let bytes = |without: usize| -> u64 {
+                    live.iter().filter(|(site, _)| *site != without).map(|(_, size)| heap_bytes(*size)).sum()
+                };
+                most = most.max(bytes(usize::MAX));
+                (0..3).for_each(|site| most_without[site] = most_without[site].max(bytes(site)));
+                for site in 0..3 {
+                    prop_assert_eq!(heap.alone(site), most - most_without[site]);
+                }
+            }
+        }
     }
 }
