@@ -186,3 +186,48 @@ impl span::Chapters for OfImage<'_> {
         sliced.of(image, number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The slices of an image: times, sums and curves.
+    fn shown(sliced: &Sliced) -> Vec<((usize, usize), usize, Vec<(u64, u64)>)> {
+        let known = sliced.known.read().unwrap();
+        let of = |(key, slices): (&_, &Arc<Slices>)| {
+            (*key, slices.bytes(), slices.all.iter().map(|slice| slice.times).collect())
+        };
+        let mut all: Vec<_> = known.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn chapters_are_cut_the_same_by_who_reads_events_anyway() {
+        let mut cut = 0;
+        for name in ["costs", "forks", "tiny", "killed"] {
+            let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll"));
+            let recording = Recording::open(&golden).unwrap();
+            let cuts: Vec<u64> = (1..8).map(|part| recording.ended() / 8 * part).collect();
+            for which in [Which::All, Which::Crossed] {
+                let (alone, beside) = (Sliced::new(cuts.clone()), Sliced::new(cuts.clone()));
+                alone.cut(&recording, which, |_| {});
+                for index in 0..recording.images.len() {
+                    let Some(mut cutting) = beside.cutting(&recording, index, which) else { continue };
+                    let mut block = 0;
+                    let read = recording.for_each_events(index, |events| {
+                        cutting.add(block, events);
+                        block += 1;
+                        ControlFlow::Continue(())
+                    });
+                    assert_eq!((read.is_ok(), block), (true, recording.images[index].event_blocks()));
+                    cutting.finish();
+                }
+                assert_eq!(shown(&alone), shown(&beside), "{name}");
+                cut += shown(&alone).len();
+            }
+        }
+        assert!(cut > 0);
+    }
+}

@@ -104,36 +104,3 @@ impl Heap {
         self.most - self.sites[site].most_without
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn extents_are_those_that_a_look_at_all_sites_finds(steps in proptest::collection::vec((0usize..4, 1u64..20_000, any::<bool>()), 1..300)) {
-            let mut heap = Heap::new(3);
-            let mut live: Vec<(usize, u64)> = Vec::new();
-            let (mut most, mut most_without) = (0, [0; 3]);
-            for (site, size, acquires) in steps {
-                match if acquires { None } else { live.pop() } {
-                    Some((site, size)) => heap.remove(site as u32, size),
-                    None => {
-                        live.push((site, size));
-                        heap.add(site as u32, size);
-                    }
-                }
-                heap.look();
-                let bytes = |without: usize| -> u64 {
-                    live.iter().filter(|(site, _)| *site != without).map(|(_, size)| heap_bytes(*size)).sum()
-                };
-                most = most.max(bytes(usize::MAX));
-                (0..3).for_each(|site| most_without[site] = most_without[site].max(bytes(site)));
-                for site in 0..3 {
-                    prop_assert_eq!(heap.alone(site), most - most_without[site]);
-                }
-            }
-        }
-    }
-}
