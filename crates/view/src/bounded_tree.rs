@@ -205,17 +205,19 @@ mod tests {
 
     /// The numbers of another tree by the nodes of this one, in which only nodes have branches.
     fn part_of(tree: &mut Tree, root: &Branch) -> Vec<(usize, Values)> {
-        let mut branches = vec![(0, root)];
+        let mut branches = vec![(0, root, Some(0))];
         let mut at = 0;
         while at < branches.len() {
-            let branch = branches[at].1;
-            let is_grown = tree.keys().contains(&branch.key);
-            branches.extend(branch.children.iter().filter(|_| is_grown).map(|child| (at, child)));
+            let (_, branch, node) = branches[at];
+            let known = |node: usize, child: &Branch| tree.by_frame.get(&(node, child.frame)).copied();
+            if let Some(node) = node {
+                branches.extend(branch.children.iter().map(|child| (at, child, known(node, child))));
+            }
             at += 1;
         }
-        let nodes = tree.nodes_of(branches.iter().map(|(caller, branch)| (*caller, branch.frame)));
+        let nodes = tree.nodes_of(branches.iter().map(|(caller, branch, _)| (*caller, branch.frame)));
         let mut sums: std::collections::BTreeMap<usize, Values> = std::collections::BTreeMap::new();
-        for (node, (_, branch)) in nodes.into_iter().zip(branches) {
+        for (node, (_, branch, _)) in nodes.into_iter().zip(branches) {
             add(sums.entry(node).or_insert(NOTHING), &values(&branch.metrics, &tariff()));
         }
         sums.into_iter().collect()
