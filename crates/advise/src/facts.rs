@@ -10,9 +10,10 @@ use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use crate::wall_time::Wall;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;
-use memtoll_analysis::page_balance::{self, AtEnd};
+use memtoll_analysis::page_balance;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -56,12 +57,11 @@ pub enum Language {
 }
 
 impl<'a> Facts<'a> {
-    /// Reads the events.
-    pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
+    /// Reads the events in a pass.
+    pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks, pass: &mut dyn EventPass) -> Facts<'a> {
         let tariff = Tariff::of(recording).of_sums(sums);
         let mut lines = lines(recording, sums, stacks, &tariff);
-        let mut at_end = AtEnd::new(recording, sums, u64::MAX);
-        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines, &mut at_end);
+        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines, pass);
         let priced = sums.sites.iter().map(|site| site.metrics());
         let copy_byte = Work::copy_byte(&tariff).likely;
         let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);
@@ -78,10 +78,7 @@ impl<'a> Facts<'a> {
             delayed,
             notes,
             packages: Packages::of(&recording.frames),
-            pages: match at_end {
-                Some(at_end) => at_end.finish(stacks),
-                None => page_balance::at_end(stacks, sums),
-            },
+            pages: pass.pages(stacks, sums),
             addresses: OnceCell::new(),
         }
     }

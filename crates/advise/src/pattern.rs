@@ -14,13 +14,12 @@ mod reference;
 use calls::Calls;
 use follow::Follower;
 use heap::NO_SITE;
-use memtoll_analysis::page_balance::AtEnd;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_model::{FrameId, Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::NodeId;
 use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
 
 /// Different sizes that are told apart; what comes later counts as the nearest larger one of them.
 const MOST_SIZES: usize = 4096;
@@ -199,12 +198,11 @@ pub struct Watch<'a> {
 
 /// The patterns of some sites; for some lines, how long threads were between one call below it and the next, with none
 /// elsewhere, units; and statements about what cannot be read.
-/// `at_end` reads the events, too; nothing is left of it if they cannot be read.
 pub fn patterns(
     recording: &Recording,
     stacks: &mut Stacks,
     watch: &Watch,
-    at_end: &mut Option<AtEnd>,
+    pass: &mut dyn EventPass,
 ) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
     let Watch { site_of, sites: watched, line_of, lines, longest } = *watch;
     let mut under_way = vec![0u64; lines];
@@ -214,28 +212,13 @@ pub fn patterns(
         let mut sites = Sites { image, site_of, line_of, known: Vec::new() };
         let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
         let mut follower = Follower::new(watched, &mut all, image.about.began..ended).with_longest(longest);
-        let mut also = at_end.as_mut().filter(|at_end| at_end.index == index);
-        let read = recording.for_each_events(index, |events| {
-            let mut follow = || {
-                for event in events {
-                    let (site, line) = sites.of(event.node);
-                    follower.event(event, site);
-                    follower.line(event, line, &mut under_way);
-                }
-            };
-            match also.as_mut() {
-                // Either takes as long as unpacking the events does.
-                Some(at_end) => std::thread::scope(|scope| {
-                    scope.spawn(|| at_end.add(events));
-                    follow();
-                }),
-                None => follow(),
+        let read = pass.read(stacks, index, &mut |events| {
+            for event in events {
+                let (site, line) = sites.of(event.node);
+                follower.event(event, site);
+                follower.line(event, line, &mut under_way);
             }
-            ControlFlow::Continue(())
         });
-        if also.is_some() && read.is_err() {
-            *at_end = None;
-        }
         let calls = follower.finish();
         all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
         let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NO_SITE);

@@ -4,8 +4,8 @@ use crate::pattern::{Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::costs::Costs;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::inclusive_lines::{InclusiveLine, inclusive_lines};
-use memtoll_analysis::page_balance::AtEnd;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
@@ -161,14 +161,14 @@ fn site(
 }
 
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
-/// cannot be read. `at_end` reads the events, too.
+/// cannot be read.
 pub fn sites(
     recording: &Recording,
     sums: &Sums,
     stacks: &mut Stacks,
     tariff: &Tariff,
     lines: &mut [Site],
-    at_end: &mut Option<AtEnd>,
+    pass: &mut dyn EventPass,
 ) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
     let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
@@ -203,7 +203,7 @@ pub fn sites(
         lines: lines.len(),
         longest: tariff.units(crate::pattern::calls::LONG) as u64,
     };
-    let (patterns, under_way, damage) = patterns(recording, stacks, &watch, at_end);
+    let (patterns, under_way, damage) = patterns(recording, stacks, &watch, pass);
     for (line, units) in lines.iter_mut().zip(under_way) {
         line.under_way = tariff.ns(units as f64);
     }

@@ -2,7 +2,7 @@
 
 use crate::chapters::chapters_of;
 use memtoll_model::{Chapters, Recording};
-use memtoll_tally::span::{self, Chapters as _, Slices, Which};
+use memtoll_tally::span::{self, Chapters as _, Slicer, Slices, Which};
 use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
@@ -11,6 +11,7 @@ use memtoll_trace::pattern::Pattern;
 use memtoll_trace::unreadable::Unreadable;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Memory that slices may take, bytes. Beyond that, spans are added up from events where they begin and end.
@@ -20,12 +21,14 @@ const MOST_BYTES: usize = 512 << 20;
 pub struct Sliced {
     cuts: Vec<u64>,
     known: RwLock<FxHashMap<(usize, usize), Arc<Slices>>>,
+    /// Memory that they take, bytes.
+    bytes: AtomicUsize,
 }
 
 impl Sliced {
     /// None yet. `cuts` are the times, in units and in ascending order, at which spans begin and end.
     pub fn new(cuts: Vec<u64>) -> Sliced {
-        Sliced { cuts, known: RwLock::default() }
+        Sliced { cuts, known: RwLock::default(), bytes: AtomicUsize::new(0) }
     }
 
     /// Cuts chapters. That reads each of their events once, so it takes long; others may ask meanwhile. What cannot be read is
@@ -35,24 +38,39 @@ impl Sliced {
         let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
         let images: Vec<_> = chapters.iter().map(|(index, chapters)| (*index, OfImage::plain(chapters))).collect();
         let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
-        let (mut bytes, mut before) = (0, 0);
+        let mut before = 0;
         for (index, chapters) in &images {
             // Damage is reported when the chapter is asked for.
             let _ = span::cut(chapters, &self.cuts, which, |number, slices| {
-                bytes += slices.bytes();
-                if bytes > MOST_BYTES {
-                    return ControlFlow::Break(());
-                }
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                known.insert((*index, number), Arc::new(slices));
+                let kept = self.keep((*index, number), slices);
                 tell((before + number + 1) as f64 / all as f64);
-                ControlFlow::Continue(())
+                kept
             });
             before += chapters.times().len();
-            if bytes > MOST_BYTES {
+            if self.is_full() {
                 break;
             }
         }
+    }
+
+    /// Cuts the chapters of an image for a caller that reads all of its events; `None`: it has none.
+    pub fn cutting<'a>(&'a self, recording: &'a Recording, index: usize, which: Which) -> Option<Cutting<'a>> {
+        let chapters = chapters_of(recording, index).filter(|_| !self.is_full())?;
+        Some(Cutting { sliced: self, index, chapters, slicer: Some(Slicer::new(&self.cuts, which)), begun: 0 })
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.load(Relaxed) > MOST_BYTES
+    }
+
+    /// Keeps the slices of a chapter; breaks if they are too many.
+    fn keep(&self, of: (usize, usize), slices: Slices) -> ControlFlow<()> {
+        self.bytes.fetch_add(slices.bytes(), Relaxed);
+        if self.is_full() {
+            return ControlFlow::Break(());
+        }
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(of, Arc::new(slices));
+        ControlFlow::Continue(())
     }
 
     /// Whether spans of a recording begin and end at these times; behind its end, nothing is cut.
@@ -77,6 +95,46 @@ impl Sliced {
     pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&(image, chapter)).cloned()
+    }
+}
+
+/// An image whose chapters are cut while its events are read.
+pub struct Cutting<'a> {
+    sliced: &'a Sliced,
+    index: usize,
+    chapters: Chapters<'a>,
+    /// `None`: a chapter is damaged, which is reported when it is asked for, or there are slices enough.
+    slicer: Option<Slicer<'a>>,
+    /// How many chapters have begun.
+    begun: usize,
+}
+
+impl Cutting<'_> {
+    /// The next block of events, by its number among the image's.
+    pub fn add(&mut self, block: usize, events: &[Event]) {
+        if self.chapters.of_block(block) == self.begun {
+            self.end_chapter();
+            let chapters = OfImage::plain(&self.chapters);
+            let begun = self.slicer.as_mut().map(|slicer| slicer.begin(&chapters, self.begun));
+            if begun.is_some_and(|begun| begun.is_err()) {
+                self.slicer = None;
+            }
+            self.begun += 1;
+        }
+        self.slicer.iter_mut().for_each(|slicer| slicer.push(events));
+    }
+
+    /// All events were read.
+    pub fn finish(mut self) {
+        self.end_chapter();
+    }
+
+    fn end_chapter(&mut self) {
+        let slices = self.slicer.as_mut().and_then(Slicer::end);
+        let is_over = slices.is_some_and(|slices| self.sliced.keep((self.index, self.begun - 1), slices).is_break());
+        if is_over {
+            self.slicer = None;
+        }
     }
 }
 

@@ -11,6 +11,7 @@ pub mod detectors;
 pub mod diff;
 pub mod element_counts;
 pub mod estimate;
+pub mod event_pass;
 mod fault_prices;
 pub mod figures;
 pub mod findings;

@@ -2,12 +2,13 @@
 //! come from.
 
 use crate::live_blocks::Block;
-use crate::page_balance::{OfBlock, balance};
+use crate::page_balance::{Balance, OfBlock, balance, end_of};
 use crate::priced::Priced;
 use crate::stacks::Stacks;
+use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection};
 use memtoll_trace::ids::{Bytes, Units};
-use memtoll_trace::snapshot::{Cause, Snapshot};
+use memtoll_trace::snapshot::Snapshot;
 
 /// What was found in a process image.
 pub struct Look {
@@ -28,12 +29,13 @@ impl Looks {
     /// Reads all events of processes that were looked at when they ended. Free memory is shared by lines, as these stacks have them.
     pub fn at_end(stacks: &mut Stacks) -> Looks {
         let images = 0..stacks.recording().images.len();
-        let at_end = |index| {
-            let snapshots = stacks.recording().snapshots(index).ok()?;
-            let at_end = snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?;
-            Look::of(stacks, index, &at_end)
-        };
-        Looks { at: None, found: images.map(at_end).collect() }
+        let at_end = |index| Look::of(stacks, index, &end_of(stacks.recording(), index)?);
+        Looks::found_at_end(images.map(at_end).collect())
+    }
+
+    /// Of processes that were looked at when they ended, for who has read their events. By image.
+    pub fn found_at_end(found: Vec<Option<Look>>) -> Looks {
+        Looks { at: None, found }
     }
 
     /// Reads the events of image number `index` until a look at its pages. Of other images, nothing is known.
@@ -66,11 +68,21 @@ impl Looks {
 impl Look {
     fn of(stacks: &mut Stacks, index: usize, snapshot: &Snapshot) -> Option<Look> {
         let recording = stacks.recording();
-        if !recording.images[index].own_allocators.show_frees() {
+        if !Look::may_be_of(recording, index) {
             return None;
         }
         let found = balance(stacks, index, snapshot, None).ok()?;
         Some(Look { blocks: found.blocks, knows_units: found.unit.is_known() })
+    }
+
+    /// Whether live blocks are known of an image at all.
+    pub fn may_be_of(recording: &Recording, index: usize) -> bool {
+        recording.images[index].own_allocators.show_frees()
+    }
+
+    /// What the balance of an image found.
+    pub fn from_balance(found: &Balance) -> Look {
+        Look { blocks: found.blocks.clone(), knows_units: found.unit.is_known() }
     }
 
     /// What a block adds to the sums of its site.

@@ -161,8 +161,12 @@ fn end(recording: &Recording, sums: &Sums, most_events: u64) -> Option<(usize, S
     }
     let (index, _) = sums.counted().next()?;
     recording.images[index].end.as_ref().filter(|end| end.recorder.events <= most_events)?;
-    let snapshots = recording.snapshots(index).ok()?;
-    Some((index, snapshots.into_iter().find(|snapshot| snapshot.cause == Cause::End)?))
+    Some((index, end_of(recording, index)?))
+}
+
+/// What was looked at when a process ended.
+pub(crate) fn end_of(recording: &Recording, index: usize) -> Option<Snapshot> {
+    recording.snapshots(index).ok()?.into_iter().find(|snapshot| snapshot.cause == Cause::End)
 }
 
 /// What [`at_end`] finds, for who reads all events of the process for something else.
@@ -177,6 +181,15 @@ impl<'r> AtEnd<'r> {
     /// Before the first event, of a process with at most `most_events`.
     pub fn new(recording: &'r Recording, sums: &Sums, most_events: u64) -> Option<AtEnd<'r>> {
         let (index, snapshot) = end(recording, sums, most_events)?;
+        AtEnd::begin(recording, index, snapshot)
+    }
+
+    /// The same of any process.
+    pub fn of(recording: &'r Recording, index: usize) -> Option<AtEnd<'r>> {
+        AtEnd::begin(recording, index, end_of(recording, index)?)
+    }
+
+    fn begin(recording: &'r Recording, index: usize, snapshot: Snapshot) -> Option<AtEnd<'r>> {
         let reading = begin(recording, index, &snapshot).ok()?;
         Some(AtEnd { index, snapshot, reading })
     }

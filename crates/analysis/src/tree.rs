@@ -9,6 +9,7 @@ mod callers;
 mod frame_names;
 mod groups;
 mod grow;
+mod shape;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use grow::grow;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
+pub use shape::Shape;
 
 /// Which end of the stacks is the tree's root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

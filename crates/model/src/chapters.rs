@@ -141,6 +141,11 @@ impl Chapters<'_> {
         met.map(|(_, (_, blocks))| blocks.len()).sum()
     }
 
+    /// The chapter of a block of events, by the block's number among the image's.
+    pub fn of_block(&self, block: usize) -> usize {
+        self.chapters.partition_point(|(_, blocks)| blocks.end <= block)
+    }
+
     /// Calls `take` with the events of a chapter, in the order of their times, until it breaks or there are no more.
     pub fn for_each_events(
         &self,

@@ -105,6 +105,11 @@ impl Image {
         self.end.as_ref().is_some_and(|end| matches!(end.leak_search, meta::LeakSearch::Done { .. }))
     }
 
+    /// How many blocks its events are packed in.
+    pub fn event_blocks(&self) -> usize {
+        self.event_blocks.len()
+    }
+
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: Option<NodeId>) -> StackId {
         self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NONE)

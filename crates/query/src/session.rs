@@ -127,6 +127,11 @@ impl<'r> Session<'r> {
         looks
     }
 
+    /// What lies in memory by the lines of a view, for who has read all events.
+    pub fn know_looks(&self, view: View, looks: Looks) {
+        self.looks.replace(Some((view, Arc::new(looks))));
+    }
+
     /// The stacks as a view shows them. They stay borrowed as long as the result lives.
     pub fn stacks(&self, view: &View) -> RefMut<'_, Stacks<'r>> {
         let mut known = self.stacks.borrow_mut();

@@ -21,7 +21,7 @@ mod tests;
 pub use by_group::{Groups, group_of};
 use replays::Run;
 use slices::Cutter;
-pub use slices::{Slice, Slices, Which, cut};
+pub use slices::{Slice, Slicer, Slices, Which, cut};
 pub use sparse_rows::{SparseRow, SparseRows};
 pub use sums::{Live, Sites};
 use sums::{Sums, plus};

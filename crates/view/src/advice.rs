@@ -5,7 +5,10 @@ use crate::pack::Pack;
 use crate::packs::AdvicePack;
 use crate::recordings::Recordings;
 use crate::source_file;
-use memtoll_advise::{Place, Root, Wish, advise, read_sources};
+use memtoll_advise::{Place, Root, Wish, advise_in, read_sources};
+use memtoll_analysis::event_pass::{EventPass, SinglePass};
+use memtoll_analysis::stacks::View;
+use memtoll_analysis::sums::Sums;
 use memtoll_query::Query;
 use std::path::Path;
 
@@ -13,9 +16,19 @@ impl Recordings<'_> {
     /// What to change, of the whole run: savings are predicted for runs. Where sources may be read, snippets have their
     /// names.
     pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, NoAnswer> {
+        self.advice_in(|sums, _| SinglePass::new(self.recording(), sums), reads_sources)
+    }
+
+    /// The same, in a pass over the events that may have other readers.
+    pub(crate) fn advice_in<P: EventPass>(
+        &self,
+        pass: impl FnOnce(&Sums, &View) -> P,
+        reads_sources: bool,
+    ) -> Result<Pack, NoAnswer> {
         let recording = self.recording();
         let (sums, view) = self.session().sums(&Query::default())?;
-        let mut advice = advise(recording, &sums, &mut self.stacks(&view), &Wish::default());
+        let mut advice =
+            advise_in(&mut pass(&sums, &view), recording, &sums, &mut self.stacks(&view), &Wish::default());
         if reads_sources {
             let root = Root::of(recording, &advice.findings);
             // Only what is a source file is read, whatever the recording names.

@@ -102,32 +102,26 @@ impl Tree {
         }
     }
 
-    /// The branches that are nodes: what a tree has below others says nothing to [`Tree::part`].
-    pub fn keys(&self) -> FxHashSet<Key> {
-        self.keys.clone()
+    /// The branches that are nodes.
+    pub fn keys(&self) -> &FxHashSet<Key> {
+        &self.keys
     }
 
-    /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts
-    /// with the smaller branches of its caller.
-    pub fn part(&mut self, root: &Branch, tariff: &Tariff) -> Vec<(usize, Values)> {
-        let mut found: FxHashMap<usize, Values> = FxHashMap::default();
-        let mut open = vec![(0, root)];
-        while let Some((node, branch)) = open.pop() {
-            found.insert(node, values(&branch.metrics, tariff));
-            for child in &branch.children {
-                match child.frame.and_then(|frame| self.by_frame.get(&(node, Some(frame))).copied()) {
-                    Some(known) => open.push((known, child)),
-                    None => {
-                        let other = self.other(node);
-                        add(found.entry(other).or_insert(NOTHING), &values(&child.metrics, tariff));
-                    }
-                }
-            }
+    /// The node of each branch of a tree in which only the branches of [`Tree::keys`] have branches: branches come with the numbers of
+    /// their callers, which come before them. What is no node counts with the smaller branches of its caller.
+    pub fn nodes_of(&mut self, branches: impl Iterator<Item = (usize, Option<FrameId>)>) -> Vec<usize> {
+        let mut nodes = Vec::new();
+        for (number, (caller, frame)) in branches.enumerate() {
+            let node = match nodes.get(caller) {
+                Some(&caller) if number > 0 => match self.by_frame.get(&(caller, frame)) {
+                    Some(&known) if frame.is_some() => known,
+                    _ => self.other(caller),
+                },
+                _ => 0,
+            };
+            nodes.push(node);
         }
-        let mut found: Vec<_> =
-            found.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0.0)).collect();
-        found.sort_unstable_by_key(|(node, _)| *node);
-        found
+        nodes
     }
 
     /// Where the nodes of a finer tree of the same recording count in this one: with the same branch, or with the smaller
@@ -209,6 +203,26 @@ mod tests {
         Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
     }
 
+    /// The numbers of another tree by the nodes of this one, in which only nodes have branches.
+    fn part_of(tree: &mut Tree, root: &Branch) -> Vec<(usize, Values)> {
+        let mut branches = vec![(0, root, Some(0))];
+        let mut at = 0;
+        while at < branches.len() {
+            let (_, branch, node) = branches[at];
+            let known = |node: usize, child: &Branch| tree.by_frame.get(&(node, child.frame)).copied();
+            if let Some(node) = node {
+                branches.extend(branch.children.iter().map(|child| (at, child, known(node, child))));
+            }
+            at += 1;
+        }
+        let nodes = tree.nodes_of(branches.iter().map(|(caller, branch, _)| (*caller, branch.frame)));
+        let mut sums: std::collections::BTreeMap<usize, Values> = std::collections::BTreeMap::new();
+        for (node, (_, branch, _)) in nodes.into_iter().zip(branches) {
+            add(sums.entry(node).or_insert(NOTHING), &values(&branch.metrics, &tariff()));
+        }
+        sums.into_iter().collect()
+    }
+
     #[test]
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
@@ -222,7 +236,7 @@ mod tests {
         assert_eq!(shown, [(0, None, 99, 0), (0, Some(1), 90, 0), (0, None, 9, 2), (1, Some(2), 80, 0)]);
         let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
         let part: Vec<_> =
-            tree.part(&part, &tariff()).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
+            part_of(&mut tree, &part).iter().map(|(node, values)| (*node, allocations(values))).collect();
         assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
         assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, None));
     }
@@ -260,7 +274,7 @@ mod tests {
         };
         let (whole, part) = (grown(1), grown(2));
         let mut fine = Tree::of(&Ranked::new(&whole, tariff()), 60);
-        let rows = fine.part(&part, &tariff());
+        let rows = part_of(&mut fine, &part);
         for most in [60, 30, 9, 2, 1] {
             let ranked = Ranked::new(&whole, tariff());
             let (mut coarse, mut expected) = (Tree::of(&ranked, most), Tree::of(&ranked, most));
@@ -271,7 +285,7 @@ mod tests {
                 add(sums.entry(place).or_insert(NOTHING), values);
             }
             let sums: Vec<_> = sums.into_iter().collect();
-            let direct = expected.part(&part, &tariff());
+            let direct = part_of(&mut expected, &part);
             assert_eq!(by_path(&coarse, &sums), by_path(&expected, &direct), "{most} nodes");
             if most == 60 {
                 assert!(places.iter().enumerate().all(|(node, place)| *place == Some(node)));

@@ -70,6 +70,14 @@ impl<'a> Recordings<'a> {
         Recordings { sides, settings: self.settings.clone(), tariff: self.tariff }
     }
 
+    /// The one that is shown as if there were no others, for another thread.
+    pub(crate) fn alone(&self) -> Recordings<'a> {
+        match &self.sides {
+            [before, after] if before.is_empty() && after.len() == 1 => self.again(),
+            _ => Recordings::new(self.recording(), Compared::default()),
+        }
+    }
+
     /// Of those before a change, the first one is shown instead.
     pub(crate) fn before(&self) -> Option<Recordings<'a>> {
         let first = self.sides[0].first()?.again();

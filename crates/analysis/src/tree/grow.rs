@@ -62,11 +62,11 @@ pub(super) struct End {
 }
 
 /// A branch without its sums, which are much larger.
-struct Twig {
+pub(super) struct Twig {
     /// The frame, or the group; the part's root may have none.
-    frame: Option<FrameId>,
+    pub frame: Option<FrameId>,
     key: Key,
-    parent: u32,
+    pub parent: u32,
     children: u32,
     /// Children that are too small.
     dropped: usize,
@@ -81,6 +81,13 @@ impl Twig {
 
 /// The part of the tree that is asked for, of the stacks that end so, with their sums.
 pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Option<Branch> {
+    let twigs = twigs(way, part, names)?;
+    let ends: Vec<(End, Site)> = ends.iter().filter_map(|(path, site)| Some((way.end(*path)?, *site))).collect();
+    (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends, names))
+}
+
+/// The branches of the part, each before what is below it. Nothing: no stack leads to it.
+pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) -> Option<Vec<Twig>> {
     let all = way.all();
     let (root, bundle) = match part.below {
         None => (Twig::new(None, Key::EMPTY, 0), all),
@@ -88,7 +95,6 @@ pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, name
     };
     let least = part.limit.map(|limit| ((way.value(&bundle) as f64 * limit.share) as u64).max(1));
     let most = part.limit.map_or(usize::MAX, |limit| limit.most);
-    // Each before what is below it.
     let mut twigs = vec![root];
     way.settle(&bundle, End { branch: 0, is_dropped: false });
     // The largest first, so that these are there if not all can be.
@@ -125,8 +131,7 @@ pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, name
             }
         }
     }
-    let ends: Vec<(End, Site)> = ends.iter().filter_map(|(path, site)| Some((way.end(*path)?, *site))).collect();
-    (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends, names))
+    Some(twigs)
 }
 
 /// Gives branches their sums, from the leaves to the root. Each is made once, where it stays.

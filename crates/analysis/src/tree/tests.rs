@@ -5,6 +5,7 @@ use crate::stacks::View;
 use crate::sums::sums;
 use memtoll_model::{FrameId, Recording};
 use memtoll_tally::Selection;
+use memtoll_trace::ids::Units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -279,4 +280,52 @@ fn branches_that_are_not_grown_are_leaves() {
         }
     }
     assert!(leaves > 10, "{leaves}");
+}
+
+/// Branches by their keys, without those that have no sums.
+fn by_key(branch: &Branch, all: &mut BTreeMap<Key, Priced>) {
+    if branch.metrics != Priced::default() {
+        assert!(all.insert(branch.key, branch.metrics).is_none());
+    }
+    branch.children.iter().for_each(|child| by_key(child, all));
+}
+
+#[test]
+fn a_shape_adds_up_what_trees_of_parts_have() {
+    let mut branches = 0;
+    for recording in recordings() {
+        let whole = sums(&recording, Selection::default());
+        let mut stacks = Stacks::new(&recording, &View::default());
+        let tree = call_tree(&mut stacks, &whole, Direction::Callees);
+        let mut keys = BTreeMap::new();
+        by_key(&tree, &mut keys);
+        for leave_out in 1..4 {
+            let grown: FxHashSet<Key> = keys
+                .keys()
+                .enumerate()
+                .filter(|(at, _)| at % 4 != leave_out)
+                .map(|(_, key)| *key)
+                .chain([tree.key])
+                .collect();
+            let shape = Shape::new(&mut stacks, &whole, &grown);
+            let mut key_of: Vec<Key> = Vec::new();
+            for (number, (caller, frame)) in shape.branches().enumerate() {
+                let mut names = FrameNames::new(&recording.frames, None);
+                assert!(number == 0 || caller < number, "callers come before what they call");
+                key_of.push(frame.map_or(Key::EMPTY, |frame| key_of[caller].with_key(names.key(frame))));
+            }
+            for half in [0, recording.ended() / 2] {
+                let selection = Selection { from: Units(half), ..Selection::default() };
+                let part = sums(&recording, selection);
+                let found = shape.add_up(&part).into_iter().filter(|(_, sums)| *sums != Priced::default());
+                let found: BTreeMap<Key, Priced> = found.map(|(branch, sums)| (key_of[branch], sums)).collect();
+                let of_part = Part { grown: Some(&grown), ..Part::whole(Direction::Callees) };
+                let mut expected = BTreeMap::new();
+                by_key(&part_of_tree(&mut stacks, &part, &of_part).unwrap(), &mut expected);
+                assert_eq!(found, expected);
+                branches += found.len();
+            }
+        }
+    }
+    assert!(branches > 100, "{branches}");
 }

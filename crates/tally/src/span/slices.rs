@@ -116,38 +116,66 @@ pub fn cut(
     which: Which,
     mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
 ) -> Result<(), Unreadable> {
-    let mut before = Before::default();
-    for (number, times) in chapters.times().iter().enumerate() {
-        if !which.admits(*times, cuts) && before.pass(chapters, number)? {
-            continue;
+    let mut slicer = Slicer::new(cuts, which);
+    for number in 0..chapters.times().len() {
+        if slicer.begin(chapters, number)? {
+            chapters.events(number, &mut |events| {
+                slicer.push(events);
+                ControlFlow::Continue(())
+            })?;
         }
-        let (slices, next) = cut_chapter(chapters, number, before, cuts)?;
-        before = next;
-        if keep(number, slices).is_break() {
+        if slicer.end().is_some_and(|slices| keep(number, slices).is_break()) {
             break;
         }
     }
     Ok(())
 }
 
-/// Cuts a chapter. `before` is what those before it add up to; returns that of the next one, too.
-fn cut_chapter(
-    chapters: &impl Chapters,
-    number: usize,
+/// Cuts the chapters of an image, one after the other: for a caller that reads events anyway.
+pub struct Slicer<'a> {
+    cuts: &'a [u64],
+    which: Which,
+    /// What the chapters that were passed add up to.
     before: Before,
-    cuts: &[u64],
-) -> Result<(Slices, Before), Unreadable> {
-    let by_thread = by_thread();
-    let chapter = chapters.beginning(number)?;
-    let (live, mut curve) = (before.live.clone(), before.curve.clone());
-    let mut cutter = Cutter::resume(&by_thread, cuts, &chapter, live, Some(curve.clone()));
-    chapters.events(number, &mut |events| {
-        events.iter().for_each(|event| cutter.push(event));
-        ControlFlow::Continue(())
-    })?;
-    let Cut { slices: all, end, live } = cutter.finish();
-    chapter.curve.extend(&mut curve);
-    Ok((Slices { before, all, curve: chapter.curve, end }, Before { live, curve }))
+    /// The chapter that is being cut.
+    open: Option<(Chapter, Cutter<'a, SparseRows>)>,
+}
+
+impl<'a> Slicer<'a> {
+    /// Before the first chapter. `cuts` are in ascending order.
+    pub fn new(cuts: &'a [u64], which: Which) -> Slicer<'a> {
+        Slicer { cuts, which, before: Before::default(), open: None }
+    }
+
+    /// Goes on to the next chapter, and says whether it needs its events.
+    pub fn begin(&mut self, chapters: &impl Chapters, number: usize) -> Result<bool, Unreadable> {
+        let is_passed = chapters.times().get(number).is_some_and(|times| !self.which.admits(*times, self.cuts));
+        if is_passed && self.before.pass(chapters, number)? {
+            return Ok(false);
+        }
+        let chapter = chapters.beginning(number)?;
+        let (live, curve) = (self.before.live.clone(), Some(self.before.curve.clone()));
+        let cutter = Cutter::resume(&by_thread(), self.cuts, &chapter, live, curve);
+        self.open = Some((chapter, cutter));
+        Ok(true)
+    }
+
+    /// Events of the chapter, in the order of their times. A chapter that is not cut ignores them.
+    pub fn push(&mut self, events: &[Event]) {
+        if let Some((_, cutter)) = &mut self.open {
+            events.iter().for_each(|event| cutter.push(event));
+        }
+    }
+
+    /// The chapter has no more events. Its slices, if it is cut.
+    pub fn end(&mut self) -> Option<Slices> {
+        let (chapter, cutter) = self.open.take()?;
+        let Cut { slices: all, end, live } = cutter.finish();
+        let mut curve = self.before.curve.clone();
+        chapter.curve.extend(&mut curve);
+        let before = std::mem::replace(&mut self.before, Before { live, curve });
+        Some(Slices { before, all, curve: chapter.curve, end })
+    }
 }
 
 /// What a [`Cutter`] makes of events.

@@ -1,8 +1,9 @@
 //! Equal parts of a recording's time, added up once for pages of any detail.
 
+use super::sparse_values::SparseRows;
 use super::{Detail, PARTS, write_part};
 use crate::bounded_tree::{Ranked, Tree};
-use crate::metrics::{NOTHING, Values, add, values};
+use crate::metrics::{Values, add, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::Slice;
@@ -10,13 +11,12 @@ use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::selections::Selected;
 use memtoll_analysis::sites::Row;
-use memtoll_analysis::stable_key::Key;
-use memtoll_analysis::tree::{self, Branch, Direction, part_of_tree};
+use memtoll_analysis::tree::{Branch, Direction, Shape, call_tree};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Query;
 use memtoll_query::query::When;
 use memtoll_tally::in_order;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A whole recording.
 pub(super) struct Whole {
@@ -26,15 +26,9 @@ pub(super) struct Whole {
 
 impl Whole {
     pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
-        Whole::of_part(open, &Query { pages: true, ..Query::default() }, None)
-    }
-
-    /// `grown`: the branches of the tree that have branches; `None`: all.
-    fn of_part(open: &Recordings, query: &Query, grown: Option<&FxHashSet<Key>>) -> Result<Whole, NoAnswer> {
-        let selected = Selected::of(open, query)?;
-        let part = tree::Part { grown, ..tree::Part::whole(Direction::Callees) };
-        let tree = part_of_tree(&mut open.stacks(&selected.view), &selected.sums, &part);
-        Ok(Whole { selected, tree: tree.unwrap_or_default() })
+        let selected = Selected::of(open, &Query { pages: true, ..Query::default() })?;
+        let tree = call_tree(&mut open.stacks(&selected.view), &selected.sums, Direction::Callees);
+        Ok(Whole { selected, tree })
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
@@ -56,8 +50,8 @@ pub(super) struct Parts {
 struct Part {
     /// What no detail changes.
     head: Pack,
-    nodes: Vec<(usize, Values)>,
-    sites: Vec<(usize, Values)>,
+    nodes: SparseRows,
+    sites: SparseRows,
 }
 
 /// Where a part begins, ns since the recording began.
@@ -87,7 +81,9 @@ impl Parts {
             sites.shown.iter().enumerate().map(|(number, &index)| (key(&rows[index]), number)).collect();
         let others = (sites.others > 0).then_some(sites.shown.len());
         let ended = open.ended_ns();
-        let grown = tree.keys();
+        let Selected { sums, view, .. } = &whole.selected;
+        let shape = Shape::new(&mut open.stacks(view), sums, tree.keys());
+        let nodes = tree.nodes_of(shape.branches());
         let add_up = |open: &mut Recordings, number: usize| {
             let (from, to) = (begin(ended, number), begin(ended, number + 1));
             // The first one begins with the recording and the last one goes to its end, the others up to the next one's
@@ -96,13 +92,13 @@ impl Parts {
             let to_ns = (number + 1 < PARTS).then(|| open.last_before(to) as u64);
             let when = if number < PARTS { When::Span { from_ns, to_ns } } else { When::At { ns: ended as u64 } };
             let query = Query { when, ..Query::default() };
-            let part = Whole::of_part(open, &query, Some(&grown))?;
+            let selected = Selected::of(open, &query)?;
             let place = |row: &Row| shown.get(&key(row)).copied().or(others);
-            let sites = added_up(
-                part.selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics, &open.tariff)))),
-            );
-            let head = open.slice(&part.selected, Slice { from_ns: from, to_ns: to });
-            Ok::<_, NoAnswer>((head, part.tree, sites))
+            let sites = selected.rows.iter().filter_map(|row| Some((place(row)?, values(&row.metrics, &open.tariff))));
+            let branches = shape.add_up(&selected.sums);
+            let nodes = branches.iter().map(|(branch, sums)| (nodes[*branch], values(sums, &open.tariff)));
+            let head = open.slice(&selected, Slice { from_ns: from, to_ns: to });
+            Ok::<_, NoAnswer>(Part { head, nodes: added_up(nodes), sites: added_up(sites) })
         };
         let mut all = Vec::with_capacity(PARTS);
         // A part that goes to the end has what each process left. What is live then is another thing.
@@ -112,8 +108,7 @@ impl Parts {
             || open.again(),
             add_up,
             |_, part| {
-                let (head, branches, sites) = part?;
-                all.push(Part { head, nodes: tree.part(&branches, &open.tariff), sites });
+                all.push(part?);
                 tell(all.len().min(PARTS));
                 Ok::<_, NoAnswer>(())
             },
@@ -121,30 +116,44 @@ impl Parts {
         Ok(Parts { tree, all })
     }
 
-    /// The parts as a page has them that has fewer nodes and sites.
-    pub fn packs(&self, tree: &mut Tree, sites: &Sites) -> Vec<Pack> {
-        let places = tree.places(&self.tree);
-        let pack = |part: &Part| {
-            let node = |(node, values): &(usize, Values)| Some((places[*node]?, *values));
-            let site = |(site, values): &(usize, Values)| ((*site).min(sites.shown.len()), *values);
-            let mut pack = part.head.clone();
-            write_part(&mut pack, "tree", &added_up(part.nodes.iter().filter_map(node)));
-            write_part(&mut pack, "sites", &added_up(part.sites.iter().map(site)));
-            pack
-        };
-        self.all.iter().map(pack).collect()
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Where the nodes of the parts count in a tree that has fewer.
+    pub fn places(&self, tree: &mut Tree) -> Vec<Option<usize>> {
+        tree.places(&self.tree)
+    }
+
+    /// A part as a page has it that has fewer nodes and sites.
+    pub fn pack(&self, number: usize, places: &[Option<usize>], sites: &Sites) -> Pack {
+        let part = &self.all[number];
+        let node = |(node, values): (usize, Values)| Some((places[node]?, values));
+        let site = |(site, values): (usize, Values)| (site.min(sites.shown.len()), values);
+        let mut pack = part.head.clone();
+        write_part(&mut pack, "tree", &added_up(part.nodes.iter().filter_map(node)));
+        write_part(&mut pack, "sites", &added_up(part.sites.iter().map(site)));
+        pack
     }
 }
 
 /// The sums of what has the same number, in the order of numbers. What is nothing is left out.
-fn added_up(rows: impl Iterator<Item = (usize, Values)>) -> Vec<(usize, Values)> {
-    let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
+fn added_up(rows: impl Iterator<Item = (usize, Values)>) -> SparseRows {
+    let mut places: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut sums: Vec<(usize, Values)> = Vec::new();
     for (number, values) in rows {
-        add(sums.entry(number).or_insert(NOTHING), &values);
+        let next = sums.len();
+        match *places.entry(number).or_insert(next) {
+            place if place < next => add(&mut sums[place].1, &values),
+            _ => sums.push((number, values)),
+        }
     }
-    let mut sums: Vec<_> = sums.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0.0)).collect();
     sums.sort_unstable_by_key(|(number, _)| *number);
-    sums
+    let mut rows = SparseRows::default();
+    sums.retain(|(_, values)| values.iter().any(|&value| value > 0.0));
+    sums.iter().for_each(|(number, values)| rows.push(*number, values));
+    rows
 }
 
 /// What tells two call sites apart.
