@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn intervals_add_up_to_the_sums_of_each_group() {
-        for name in ["forks"] {
+        for name in ["costs", "forks"] {
             let recording = golden(name);
             let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
             for filter in &filters {
@@ -332,6 +332,10 @@ mod tests {
                     Metric::Allocator,
                     Metric::Cost,
                 ] {
+                    // The older file does not say of costs which call they are inside: they can count in another interval.
+                    if name == "costs" && matches!(metric, Metric::Cost | Metric::Allocator) {
+                        continue;
+                    }
                     let groups = found(&recording, metric, filter, (0, recording.ended()));
                     let mut expected = vec![0; GROUPS];
                     for site in &sums.sites {

@@ -114,7 +114,8 @@ pub fn page(
         for news in news {
             match news {
                 News::Read(share) => tell(Step::Reading(share)),
-                News::AtEnd(view, looks) => {
+                News::AtEnd(found) => {
+                    let (view, looks) = *found;
                     open.session().know_looks(view, looks);
                     break;
                 }

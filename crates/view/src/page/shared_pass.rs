@@ -18,7 +18,7 @@ pub(super) enum News {
     /// The share that is done.
     Read(f64),
     /// All is read.
-    AtEnd(View, Looks),
+    AtEnd(Box<(View, Looks)>),
 }
 
 pub(super) struct SharedPass<'a> {
@@ -68,7 +68,8 @@ impl EventPass for SharedPass<'_> {
     }
 
     fn pages(&mut self, stacks: &mut Stacks, sums: &Sums) -> Option<Balance> {
-        let _ = self.news.send(News::AtEnd(self.view.clone(), Looks::found_at_end(std::mem::take(&mut self.found))));
+        let looks = Looks::found_at_end(std::mem::take(&mut self.found));
+        let _ = self.news.send(News::AtEnd(Box::new((self.view.clone(), looks))));
         match self.balance.take() {
             Some(balance) => Some(balance).filter(|_| !sums.are_of_several()),
             None => page_balance::at_end(stacks, sums),
