@@ -19,7 +19,7 @@ pub struct Limits {
 
 /// Where sentences are wrapped: where the terminal ends, and in a file where a reader likes it.
 pub(crate) fn prose(width: Option<usize>) -> Option<usize> {
-    width.or(Some(120))
+    width.or(Some(130))
 }
 
 pub(crate) fn title(text: &str) -> String {
