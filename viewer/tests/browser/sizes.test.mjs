@@ -48,6 +48,7 @@ test("a cell of the heat map leads to the blocks of its size", async (t) => {
     const { page } = await viewed(t, "phases", "view=lifetimes");
     // 20,000 blocks of 64 bytes, which are freed at once.
     const cell = page.getByRole("gridcell", { name: /^64 B to below 128 B, lived / });
+    await cell.first().waitFor();
     const counts = await cell.evaluateAll((all) => all.map((one) => Number(/: ([\d,]+) block/.exec(one.ariaLabel)?.[1].replaceAll(",", "") ?? 0)));
     await cell.nth(counts.indexOf(Math.max(...counts))).click();
     await page.getByRole("link", { name: "only blocks of this size" }).click();
