@@ -1,5 +1,4 @@
-//! A pass over all events of a recording. Unpacking events takes as long as what is done with them, so whoever needs all of them
-//! gets them from a pass, which may have other readers, too.
+//! One reading of all events for several readers. Unpacking an event takes as long as using it, so they are unpacked once.
 
 use crate::page_balance::{self, AtEnd, Balance};
 use crate::stacks::Stacks;
@@ -12,13 +11,12 @@ use std::ops::ControlFlow;
 /// Takes events in the order of their times.
 pub type Take<'t> = dyn FnMut(&[Event]) + Send + 't;
 
-/// Reads all events of images, one image after the other, for a reader and for others beside it. On the way, it finds what holds
-/// the pages at the end.
+/// Reads all events of each image for the caller, and for readers of its own. One of these finds what holds the pages at the end.
 pub trait EventPass {
-    /// Reads an image. Returns what is missing if the file is damaged.
+    /// Reads the events of an image. The error says what a damaged file lacks.
     fn read(&mut self, stacks: &mut Stacks, index: usize, take: &mut Take) -> Result<(), Unreadable>;
 
-    /// What holds the pages at the end of a single process. All images were read.
+    /// What holds the pages at the end, of a recording of one process; after all images.
     fn pages(&mut self, stacks: &mut Stacks, sums: &Sums) -> Option<Balance>;
 }
 
@@ -57,10 +55,10 @@ impl EventPass for SinglePass<'_> {
     }
 }
 
-/// Another reader, which gets the number of a block among its image's, too.
+/// Takes a block of events and its number in the image.
 pub type Beside<'t> = dyn FnMut(usize, &[Event]) + Send + 't;
 
-/// Gives a block of events to all readers, each on a thread of its own: each takes about as long as unpacking the events.
+/// Gives a block of events to all readers, each on its own thread.
 pub fn side_by_side(beside: &mut [&mut Beside], take: &mut Take, block: usize, events: &[Event]) {
     std::thread::scope(|scope| {
         for other in beside {

@@ -59,8 +59,13 @@ impl Sliced {
         Some(Cutting { sliced: self, index, chapters, slicer: Some(Slicer::new(&self.cuts, which)), begun: 0 })
     }
 
+    /// Memory that the slices take, bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
     fn is_full(&self) -> bool {
-        self.bytes.load(Relaxed) > MOST_BYTES
+        self.bytes() > MOST_BYTES
     }
 
     /// Keeps the slices of a chapter; breaks if they are too many.

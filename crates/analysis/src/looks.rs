@@ -33,7 +33,7 @@ impl Looks {
         Looks::found_at_end(images.map(at_end).collect())
     }
 
-    /// Of processes that were looked at when they ended, for who has read their events. By image.
+    /// From looks at processes when they ended, by image.
     pub fn found_at_end(found: Vec<Option<Look>>) -> Looks {
         Looks { at: None, found }
     }

@@ -11,9 +11,6 @@ use rustc_hash::FxHashMap;
 /// `tests/e2e/tests/resident.rs`, it was up to 0.9 % off.
 const BEYOND: f64 = 0.02;
 
-/// Intervals in which a curve is searched for its highest value.
-const DRAWN: usize = 2048;
-
 /// Of all processes that count together, where it was largest at one instant. Not known of a part of the time.
 pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
     if sums.is_part() {
@@ -37,14 +34,14 @@ pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
     Some(Resident { program: least + half, error: half, at_end: None, unseen: None, ..largest })
 }
 
-/// The largest resident set of a whole recording, where memtoll did not look when it was there: the curve over time does not show it.
-pub fn between_looks(recording: &Recording) -> Option<Resident> {
+/// The largest resident set of a whole recording, where a curve of `count` intervals misses it because it was between two looks.
+pub fn between_looks(recording: &Recording, count: usize) -> Option<Resident> {
     let all = recording.end.as_ref().and_then(|end| end.resident).map(against_plain_runs);
     let largest = all.or_else(|| match of_processes(recording, 0..recording.images.len())?.as_slice() {
         [only] => Some(*only),
         _ => None,
     })?;
-    let drawn = Intervals { start: 0, width: recording.ended() / DRAWN as u64 + 1, count: DRAWN };
+    let drawn = Intervals { start: 0, width: recording.ended() / count as u64 + 1, count };
     let seen = in_intervals(recording, drawn, &ThreadFilter::default())?.into_iter().flatten().max()?;
     (largest.program.saturating_sub(largest.error) > seen).then_some(largest)
 }

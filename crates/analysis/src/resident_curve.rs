@@ -18,9 +18,9 @@ pub struct Intervals {
     pub count: usize,
 }
 
-/// The highest resident set in each interval, whatever a process executes in it; of several processes, the sum of the highest of each, which is too high where
-/// they were not at one instant. An interval is `None` if memtoll had not looked yet at any process that ran in it. The whole is
-/// `None` if it never looked, or if the filter selects threads of a process.
+/// The highest resident set in each interval; of several processes, the sum of the highest of each, which is too high where they were
+/// not at one instant. What a process executes one after the other is one process. An interval is `None` if memtoll had not looked yet
+/// at any process that ran in it. The whole is `None` if it never looked, or if the filter selects threads of a process.
 pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &ThreadFilter) -> Option<Vec<Option<u64>>> {
     if filter.are_threads() {
         return None;

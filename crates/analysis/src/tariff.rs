@@ -467,7 +467,7 @@ impl Tariff {
     /// What a part of a site paid. The parts of a site add up to it.
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
-        // A free that shrinks the heap is charged to the lines that had grown it: they can have mappings without calls.
+        // Less than nothing where a line has mappings without calls: when a free shrinks the heap, the lines that had grown it pay.
         let beyond = settled.beyond.share() * self.measured(&times);
         let zeroed = (site.small_faults as f64 * settled.zeroed.share()).round() as u64;
         let calls = site.timed_calls as f64;

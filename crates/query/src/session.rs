@@ -127,7 +127,7 @@ impl<'r> Session<'r> {
         looks
     }
 
-    /// What lies in memory by the lines of a view, for who has read all events.
+    /// Keeps what lies in memory, by the lines of a view, so that no question reads the events for it.
     pub fn know_looks(&self, view: View, looks: Looks) {
         self.looks.replace(Some((view, Arc::new(looks))));
     }

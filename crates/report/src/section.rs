@@ -17,7 +17,7 @@ pub struct Limits {
     pub width: Option<usize>,
 }
 
-/// Where sentences are wrapped: where the terminal ends, and in a file where a reader likes it.
+/// Columns of a line of sentences: the terminal's, if there is one.
 pub(crate) fn prose(width: Option<usize>) -> Option<usize> {
     width.or(Some(130))
 }

@@ -27,7 +27,7 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
         interval_ns: tariff.ns(width),
         sum_of_peaks: known > 1,
         known: known == recording.images.len(),
-        resident_between_looks: between_looks(recording).map(|largest| largest.program as f64),
+        resident_between_looks: between_looks(recording, INTERVALS).map(|largest| largest.program as f64),
     };
     (intervals, TimelineColumns { live })
 }

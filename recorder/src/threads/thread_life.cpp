@@ -47,8 +47,8 @@ struct Own {
     bool is_begun;      // a signal handler that came before this has begun with it, and events are recorded with it
 };
 
-// Takes the thread's state, in one instruction: a signal handler that comes after it finds none and makes another one, and what one
-// that came before it has recorded is not begun anew.
+// Takes the thread's state in one instruction. A signal handler that comes later finds none and makes another one. Where a handler came
+// earlier and has begun with the state, what it recorded stays.
 Own take_own() {
     ThreadState* const own = __atomic_exchange_n(&thread_state, &no_state, __ATOMIC_RELAXED);
     if (own == &no_state || own->epoch == 0 || is_held(*own)) return {nullptr, false};

@@ -93,7 +93,7 @@ const OTHERS: Record<string, Definition> = {
     "resident-curve": {
         title: "resident set over time",
         text: [
-            "What the kernel keeps in memory for the program, without the recorder. memtoll looks every few milliseconds; between two looks, the line is straight. The kernel remembers the largest one, but not when it was: where that is higher than the line, it stands beside the name of the line.",
+            "What the kernel keeps in memory for the program, without the recorder. memtoll looks every few milliseconds; between two looks, the line is straight. The kernel keeps the largest value, but not its time. Where the line misses it, the value stands beside the line's name.",
             "What it has more than live bytes are headers, free memory, code, stacks and the like: the view Resident says which.",
         ],
         page: "resident.md",

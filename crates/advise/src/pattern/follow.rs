@@ -33,43 +33,12 @@ struct Thread {
 }
 
 /// Blocks of one stack that may hold text.
+#[derive(Default)]
 struct Texts {
     site: u32,
     /// Bytes of the last one.
     last: u64,
     begun_again: u64,
-}
-
-/// Stacks whose texts are remembered as the last ones.
-const RECENT: usize = 1 << 10;
-
-/// The texts of all stacks.
-struct TextsOfStacks {
-    all: Vec<Texts>,
-    places: FxHashMap<Option<NodeId>, u32>,
-    /// Stacks and their places, and one more: most texts come from a few stacks.
-    recent: Box<[(Option<NodeId>, u32)]>,
-}
-
-impl TextsOfStacks {
-    fn new() -> TextsOfStacks {
-        TextsOfStacks { all: Vec::new(), places: FxHashMap::default(), recent: vec![(None, 0); RECENT].into() }
-    }
-
-    /// Those of a stack that belongs to a site.
-    #[inline]
-    fn of(&mut self, stack: Option<NodeId>, site: u32) -> &mut Texts {
-        let recent = &mut self.recent[NodeId::index_of(stack) % RECENT];
-        if recent.0 != stack || recent.1 == 0 {
-            let next = self.all.len() as u32;
-            let place = *self.places.entry(stack).or_insert(next);
-            if place == next {
-                self.all.push(Texts { site, last: 0, begun_again: 0 });
-            }
-            *recent = (stack, place + 1);
-        }
-        &mut self.all[recent.1 as usize - 1]
-    }
 }
 
 /// The threads of an image by their numbers, which may be any in a damaged file.
@@ -116,8 +85,8 @@ pub struct Follower<'a> {
     longest: u64,
     /// Of the image's life, units.
     time: Range<u64>,
-    /// Of sites that may creep.
-    texts: TextsOfStacks,
+    /// By stack, of sites that may creep.
+    texts: FxHashMap<Option<NodeId>, Texts>,
 }
 
 impl Follower<'_> {
@@ -133,7 +102,7 @@ impl Follower<'_> {
             calls: vec![Calls::default(); watched.len()],
             longest: u64::MAX,
             time,
-            texts: TextsOfStacks::new(),
+            texts: FxHashMap::default(),
         }
     }
 
@@ -197,7 +166,7 @@ impl Follower<'_> {
         pattern.bytes = pattern.bytes.wrapping_add(size.0);
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size.0));
         if self.watched[site as usize].may_creep {
-            let texts = self.texts.of(event.node, site);
+            let texts = self.texts.entry(event.node).or_insert(Texts { site, ..Texts::default() });
             let before = std::mem::replace(&mut texts.last, size.0);
             texts.begun_again += u64::from(size < Bytes(before));
             if size > Bytes(before) && before > 0 && size - Bytes(before) <= Bytes(before / 4 + LEAST_CREEP) {
@@ -285,7 +254,7 @@ impl Follower<'_> {
             pattern.keeper_life = pattern.keeper_life.max(life);
         }
         let mut begun_again = vec![0; self.patterns.len()];
-        for texts in &self.texts.all {
+        for texts in self.texts.values() {
             let most: &mut u64 = &mut begun_again[texts.site as usize];
             *most = (*most).max(texts.begun_again);
         }

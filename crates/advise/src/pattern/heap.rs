@@ -38,15 +38,13 @@ pub struct Heap {
     /// What it was asked for since its extents were looked at.
     asked: u64,
     most: u64,
-    /// With fewer bytes than this, no largest extent grows, neither that of the heap nor one without a site's blocks.
-    least: u64,
     pub sites: Vec<OfSite>,
 }
 
 impl Heap {
     /// With nothing in it.
     pub fn new(sites: usize) -> Heap {
-        Heap { bytes: 0, asked: 0, most: 0, least: 0, sites: vec![OfSite::default(); sites] }
+        Heap { bytes: 0, asked: 0, most: 0, sites: vec![OfSite::default(); sites] }
     }
 
     /// A block is acquired. Its size may be beyond all sums in a damaged file.
@@ -71,14 +69,9 @@ impl Heap {
     /// The heap's extents are compared with the largest ones.
     pub fn look(&mut self) {
         self.asked = 0;
-        if self.bytes <= self.least {
-            return;
-        }
         self.most = self.most.max(self.bytes);
-        self.least = self.most;
         for of in &mut self.sites {
             of.most_without = of.most_without.max(self.bytes - of.heap);
-            self.least = self.least.min(of.most_without + of.heap);
         }
     }
 
@@ -89,7 +82,6 @@ impl Heap {
         self.bytes -= heap;
         if let Some(of) = self.sites.get_mut(site as usize) {
             of.heap -= heap;
-            self.least = self.least.min(of.most_without + of.heap);
             of.live -= 1;
             if of.live * 20 <= of.most_of_lot && of.most_of_lot >= FEWEST_OF_LOT {
                 of.drained += of.most_of_lot;

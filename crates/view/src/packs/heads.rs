@@ -73,7 +73,7 @@ sent! {
         sum_of_peaks: bool,
         /// Whether it is known of all processes.
         known: bool,
-        /// The largest resident set, bytes, where the curve does not show it because it lay between two looks.
+        /// The largest resident set, bytes, where the curve misses it because it was between two looks.
         resident_between_looks: Option<f64>,
     }
 

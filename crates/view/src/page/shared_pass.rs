@@ -13,11 +13,11 @@ use memtoll_trace::unreadable::Unreadable;
 use std::ops::ControlFlow;
 use std::sync::mpsc::Sender;
 
-/// What those hear who wait for the pass.
+/// How far the pass is.
 pub(super) enum News {
-    /// The share that is done.
+    /// The share of events that are read.
     Read(f64),
-    /// All is read.
+    /// All are read: what lies in memory, by the lines of a view.
     AtEnd(Box<(View, Looks)>),
 }
 
