@@ -3,7 +3,7 @@ import { useShown } from "./context";
 import { Door, useWay } from "./door";
 import { isTyping, useSize } from "./hooks";
 import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
-import { bytes, count, counted } from "./model/format";
+import { count, counted, estimate } from "./model/format";
 import { baseOf, type State } from "./model/state";
 import { timeAt } from "./model/time_axis";
 import { selects } from "./model/cuts";
@@ -250,13 +250,14 @@ export function TimelineBand() {
     /** A metric without parts is not divided: the curve stays. */
     const isDivided = isStacked && !stack?.why;
     const names = whole ? [...new Set([...whole.marks, ...whole.regions].map((one) => one.name))] : [];
+    const missed = timeline.resident_between_looks;
     const there = whole ? whole.marks.length + whole.regions.length : 0;
     return (
         <section class="time" aria-label="time line">
             <div class="caption">
                 {source.asks && <StackChoice />}
                 {!isDivided && <span class="legend">{!source.asks && <><span class="key curve" /> live bytes</>}{!seesLive && "live bytes are not known"} <Define name="live" /></span>}
-                {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set{timeline.resident_between_looks !== null && `, whose peak of ${bytes(timeline.resident_between_looks)} lies between two looks`} <Define name="resident-curve" /></span>}
+                {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set{missed && `, whose peak of ${estimate(missed.value, missed.low, missed.high, "bytes")} lies between two looks`} <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}

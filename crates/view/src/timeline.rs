@@ -1,9 +1,11 @@
 //! Live bytes over the whole recording, for the first sight of it.
 
 use crate::packs::{Intervals, TimelineColumns};
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::resident::between_looks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::meta::Resident;
 use memtoll_trace::summary::LiveCurve;
 
 /// Intervals of the curve of all processes.
@@ -27,7 +29,8 @@ pub(crate) fn of(recording: &Recording) -> (Intervals, TimelineColumns) {
         interval_ns: tariff.ns(width),
         sum_of_peaks: known > 1,
         known: known == recording.images.len(),
-        resident_between_looks: between_looks(recording, INTERVALS).map(|largest| largest.program as f64),
+        resident_between_looks: between_looks(recording, INTERVALS)
+            .map(|Resident { program, error, .. }| Estimate::exact(program as f64).give_or_take(error as f64).into()),
     };
     (intervals, TimelineColumns { live })
 }

@@ -130,7 +130,7 @@ export interface Intervals {
     interval_ns: number;
     sum_of_peaks: boolean;
     known: boolean;
-    resident_between_looks: number | null;
+    resident_between_looks: Estimated | null;
 }
 
 export interface LaneOfThread {

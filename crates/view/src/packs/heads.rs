@@ -74,7 +74,7 @@ sent! {
         /// Whether it is known of all processes.
         known: bool,
         /// The largest resident set, bytes, where the curve misses it because it was between two looks.
-        resident_between_looks: Option<f64>,
+        resident_between_looks: Option<Estimated>,
     }
 
     /// Live bytes, allocations and page faults over time; marks and regions.
