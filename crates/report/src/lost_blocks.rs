@@ -1,5 +1,6 @@
 //! Which of the blocks that are left at the end are lost: what the search for pointers to them says.
 
+use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
@@ -7,6 +8,7 @@ use memtoll_model::{Image, Recording};
 use memtoll_text::amounts::Bytes;
 use memtoll_text::format::{self, UNKNOWN};
 use memtoll_trace::meta::{LeakSearch, NotSearched};
+use std::cmp::Reverse;
 
 /// The lines on lost blocks, below `never freed`; none for a part of a recording, or where nothing is left.
 pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
@@ -22,6 +24,9 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
     let possibly = total.possibly_lost_blocks.saturating_sub(of_runtime.possibly_lost_blocks);
     let possible_bytes = total.possibly_lost_bytes.saturating_sub(of_runtime.possibly_lost_bytes);
     let mut what = match blocks {
+        0 if total.unsearched > 0 => {
+            "of it lost where memtoll searched: something points to every block there".to_owned()
+        }
         0 => "of it lost: something points to every block at the end".to_owned(),
         _ => format!("of it lost, in {}: nothing points to them at the end", format::counted(blocks, "block")),
     };
@@ -40,11 +45,31 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
         what += &format!("; {} more in {blocks} suppressed", format::bytes(total.suppressed_bytes));
     }
     what += &threads(searches().filter_map(|(_, search)| search));
-    if total.unsearched > 0 {
-        let bytes = format::counted(total.unsearched, "block");
-        what += &format!("; {bytes} of processes that were not searched may be lost, too");
-    }
+    what += &not_searched(recording, sums);
     vec![(format::bytes(bytes), what)]
+}
+
+/// The blocks of processes that were not searched, and why the one with most of them was not.
+fn not_searched(recording: &Recording, sums: &Sums) -> String {
+    let mut skipped: Vec<(u64, &Image)> = sums
+        .counted()
+        .map(|(index, of)| (of.total.unsearched, &recording.images[index]))
+        .filter(|(blocks, _)| *blocks > 0)
+        .collect();
+    skipped.sort_by_key(|(blocks, _)| Reverse(*blocks));
+    let Some((_, image)) = skipped.first() else { return String::new() };
+    let why = match (search(image).and_then(why_not), &image.end) {
+        (Some(why), _) => format!(" ({why})"),
+        (None, Some(end)) if !image.is_searched() => format!(" (it {})", end.exit.how()),
+        (None, _) => String::new(),
+    };
+    let others = match skipped.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", format::counted(more as u64, "more process")),
+    };
+    let blocks = format::counted(sums.total.unsearched, "block");
+    let process = format!("{} {}", names::program(image), image.about.pid);
+    format!("; {blocks} more may be lost: memtoll did not search {process}{why}{others}")
 }
 
 fn search(image: &Image) -> Option<&LeakSearch> {
