@@ -17,10 +17,14 @@ import { selects } from "./model/cuts";
 import { isOfLook, type State } from "./model/state";
 import { toLive, toSource } from "./model/ways";
 
-/** A file and a line. The line stays behind the file's name, whichever way that is written. */
-function Place({ text }: { text: string }) {
-    const [, file, line] = /^(.*?)(:\d+)?$/s.exec(text) ?? [];
-    return <span class="place"><bdi>{file}</bdi><span>{line}</span></span>;
+/** The line behind a source file, and the address behind a loaded file. */
+const TAIL = /:\d+$|\+0x[\da-f]+$/;
+
+/** A text in code, whose tail stays when the rest is cut: without it, rows of one file look alike. */
+function Tailed({ kind, text }: { kind: "function" | "place"; text: string }) {
+    const at = text.search(TAIL);
+    if (at <= 0) return <bdi class={kind}>{text}</bdi>;
+    return <span class={`${kind} tailed`}><bdi>{text.slice(0, at)}</bdi><span>{text.slice(at)}</span></span>;
 }
 
 /** A name, its place behind it. */
@@ -37,8 +41,8 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
     ].filter(Boolean);
     return (
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
-            <bdi class="function">{frame.function}</bdi>
-            {!frame.function.startsWith(`${place}+`) && <Place text={place} />}
+            <Tailed kind="function" text={frame.function} />
+            {!frame.function.startsWith(`${place}+`) && <Tailed kind="place" text={place} />}
             {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
         </span>

@@ -233,8 +233,21 @@ test("lines: the smallest first on request, and rows of zeros left out until the
     assert.equal((await values()).length, all.length);
     // The number of the line is never cut, and stands before the type.
     await page.setViewportSize({ width: 800, height: 600 });
-    const cut = await page.locator("main .place").evaluateAll((all) => all.filter((place) => place.lastElementChild.textContent !== "" && place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
+    const cut = await page.locator("main .tailed").evaluateAll((all) => all.filter((place) => place.lastElementChild.getBoundingClientRect().right > place.closest('[role="cell"]').getBoundingClientRect().right + 0.5).length);
     assert.equal(cut, 0);
+    assert.ok(await page.locator("main .tailed", { hasText: /:\d+$/ }).count() > 0);
+    assert.deepEqual(problems, []);
+});
+
+test("functions without a name keep their address where their file's name is cut", async (t) => {
+    const { page, problems } = await viewed(t, "together", "view=functions", { viewport: { width: 1280, height: 800 } });
+    await tableRows(page).first().waitFor();
+    const cells = await page.locator("main .function.tailed", { hasText: /\+0x[\da-f]+$/ }).evaluateAll((all) => all.map((name) => {
+        const [file, address] = name.children;
+        return { isCut: file.scrollWidth > file.clientWidth, ends: address.getBoundingClientRect().right, room: name.closest('[role="cell"], [role="rowheader"]').getBoundingClientRect().right };
+    }));
+    assert.ok(cells.some(({ isCut }) => isCut));
+    assert.deepEqual(cells.filter(({ ends, room }) => ends > room + 0.5), []);
     assert.deepEqual(problems, []);
 });
 

@@ -1,5 +1,6 @@
 // Recordings of real programs, made by the memtoll under test.
 
+import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -200,6 +201,7 @@ const MAKERS = {
     growing,
     rows,
     waiting,
+    together,
 };
 
 /** Each is made when it is first asked for. */
@@ -247,6 +249,14 @@ int main(void) {
 `;
     const program = compile("waiting", source, "waiting.c", "-g");
     return record("waiting", "env", "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0", program);
+}
+
+/** Several processes, one with threads but without names, and a wrapper: the header offers all of its choices. */
+function together() {
+    assert.ok(recordings.wrapped && recordings.waiting, "their programs are there");
+    const name = "a-file-with-a-name-that-is-longer-than-its-column";
+    run("strip", "-o", name, "waiting");
+    return record("together", "sh", "-c", `./wrapped; ./${name}`);
 }
 
 /** A wrapper of the allocator that many lines call, one of which grows a table again and again. */

@@ -35,6 +35,30 @@ test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and not
     assert.deepEqual(problems, []);
 });
 
+test("in the header nothing lies over something else, and a choice can be read", async (t) => {
+    const { page, problems } = await viewed(t, "together");
+    for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const hash of ["view=overview", "view=lines&from=1000000&to=2000000"]) {
+            await show(page, hash);
+            await page.locator("header .folded").waitFor();
+            const parts = await page.evaluate(() => {
+                const all = [...document.querySelectorAll("header.top > :not(form), header.top label > *")].filter((one) => one.tagName !== "LABEL");
+                return all.map((one) => ({ name: one.getAttribute("aria-label") ?? one.textContent, box: one.getBoundingClientRect().toJSON() })).filter(({ box }) => box.width > 0);
+            });
+            for (const [index, a] of parts.entries())
+                for (const b of parts.slice(index + 1)) {
+                    const over = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+                    const down = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+                    assert.ok(over <= 0.5 || down <= 0.5, `${hash} at ${width}: ${a.name} and ${b.name} share ${over} by ${down} pixels`);
+                }
+            // "all 3" and the arrow.
+            for (const { name, box } of parts.filter(({ name }) => name === "process" || name === "thread")) if (box.height > 20) assert.ok(box.width >= 64, `${hash} at ${width}: ${name} has ${box.width}`);
+        }
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("page faults, mapping and allocator are told apart in grey", async (t) => {
     const { page } = await viewed(t, "wrapped");
     for (const colorScheme of ["light", "dark"]) {
