@@ -10,6 +10,7 @@ use crate::rows::Place;
 use crate::selection::no_mark;
 use crate::wastes::WasteRow;
 use memtoll_analysis::global_variables::{self, GlobalVariable, Symbol};
+use memtoll_analysis::names;
 use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
@@ -25,6 +26,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Resident<'r> {
     pub pid: u32,
+    /// What the process ran then: it may have executed another program before.
+    pub program: &'r str,
     pub at_ns: u64,
     #[serde(flatten)]
     pub why: Why,
@@ -254,6 +257,7 @@ impl<'r> Resident<'r> {
         let own = found.resident.saturating_sub(part(Part::Recorder));
         Ok(Resident {
             pid: recording.images[index].about.pid,
+            program: names::program(&recording.images[index]),
             at_ns: tariff.ns(found.time as f64) as u64,
             why: Why::new(&found.cause, |units| tariff.ns(units as f64) as u64),
             rss: found.resident,

@@ -53,11 +53,10 @@ const fn colour(part: Part) -> &'static str {
 /// The chart of a balance that has a map; nothing if it has none.
 pub fn svg(recording: &Recording, resident: &Resident) -> Option<String> {
     let (map, owners) = (resident.found.map.as_ref()?, resident.owners.as_ref()?);
-    let image = recording.images.iter().find(|image| image.about.pid == resident.pid);
     let title = format!(
         "{} of {}, {}, in memory after {}",
         format::bytes(resident.rss),
-        image.map_or("", |image| image.about.name.as_str()),
+        resident.program,
         resident.allocator,
         format::seconds(resident.at_ns as f64 / 1e9)
     );

@@ -1,7 +1,6 @@
 //! Who holds the resident set: the balance of a process's pages, and what keeps free memory from being given back.
 
 use memtoll_analysis::page_balance::Part;
-use memtoll_model::Recording;
 use memtoll_query::resident::{PinRow, Resident};
 use memtoll_query::resident_words::is_held_by;
 use memtoll_query::wastes::shown;
@@ -11,15 +10,14 @@ use memtoll_trace::snapshot::Cause;
 use memtoll_trace::symbols::file_name;
 
 /// The balance and who pins.
-pub fn render(recording: &Recording, resident: &Resident, rows: usize, width: Option<usize>) -> String {
+pub fn render(resident: &Resident, rows: usize, width: Option<usize>) -> String {
     let found = &resident.found;
-    let image = recording.images.iter().find(|image| image.about.pid == resident.pid);
-    let name = image.map_or("", |image| image.about.name.as_str());
     let when = when(resident);
     let mut text = format!(
-        "Resident set {when}: {} (kernel: {})   {name}, {}\n\n",
+        "Resident set {when}: {} (kernel: {})   {}, {}\n\n",
         format::bytes(resident.rss),
         kernel(resident),
+        resident.program,
         resident.allocator
     );
     let mut table = Table::new(&["bytes", "share", "held by"]);

@@ -10,7 +10,6 @@ use crate::packs::{
 use crate::recordings::Recordings;
 use memtoll_analysis::page_balance::Part;
 use memtoll_analysis::page_balance::page_map::{Area, Cell, PageMap};
-use memtoll_analysis::thread_filter::program;
 use memtoll_query::choices::Items;
 use memtoll_query::looks::Look;
 use memtoll_query::query::List;
@@ -89,7 +88,6 @@ impl Recordings<'_> {
     }
 
     fn set(&self, of: &Resident, frames: &mut FrameTable) -> ResidentSet {
-        let image = self.recording().images.iter().find(|image| image.about.pid == of.pid);
         let part = |part: Part| PartOfResident {
             name: resident_words::name(part).to_owned(),
             title: resident_words::is_held_by(&of.found, part),
@@ -120,7 +118,7 @@ impl Recordings<'_> {
         let wastes = wastes.collect();
         ResidentSet {
             pid: of.pid,
-            program: image.map_or(String::new(), |image| program(image).to_owned()),
+            program: of.program.to_owned(),
             allocator: of.allocator.clone(),
             at_ns: of.at_ns,
             looks: self.looks_of(of.pid),

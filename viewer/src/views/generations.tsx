@@ -2,7 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
-import { blocks, bytes, count, exact, time, type Unit } from "../model/format";
+import { blocks, bytes, exact, number, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
@@ -27,7 +27,7 @@ export function GenerationsView() {
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "marks", signal));
     const found = useMemo(() => (loaded.value ? generationsOf(loaded.value, group) : null), [loaded.value, group]);
     const valuesOf = (row: Survivors) => (isBlocks ? row.blocks : row.bytes);
-    const told = (value: number) => (value === 0 ? "0" : isBlocks ? count(value) : bytes(value));
+    const told = (value: number) => (value === 0 ? "0" : number(value, isBlocks ? "count" : "bytes"));
     const rows = useMemo(() => {
         const matches = matcher(state.search);
         const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));

@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, lowest, sizeText } from "../model/size_lifetime";
 import { toSizes } from "../model/sizes";
-import { blocks, bytes, count, counted, isolated, percent, time } from "../model/format";
+import { blocks, bytes, count, counted, isolated, number, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
@@ -45,12 +45,13 @@ export function Lifetimes() {
         const grown = all!.grownBlocks[index] ?? 0;
         return [
             ...(cell ? [`${count(inCell(index))} (${percent(inCell(index), allInCell)})`] : []),
-            count(valueOf(profile.siteNumbers, allocations, index) ?? 0),
+            number(valueOf(profile.siteNumbers, allocations, index) ?? 0, "count"),
             ...[0.5, 0.99].map((share) => (size.length > 0 ? bytes(quantile(size, share)) : "–")),
             ...[0.5, 0.99].map((share) => (life.length > 0 ? time(quantile(life, share)) : "–")),
-            grown > 0 ? `${count(grown)} × ${((all!.grownSteps[index] ?? 0) / grown).toFixed(1)}` : "0",
-            count(all!.elsewhere[index] ?? 0),
-            count(all!.acquiring[index] ?? 0),
+            number(grown, "count"),
+            grown > 0 ? ((all!.grownSteps[index] ?? 0) / grown).toFixed(1) : "–",
+            number(all!.elsewhere[index] ?? 0, "count"),
+            number(all!.acquiring[index] ?? 0, "count"),
         ];
     };
     const numbers = (index: number) => {
@@ -151,7 +152,8 @@ const HEADS: [string, string][] = [
     ["p99 size", "One block in a hundred is larger."],
     ["median life", "Half of the freed blocks do not live longer."],
     ["p99 life", "One freed block in a hundred lives longer."],
-    ["grew", "Blocks that grew, by realloc or as a vector does, and how often each grew on average. Reserving the size in advance saves these steps."],
+    ["grew", "Blocks that grew, by realloc or as a vector does."],
+    ["steps each", "How often each of them grew, on average. Reserving the size in advance saves these steps."],
     ["freed abroad", "Blocks that another thread freed than the one that allocated them."],
     ["threads", "Threads that allocated here. Of several processes, each counts its own."],
 ];

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
 import { numbersOf, valueOf } from "../model/answer";
-import { bytes, count, counted, exact, time } from "../model/format";
+import { count, counted, exact, number, time } from "../model/format";
 import { processTree } from "../model/process_tree";
 import { selectionOf } from "../model/state";
 import { timeAt } from "../model/time_axis";
@@ -92,7 +92,7 @@ export function Processes() {
                                 const why = asked.loading ? "adding up" : asked.failed ? asked.error : "not known";
                                 return (
                                     <div key={name} role="gridcell" class={value === null ? "number unknown" : value === 0 ? "number zero" : "number"} title={value === null ? why : exact(value, unit)}>
-                                        <span class="text">{value === null ? (asked.loading ? "…" : "–") : unit === "bytes" ? bytes(value) : count(value)}</span>
+                                        <span class="text">{value === null ? (asked.loading ? "…" : "–") : number(value, unit)}</span>
                                     </div>
                                 );
                             })}

@@ -2,7 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
-import { bytes, count, exact, signed, time } from "../model/format";
+import { bytes, exact, number, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
 import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
 import { matcher } from "../model/tree";
@@ -188,8 +188,8 @@ function Instants() {
                                         <div key={name} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, "bytes")}><span class="text">{value === 0 ? "0" : bytes(value)}</span></div>
                                     );
                                 })}
-                                <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{count(row.blocksAfter)}</span></div>
-                                <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{blocks > 0 ? "+" : blocks < 0 ? "−" : ""}{count(Math.abs(blocks))}</span></div>
+                                <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{number(row.blocksAfter, "count")}</span></div>
+                                <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{signed(blocks, "count")}</span></div>
                             </>
                         );
                     }}

@@ -202,6 +202,7 @@ const MAKERS = {
     rows,
     waiting,
     together,
+    resized,
 };
 
 /** Each is made when it is first asked for. */
@@ -249,6 +250,17 @@ int main(void) {
 `;
     const program = compile("waiting", source, "waiting.c", "-g");
     return record("waiting", "env", "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0", program);
+}
+
+/** More than 100,000 blocks that grow, which is a number of seven characters. */
+function resized() {
+    const source = `#include <stdlib.h>
+int main(void) {
+    for (int i = 0; i < 123456; i++) { void *block = malloc(16); block = realloc(block, 64); *(volatile char *)block = 1; free(block); }
+    return 0;
+}
+`;
+    return record("resized", compile("resized", source, "resized.c", "-g"));
 }
 
 /** Several processes, one with threads but without names, and a wrapper: the header offers all of its choices. */

@@ -59,6 +59,23 @@ test("in the header nothing lies over something else, and a choice can be read",
     assert.deepEqual(problems, []);
 });
 
+test("a number of a table is whole, or compact, on all screens", async (t) => {
+    const { page, problems } = await viewed(t, "resized");
+    for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const view of ["lines", "tree", "lifetimes", "threads", "functions"]) {
+            await show(page, `view=${view}`);
+            const numbers = page.locator("main .number .text");
+            await numbers.first().waitFor();
+            const cut = await numbers.evaluateAll((all) => all.filter((text) => text.scrollWidth > text.clientWidth).map((text) => text.textContent));
+            assert.deepEqual(cut, [], `${view} at ${width}`);
+        }
+    }
+    await show(page, "view=lifetimes");
+    await page.getByRole("cell", { name: "123 k", exact: true }).first().waitFor();
+    assert.deepEqual(problems, []);
+});
+
 test("page faults, mapping and allocator are told apart in grey", async (t) => {
     const { page } = await viewed(t, "wrapped");
     for (const colorScheme of ["light", "dark"]) {

@@ -33,7 +33,7 @@ impl Arguments {
             Shown::Activity(_) => String::new(),
             Shown::Regions { regions: shown } => regions::render(recording, shown, width),
             Shown::Grown { grown: shown } => grown::render(shown, self.limit.unwrap_or(20), width),
-            Shown::Resident { resident: shown } => resident::render(recording, shown, self.limit.unwrap_or(8), width),
+            Shown::Resident { resident: shown } => resident::render(shown, self.limit.unwrap_or(8), width),
             Shown::Recorder { .. } => recorder::render(recording, &answer.basis.thread_filter, width),
             Shown::List(items) => list::render(items, width),
         }
