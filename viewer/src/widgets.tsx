@@ -64,9 +64,16 @@ export function Cell({ metric, value, variance, most, total, isMain }: { metric:
     );
 }
 
+/** What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows add up to more
+ * than the peak of all. */
+export function RowTitle({ metric }: { metric: Metric }) {
+    const { totals } = useShown().profile;
+    return <>{metric.name === "peak" && totals.processes > 1 ? "own peaks" : metric.title}</>;
+}
+
 /** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
 export function Heading({ metric, order, isMain = order !== null, before }: { metric: Metric; order: Order | null; isMain?: boolean; before?: string }) {
-    const title = <>{before}{metric.title}{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
+    const title = <>{before}<RowTitle metric={metric} />{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
     return (
         <div role="columnheader" aria-sort={sortOf(order)} title={`${before ? "Difference. " : ""}${metric.help}`}>
             {metric.known ? <Door to={{ metric: metric.name, order: order ? clicked(order, metric.name) : "" }} tabIndex={isMain ? 0 : -1}>{title}</Door> : <span class="soft">{title}</span>}

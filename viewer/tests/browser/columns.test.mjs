@@ -13,7 +13,7 @@ for (const [view, parts] of [["lines", 1], ["functions", 2]])
         const { page, problems } = await viewed(t, "phases", `view=${view}&metric=bytes`, { permissions: ["clipboard-read", "clipboard-write"] });
         await page.locator("main .body .row").first().waitFor();
         const all = await headsOf(page);
-        assert.ok(all.includes("peak") && all.includes("bytes"), `${all}`);
+        assert.ok(all.includes("own peaks") && all.includes("bytes"), `${all}`);
         const cells = () => page.locator("main .body .row").first().getByRole("cell").count();
         assert.equal(await cells(), 1 + parts * (all.length - 1));
         await page.getByRole("button", { name: "columns" }).click();
@@ -21,7 +21,7 @@ for (const [view, parts] of [["lines", 1], ["functions", 2]])
         assert.ok(await boxes.getByRole("checkbox", { name: "bytes" }).isDisabled(), "the table is sorted by it");
         await boxes.getByRole("checkbox", { name: "peak", exact: true }).uncheck();
         await becomes(() => words(page).columns, "peak_0");
-        const left = all.filter((one) => one !== "peak");
+        const left = all.filter((one) => one !== "own peaks");
         assert.deepEqual(await headsOf(page), left);
         assert.equal(await cells(), 1 + parts * (left.length - 1));
         assert.deepEqual(await breaches(page), []);
@@ -94,5 +94,17 @@ test("in narrow columns, a heading has its definition when it is pointed at", as
     await becomes(opacity, "1");
     await head.locator(".define").click();
     await page.waitForFunction(() => location.hash.includes("define=bytes"));
+    assert.deepEqual(problems, []);
+});
+
+test("peaks of several processes are called their own peaks, as in reports", async (t) => {
+    const { page, problems } = await viewed(t, "together");
+    for (const view of ["lines", "tree", "functions"]) {
+        await show(page, `view=${view}`);
+        await becomes(async () => (await headsOf(page)).filter((one) => one.includes("peak")).join(), "own peaks");
+    }
+    const one = await page.locator("select[aria-label=process] option").nth(1).getAttribute("value");
+    await show(page, `view=lines&process=${one}`);
+    await becomes(async () => (await headsOf(page)).filter((one) => one.includes("peak")).join(), "peak");
     assert.deepEqual(problems, []);
 });
