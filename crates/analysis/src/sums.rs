@@ -9,6 +9,7 @@ mod site_list;
 use crate::finer_chapters::Sliced;
 use crate::live_blocks::Block;
 use crate::looks::{Look, Looks};
+use crate::metric::Metric;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::process_ends::{ended, until};
@@ -130,6 +131,12 @@ impl Sums {
     /// Whether several images count: each has its peak at a time of its own.
     pub fn are_of_several(&self) -> bool {
         self.counted().nth(1).is_some()
+    }
+
+    /// What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows are of no
+    /// common instant, and add up to more than the peak of all.
+    pub fn title_in_rows(&self, metric: Metric) -> &'static str {
+        if metric == Metric::Peak && self.are_of_several() { "own peaks" } else { metric.about().title }
     }
 
     /// The peak with the program's own mappings, where only one image counts and it is known.

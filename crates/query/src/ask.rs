@@ -219,6 +219,11 @@ impl<'r> Answer<'r> {
         }
     }
 
+    /// What a metric is called in the answer's rows.
+    pub fn title_in_rows(&self, metric: Metric) -> &'static str {
+        self.basis.sums.as_ref().map_or(metric.about().title, |sums| sums.title_in_rows(metric))
+    }
+
     /// Whether some of the file cannot be read.
     pub fn is_damaged(&self) -> bool {
         self.missing.len() > self.basis.recording.missing.len()

@@ -23,8 +23,6 @@ pub(crate) const SHARE: &str = "share";
 const BYTES: &str = "bytes";
 const TEMPORARY: &str = "temporary";
 const LIFETIME: &str = "lifetime";
-/// Of several processes, each has its peak at a time of its own: these shares are of no common instant.
-pub(crate) const OWN_PEAKS: &str = "own peaks";
 
 /// Of threads and processes: their CPU time, and the share of it that memory takes.
 const PROCESSOR_COLUMNS: [&str; 2] = ["CPU time", "for memory"];
@@ -61,7 +59,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let leading = if by_cost { 0 } else { columns.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
     lead(&mut columns, leading);
     let live = if sums.selection.to < Units::MAX { "live then" } else { LIVE_AT_END };
-    let peak = if sums.are_of_several() { OWN_PEAKS } else { PEAK };
+    let peak = sums.title_in_rows(Metric::Peak);
     for column in &mut columns {
         *column = match *column {
             LIVE_AT_END => live,

@@ -2,7 +2,6 @@
 
 use crate::head::{self, first_capital, stays};
 use crate::numbers::Numbers;
-use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, title, title_within};
 use crate::{allocators, balance, call_paths, caveats, costs, findings, plain_run, pools, processes};
 use memtoll_analysis::detectors::are_rarely_temporary;
@@ -110,7 +109,7 @@ fn functions_with_sites(
         return String::new();
     }
     let text = title("Functions that allocate most");
-    let peak = if sums.are_of_several() { OWN_PEAKS } else { "peak" };
+    let peak = sums.title_in_rows(Metric::Peak);
     let mut rows = Table::new(&["allocations", "share", "bytes", peak, "where"]);
     let tariff = Tariff::of(recording);
     for function in functions.iter().take(limits.rows) {

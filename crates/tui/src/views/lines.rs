@@ -40,7 +40,7 @@ impl LinesView {
         let rows: Vec<&Row> =
             table.sites.iter().filter(|row| !searches || shown.finds(&name(row, answer, shown))).collect();
         let columns = pane.width();
-        heading(shown, &mut pane, searches, rows.len());
+        heading(shown, answer, &mut pane, searches, rows.len());
         let top = self.cursor.window(rows.len(), pane.height().saturating_sub(2));
         if rows.is_empty() {
             let why =
@@ -76,9 +76,8 @@ impl LinesView {
     }
 }
 
-fn heading(shown: &Shown, pane: &mut Pane, searches: bool, rows: usize) {
-    let metric = shown.state.metric.about();
-    pane.put_right(0, 0, NUMBER, metric.title, BOLD);
+fn heading(shown: &Shown, answer: &Answer, pane: &mut Pane, searches: bool, rows: usize) {
+    pane.put_right(0, 0, NUMBER, answer.title_in_rows(shown.state.metric), BOLD);
     let (_, group) = GROUPS[shown.state.group];
     let found = if searches { format!(" ({rows} found)") } else { String::new() };
     let columns = pane.width();
@@ -86,7 +85,7 @@ fn heading(shown: &Shown, pane: &mut Pane, searches: bool, rows: usize) {
     pane.put(NUMBER + SHARE + BAR_COLUMNS + 2, 0, columns, &format!("{group}{found}"), BOLD);
     for (index, other) in further.iter().enumerate() {
         let x = columns - (further.len() - index) * (NUMBER + 1);
-        pane.put_right(x, 0, NUMBER + 1, other.about().title, BOLD);
+        pane.put_right(x, 0, NUMBER + 1, answer.title_in_rows(*other), BOLD);
     }
 }
 
