@@ -15,12 +15,8 @@ pub(crate) fn settled<'a>(
     charge: Charge,
     tariff: &Tariff,
 ) -> Option<&'a SettledSites> {
-    let settle = || {
-        let mut sites = SettledSites::default();
-        each_of_whole_image(recording, index, |node, site| {
-            sites.insert(node, tariff.settle(site));
-        });
-        sites
+    let settle = |sites: &mut SettledSites| {
+        each_of_whole_image(recording, index, |node, site| sites.insert(node, tariff.settle(site)));
     };
     (charge == Charge::Allocation).then(|| recording.settled(index, settle)).flatten()
 }
@@ -36,9 +32,9 @@ pub(crate) fn settled_of_groups(
 ) -> Option<Vec<Settled>> {
     let sites = settled(recording, index, charge, tariff)?;
     let mut groups = vec![Settled::default(); count];
-    for (node, site) in sites {
-        let group = &mut groups[of(*node)];
-        *group = group.with(*site);
+    for (node, site) in sites.iter() {
+        let group = &mut groups[of(node)];
+        *group = group.with(site);
     }
     Some(groups)
 }

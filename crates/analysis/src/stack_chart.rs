@@ -182,8 +182,8 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     let is_sliced = |sliced: &&Sliced| part.is_of_slices() && sliced.is_cut_between(cuts, recording.ended());
     let sliced = asked.sliced.filter(is_sliced);
     let settled = settled(recording, asked.of.image, asked.selection.charge, asked.tariff);
-    let price = |site: Option<NodeId>, metrics: &Metrics| match settled.and_then(|settled| settled.get(&site)) {
-        Some(of_whole) => asked.tariff.price_part(metrics, *of_whole),
+    let price = |site: Option<NodeId>, metrics: &Metrics| match settled.and_then(|settled| settled.get(site)) {
+        Some(of_whole) => asked.tariff.price_part(metrics, of_whole),
         None => asked.tariff.price_alone(metrics),
     };
     let take = |found: &mut Found, column: usize, site: Option<NodeId>, metrics: &Metrics| {

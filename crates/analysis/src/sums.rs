@@ -355,9 +355,9 @@ fn each_priced(
     let is_searched = is_all && matches!(selection.split, Split::None | Split::Process) && image.is_searched();
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.each(is_cut_off, |node, extra, counts| {
-        let of_whole = settled.and_then(|settled| settled.get(&node));
+        let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
-            Some(of_whole) => tariff.price_part(counts, *of_whole),
+            Some(of_whole) => tariff.price_part(counts, of_whole),
             None if is_whole => tariff.price(counts),
             None => tariff.price_alone(counts),
         };

@@ -3,6 +3,7 @@
 use super::Span;
 use super::slices::{Before, Slices};
 use crate::span::sparse_rows::{SparseRow, SparseRows};
+use crate::zeroed_memory::List;
 use crate::{Part, Select};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
 use memtoll_trace::metrics::Metrics;
@@ -22,6 +23,16 @@ pub(super) fn minus(live: Live, was: Live) -> Live {
     (live.0.wrapping_sub(was.0), live.1.wrapping_sub(was.1))
 }
 
+/// Thousands of sums of hundreds of bytes: they grow without being copied, in memory that the last question has left.
+struct Counts(List<Metrics>);
+
+impl Default for Counts {
+    fn default() -> Counts {
+        // SAFETY: counts are integers, so zeros are counts.
+        Counts(unsafe { List::looked_up(16) })
+    }
+}
+
 /// By site; sites are numbered in the order in which they first appear.
 #[derive(Default)]
 pub(super) struct Sums {
@@ -33,7 +44,7 @@ pub(super) struct Sums {
     /// What was live when the span began.
     before: Vec<Live>,
     /// What happened in the span. Live bytes and peaks of these mean nothing.
-    counts: Vec<Metrics>,
+    counts: Counts,
     /// Where that stands, and one more; 0: nothing happened.
     places: Vec<u32>,
     /// What was live when the first chapter of the span began.
@@ -81,10 +92,10 @@ impl Sums {
             self.places.resize(self.sites.len(), 0);
         }
         if self.places[site] == 0 {
-            self.counts.push(Metrics::default());
-            self.places[site] = self.counts.len() as u32;
+            self.counts.0.push(Metrics::default());
+            self.places[site] = self.counts.0.len() as u32;
         }
-        &mut self.counts[self.places[site] as usize - 1]
+        &mut self.counts.0[self.places[site] as usize - 1]
     }
 
     /// As if all chapters had been passed that are before one.
@@ -181,7 +192,7 @@ pub struct Sites {
     live: Vec<Live>,
     before: Vec<Live>,
     shares: Vec<Live>,
-    counts: Vec<Metrics>,
+    counts: Counts,
     places: Vec<u32>,
 }
 
@@ -203,7 +214,7 @@ impl Sites {
             if place == 0 && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
                 return (*node, *extra, None);
             }
-            let happened = self.counts.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            let happened = self.counts.0.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default();
             let ((live_bytes, live_blocks), (peak_bytes, peak_blocks)) = (live, peak);
             let live_before = happened.live_before.wrapping_add(before.1);
             let metrics = Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, live_before, ..happened };
