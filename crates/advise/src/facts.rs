@@ -6,7 +6,7 @@ use crate::finding::{Called, Confidence, Evidence, Place, Remedy};
 use crate::program_work::OwnWork;
 use crate::range::Range;
 use crate::savings::Saves;
-use crate::site::{Site, lines, sites};
+use crate::site::{Making, Site, lines, sites};
 use crate::source::Places;
 use crate::wall_time::Wall;
 use memtoll_analysis::balance::Balance;
@@ -14,6 +14,7 @@ use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::library::Owner;
 use memtoll_analysis::packages::Packages;
 use memtoll_analysis::page_balance;
+use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -60,8 +61,9 @@ impl<'a> Facts<'a> {
     /// Reads the events in a pass.
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks, pass: &mut dyn EventPass) -> Facts<'a> {
         let tariff = Tariff::of(recording).of_sums(sums);
-        let mut lines = lines(recording, sums, stacks, &tariff);
-        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines, pass);
+        let (making, found) = (Making::of(recording, sums, &tariff), rows(stacks, sums, GroupBy::Site));
+        let mut lines = lines(&making, &found);
+        let (sites, notes) = sites(&making, &found, stacks, &mut lines, pass);
         let priced = sums.sites.iter().map(|site| site.metrics());
         let copy_byte = Work::copy_byte(&tariff).likely;
         let delayed = DelayedWork::of(&sites, priced, &tariff, copy_byte);

@@ -133,13 +133,36 @@ pub struct Watched {
 /// The sites of an image's nodes, each looked up once.
 struct Sites<'a> {
     image: &'a Image,
-    site_of: &'a FxHashMap<StackId, u32>,
-    line_of: &'a FxHashMap<StackId, u32>,
+    of_stack: &'a OfStacks,
     known: Vec<Numbers>,
 }
 
 /// The numbers of the site and of the line that a node belongs to.
 type Numbers = (u32, u32);
+
+/// These of each node of [`Recording::stacks`]; [`NO_SITE`] where it belongs to none.
+pub struct OfStacks(Vec<Numbers>);
+
+impl OfStacks {
+    /// `sites` and `lines` have the nodes of each.
+    pub fn new<'n>(
+        recording: &Recording,
+        sites: impl Iterator<Item = &'n [StackId]>,
+        lines: impl Iterator<Item = &'n [StackId]>,
+    ) -> OfStacks {
+        let mut all = vec![(NO_SITE, NO_SITE); recording.stacks.len()];
+        let mut put = |nodes: &[StackId], put: fn(&mut Numbers, u32), number: u32| {
+            nodes.iter().for_each(|node| all.get_mut(node.index()).into_iter().for_each(|of| put(of, number)));
+        };
+        sites.zip(0..).for_each(|(nodes, number)| put(nodes, |of, number| of.0 = number, number));
+        lines.zip(0..).for_each(|(nodes, number)| put(nodes, |of, number| of.1 = number, number));
+        OfStacks(all)
+    }
+
+    fn of(&self, stack: StackId) -> Numbers {
+        self.0.get(stack.index()).copied().unwrap_or((NO_SITE, NO_SITE))
+    }
+}
 
 /// Of nodes with this id and higher ones, sites are looked up each time: in a damaged file, ids may be beyond all nodes.
 const MOST_NODES: usize = 1 << 24;
@@ -157,9 +180,7 @@ impl Sites<'_> {
 
     #[cold]
     fn find(&mut self, node: Option<NodeId>) -> Numbers {
-        let stack = self.image.node(node);
-        let number = |of: &FxHashMap<StackId, u32>| of.get(&stack).copied().unwrap_or(NO_SITE);
-        let site = (number(self.site_of), number(self.line_of));
+        let site = self.of_stack.of(self.image.node(node));
         let index = NodeId::index_of(node);
         if index < MOST_NODES {
             if self.known.len() <= index {
@@ -185,11 +206,10 @@ fn copies(function: &str) -> bool {
         .any(|start| function.starts_with(start))
 }
 
-/// What is watched: the numbers of a site and of a line for each node of [`Recording::stacks`] that belongs to one.
+/// What is watched.
 pub struct Watch<'a> {
-    pub site_of: &'a FxHashMap<StackId, u32>,
+    pub of_stack: &'a OfStacks,
     pub sites: &'a [Watched],
-    pub line_of: &'a FxHashMap<StackId, u32>,
     /// How many.
     pub lines: usize,
     /// Calls that take longer do more than their own work, units.
@@ -204,12 +224,12 @@ pub fn patterns(
     watch: &Watch,
     pass: &mut dyn EventPass,
 ) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
-    let Watch { site_of, sites: watched, line_of, lines, longest } = *watch;
+    let Watch { of_stack, sites: watched, lines, longest } = *watch;
     let mut under_way = vec![0u64; lines];
     let mut all = vec![Pattern::default(); watched.len()];
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let mut sites = Sites { image, site_of, line_of, known: Vec::new() };
+        let mut sites = Sites { image, of_stack, known: Vec::new() };
         let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
         let mut follower = Follower::new(watched, &mut all, image.about.began..ended).with_longest(longest);
         let read = pass.read(stacks, index, &mut |events| {
@@ -221,7 +241,7 @@ pub fn patterns(
         });
         let calls = follower.finish();
         all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
-        let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NO_SITE);
+        let site = |node: Option<NodeId>| of_stack.of(image.node(node)).0;
         damage.extend(read.err().map(|why| why.to_string()));
         let read = recording.for_each_cost(index, |cost| {
             let Some(pattern) = all.get_mut(site(cost.node) as usize) else { return };

@@ -1,13 +1,13 @@
 //! The call sites that rules look at: lines of the program's own code with what their blocks cost and how they live.
 
-use crate::pattern::{Pattern, Watch, Watched, patterns};
+use crate::pattern::{OfStacks, Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::costs::Costs;
 use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::inclusive_lines::{InclusiveLine, inclusive_lines};
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -124,54 +124,59 @@ const MOST_LINES: usize = 16;
 
 /// Lines of the program's code with all that is allocated below them. How their blocks live is not followed: see the sites
 /// for that.
-pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> Vec<Site> {
-    let mut lines = inclusive_lines(&recording.frames, &rows(stacks, sums, GroupBy::Site));
+pub fn lines(making: &Making, found: &[Row]) -> Vec<Site> {
+    let mut lines = inclusive_lines(&making.recording.frames, found);
     lines.retain(|line| line.row.metrics.allocations() > 0);
     lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes)));
     lines.truncate(MOST_LINES);
-    let plain = PlainKernel::of(recording, sums, tariff);
-    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
-    let site = |line: InclusiveLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
-    lines.into_iter().map(site).collect()
+    lines.into_iter().map(|line: InclusiveLine| making.site(line.row, Pattern::default())).collect()
 }
 
-fn site(
-    recording: &Recording,
-    row: Row,
-    pattern: Pattern,
-    allocations: &FxHashMap<StackId, u64>,
-    tariff: &Tariff,
-    plain: &PlainKernel,
-) -> Site {
-    let mut nodes = row.nodes.clone();
-    nodes.sort_by_cached_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
-    let costs = row.metrics.costs();
-    let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
-    Site {
-        allocator: tariff.allocator(&row.metrics).into(),
-        faults: plain.faults(&row.metrics, tariff),
-        mapping: plain.mapping(&row.metrics, tariff),
-        row,
-        nodes,
-        costs,
-        pattern,
-        through,
-        under_way: 0.0,
+/// What sites are made from.
+pub struct Making<'a> {
+    recording: &'a Recording,
+    tariff: &'a Tariff,
+    plain: PlainKernel,
+    /// Allocations and reallocations, by node.
+    allocations: FxHashMap<StackId, u64>,
+}
+
+impl<'a> Making<'a> {
+    pub fn of(recording: &'a Recording, sums: &Sums, tariff: &'a Tariff) -> Making<'a> {
+        let allocations = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
+        Making { recording, tariff, plain: PlainKernel::of(recording, sums, tariff), allocations }
+    }
+
+    fn site(&self, row: Row, pattern: Pattern) -> Site {
+        let Making { recording, tariff, plain, allocations } = self;
+        let mut nodes = row.nodes.clone();
+        nodes.sort_by_cached_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
+        let costs = row.metrics.costs();
+        let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
+        Site {
+            allocator: tariff.allocator(&row.metrics).into(),
+            faults: plain.faults(&row.metrics, tariff),
+            mapping: plain.mapping(&row.metrics, tariff),
+            row,
+            nodes,
+            costs,
+            pattern,
+            through,
+            under_way: 0.0,
+        }
     }
 }
 
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
 /// cannot be read.
 pub fn sites(
-    recording: &Recording,
-    sums: &Sums,
+    making: &Making,
+    found: &[Row],
     stacks: &mut Stacks,
-    tariff: &Tariff,
     lines: &mut [Site],
     pass: &mut dyn EventPass,
 ) -> (Vec<Site>, Vec<String>) {
-    let found = rows(stacks, sums, GroupBy::Site);
-    let allocations: FxHashMap<StackId, u64> = sums.sites.iter().map(|site| (site.node, site.allocations())).collect();
+    let (recording, tariff) = (making.recording, making.tariff);
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
         [|of| of.cost_ns().0, |of| of.peak_bytes.max(of.mapped_bytes).0, |of| of.live_bytes.0, |of| of.null_frees];
@@ -183,23 +188,19 @@ pub fn sites(
     }
     chosen.sort_unstable();
     chosen.dedup();
-    let mut site_of: FxHashMap<StackId, u32> = FxHashMap::default();
     let mut watched = Vec::new();
-    for (number, index) in chosen.iter().enumerate() {
+    for index in &chosen {
         let row = &found[*index];
-        site_of.extend(row.nodes.iter().map(|node| (*node, number as u32)));
         let grows_untyped = || row.nodes.first().is_some_and(|node| makes_room(&through(recording, *node, row.frame)));
         watched.push(Watched {
             grows: row.type_name.as_deref().map_or_else(grows_untyped, grows),
             may_creep: row.type_name.as_deref().is_none_or(is_text),
         });
     }
-    let line_of =
-        lines.iter().enumerate().flat_map(|(number, line)| line.nodes.iter().map(move |node| (*node, number as u32)));
+    let nodes_of_sites = chosen.iter().map(|index| &found[*index].nodes[..]);
     let watch = Watch {
-        site_of: &site_of,
+        of_stack: &OfStacks::new(recording, nodes_of_sites, lines.iter().map(|line| &line.nodes[..])),
         sites: &watched,
-        line_of: &line_of.collect(),
         lines: lines.len(),
         longest: tariff.units(crate::pattern::calls::LONG) as u64,
     };
@@ -207,11 +208,7 @@ pub fn sites(
     for (line, units) in lines.iter_mut().zip(under_way) {
         line.under_way = tariff.ns(units as f64);
     }
-    let plain = PlainKernel::of(recording, sums, tariff);
-    let sites = chosen
-        .into_iter()
-        .zip(patterns)
-        .map(|(index, pattern)| site(recording, found[index].clone(), pattern, &allocations, tariff, &plain));
+    let sites = chosen.into_iter().zip(patterns).map(|(index, pattern)| making.site(found[index].clone(), pattern));
     (sites.collect(), damage)
 }
 
@@ -274,8 +271,8 @@ pub fn part(
         allocations.insert(site.node, site.allocations());
     }
     let row = Row { nodes: nodes.into_iter().collect(), metrics, ..line.row.clone() };
-    let plain = PlainKernel::of(recording, sums, tariff);
-    (metrics.allocations() > 0).then(|| site(recording, row, Pattern::default(), &allocations, tariff, &plain))
+    let making = Making { recording, tariff, plain: PlainKernel::of(recording, sums, tariff), allocations };
+    (metrics.allocations() > 0).then(|| making.site(row, Pattern::default()))
 }
 
 /// Functions from the allocation to the line.

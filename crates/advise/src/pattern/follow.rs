@@ -2,8 +2,9 @@
 
 use super::calls::Calls;
 use super::heap::Heap;
-use super::live::{Live, LiveBlocks};
+use super::live::Live;
 use super::{PARTS, Pattern, Watched, heap_bytes};
+use memtoll_tally::BlockTable;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::op::Effect;
@@ -74,7 +75,7 @@ impl Threads {
 pub struct Follower<'a> {
     watched: &'a [Watched],
     patterns: &'a mut [Pattern],
-    live: LiveBlocks,
+    live: BlockTable<Live>,
     threads: Threads,
     heap: Heap,
     /// By site: how many instances ended with each small size.
@@ -95,7 +96,7 @@ impl Follower<'_> {
         Follower {
             watched,
             patterns,
-            live: LiveBlocks::new(),
+            live: BlockTable::new(Live::NONE),
             threads: Threads::default(),
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
@@ -245,7 +246,7 @@ impl Follower<'_> {
         self.heap.look();
         let life = self.time.end.saturating_sub(self.time.start);
         let width = (life / PARTS as u64).max(1);
-        for block in self.live.all() {
+        for block in self.live.into_blocks() {
             let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
             pattern.end(block.size, 1);
             pattern.kept += 1;

@@ -71,6 +71,13 @@ fn turns(paths: &[(usize, Metrics)]) -> Option<u64> {
     let all: u64 = paths.iter().map(|(_, metrics)| acquired(metrics)).sum();
     let mut candidates: Vec<u64> = paths.iter().map(|(_, metrics)| acquired(metrics)).collect();
     candidates.sort_unstable_by(|a, b| b.cmp(a));
+    // Only paths with at least as many calls can have a multiple of them: nearly all calls have to be of these.
+    let mut of_larger = 0;
+    let too_large = candidates.iter().take_while(|calls| {
+        of_larger += **calls;
+        of_larger * 10 < all * 9
+    });
+    candidates.drain(..too_large.count());
     candidates.dedup();
     let is_equal = |turns: u64| {
         let equal = paths
