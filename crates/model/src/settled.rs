@@ -4,7 +4,7 @@ use crate::{Recording, reading};
 use memtoll_metrics::Settled;
 use memtoll_trace::ids::NodeId;
 
-/// By the image's own node ids. Who adds up asks for thousands of sites nearly in the order of their ids: a table by id stays in the
+/// By the image's own node ids. Sums ask for thousands of sites nearly in the order of their ids: a table by id stays in the
 /// caches of the processor.
 pub struct SettledSites {
     /// By node: one more than the place in `all`; 0: nothing is settled.
@@ -13,7 +13,7 @@ pub struct SettledSites {
 }
 
 impl SettledSites {
-    /// Of an image with so many nodes.
+    /// For the sites of an image with this many nodes.
     fn of(nodes: usize) -> SettledSites {
         SettledSites { numbers: vec![0; nodes], all: Vec::new() }
     }
