@@ -273,11 +273,15 @@ impl<'r> Lines<'r> {
             return ControlFlow::Continue(());
         }
         self.next_look = piece + APART;
+        let mut are_dropped = false;
         for (_, line) in self.lines.iter_mut().filter(|(_, line)| !line.is_out) {
             line.goes_to(piece);
             line.is_out = !line.windows_before(piece).is_some_and(|(least, _)| has_risen(&least));
+            are_dropped |= line.is_out;
         }
-        for known in self.of_node.iter_mut().filter(|known| **known >= FIRST_LINE) {
+        // There may be millions of nodes.
+        let of_node = if are_dropped { &mut self.of_node[..] } else { &mut [] };
+        for known in of_node.iter_mut().filter(|known| **known >= FIRST_LINE) {
             if self.lines[(*known - FIRST_LINE) as usize].1.is_out {
                 *known = NOT_WATCHED;
             }
