@@ -11,7 +11,7 @@ use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 pub use lines::Lines;
-use lines::{Line, Purpose};
+use lines::{Line, Older};
 use memtoll_model::{Chapters, FrameId, Recording};
 use memtoll_trace::ids::Units;
 use memtoll_trace::unreadable::Unreadable;
@@ -71,15 +71,10 @@ pub enum Reading<'a> {
     Chapters(&'a dyn Fn(Kept) -> bool),
 }
 
-/// Whether the least has risen with each window, of which the first is start-up.
-fn has_risen(least: &[u64]) -> bool {
-    least.iter().skip(1).is_sorted_by(|before, after| before < after)
-}
-
 /// Whether the least rises with each window, and still does.
 fn rises(least: &[u64]) -> bool {
-    let rises = has_risen(least);
     let least = &least[1..];
+    let rises = least.windows(2).all(|pair| pair[0] < pair[1]);
     let (first, last) = (least[0], least[least.len() - 1]);
     let rate = last.saturating_sub(first) as f64 / (least.len() - 1) as f64;
     let lately = last.saturating_sub(least[least.len() - LAST]) as f64 / (LAST - 1) as f64;
@@ -195,7 +190,7 @@ fn kept(
     chapters: &Chapters,
     mut lines: Lines,
 ) -> Result<Vec<(Option<FrameId>, Kept)>, Unreadable> {
-    lines.purpose = Purpose::Kept;
+    lines.older = Older::Most;
     lines.read_chapters(stacks, chapters, u64::MAX)?;
     let of = |(frame, line, older): (_, Line, u64)| (frame, Kept { blocks: line.blocks, older, freed: line.freed });
     Ok(lines.finish().map(of).collect())

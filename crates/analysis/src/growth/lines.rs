@@ -1,6 +1,6 @@
 //! Live bytes of each line of a process, in pieces of its time: from events, or from what chapters of them add up to.
 
-use super::{LATEST, PIECES, WINDOWS, has_risen};
+use super::{LATEST, PIECES, WINDOWS};
 use crate::stacks::Stacks;
 use memtoll_model::{Chapters, FrameId, Image, Recording, StackId};
 use memtoll_tally::{BlockTable, in_order};
@@ -24,8 +24,6 @@ pub(super) struct Line {
     first: usize,
     /// The least that was live in each piece.
     least: Vec<u64>,
-    /// Whether it does not count any more, because it does not grow.
-    is_out: bool,
 }
 
 impl Line {
@@ -64,27 +62,21 @@ impl Line {
 
     /// The least that was live in each window, and how many pieces a window has. `None`: it has just begun.
     pub fn windows(&self) -> Option<(Vec<u64>, usize)> {
-        self.windows_before(PIECES)
-    }
-
-    /// The same of the windows that are over before a piece.
-    fn windows_before(&self, piece: usize) -> Option<(Vec<u64>, usize)> {
         let is_new = self.first as f64 > LATEST * PIECES as f64;
         let pieces = (PIECES - self.first) / WINDOWS;
         let since = PIECES - pieces * WINDOWS;
         let least = |window: &[u64]| window.iter().min().copied().unwrap_or(0);
-        let over = &self.least[since..piece.max(since)];
-        (!is_new).then(|| (over.chunks_exact(pieces).map(least).collect(), pieces))
+        (!is_new).then(|| (self.least[since..].chunks(pieces).map(least).collect(), pieces))
     }
 }
 
-/// What lines are followed for.
+/// To which side numbers err that chapters do not tell exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Purpose {
-    /// To find those that grow; others count only until they do not grow. At least as many blocks are older than any that was freed.
-    Growth,
-    /// To know what all of them keep. At most as many blocks are older.
-    Kept,
+pub(super) enum Older {
+    /// At least as many blocks are older than any that was freed.
+    Least,
+    /// At most.
+    Most,
 }
 
 /// A block of a line.
@@ -132,7 +124,7 @@ pub struct Lines<'r> {
     by_frame: FxHashMap<Option<FrameId>, usize>,
     /// The lines that count; `None`: all.
     watched: Option<FxHashSet<Option<FrameId>>>,
-    pub(super) purpose: Purpose,
+    pub(super) older: Older,
     /// By node, [`NOT_KNOWN`], [`NOT_WATCHED`], or [`FIRST_LINE`] more than its line.
     of_node: Vec<u32>,
     /// Live blocks whose acquisition was read, by number.
@@ -143,14 +135,8 @@ pub struct Lines<'r> {
     born: FxHashMap<(usize, usize), i64>,
     /// When each chapter began and ended, units.
     chapters: Vec<(u64, u64)>,
-    /// The piece in which lines are looked at that may have stopped growing.
-    next_look: usize,
-    /// Whether none is left that may grow.
-    none_grows: bool,
 }
 
-/// Pieces from one look to the next for lines that have stopped growing.
-const APART: usize = PIECES / WINDOWS;
 const NOT_KNOWN: u32 = 0;
 const NOT_WATCHED: u32 = 1;
 const FIRST_LINE: u32 = 2;
@@ -165,14 +151,12 @@ impl<'r> Lines<'r> {
             lines: Vec::new(),
             by_frame: FxHashMap::default(),
             watched: None,
-            purpose: Purpose::Growth,
+            older: Older::Least,
             of_node,
             live: BlockTable::new(Held { line: 0, size: 0, time: 0 }),
             resized: FxHashMap::default(),
             born: FxHashMap::default(),
             chapters: Vec::new(),
-            next_look: APART,
-            none_grows: false,
         }
     }
 
@@ -213,18 +197,14 @@ impl<'r> Lines<'r> {
                 self.lines.len() - 1
             })
         });
-        let line = line.filter(|line| !self.lines[*line].1.is_out);
         if let Some(known) = self.of_node.get_mut(node.index()) {
             *known = line.map_or(NOT_WATCHED, |line| line as u32 + FIRST_LINE);
         }
         line
     }
 
-    /// Events in the order of their times. It breaks at the end of the last piece, or where no line grows.
+    /// Events in the order of their times. It breaks at the end of the last piece.
     pub fn add_events(&mut self, stacks: &mut Stacks, events: &[Event]) -> ControlFlow<()> {
-        if self.none_grows {
-            return ControlFlow::Break(());
-        }
         let ended = self.ended();
         for event in events {
             if event.time.0 >= ended {
@@ -263,36 +243,10 @@ impl<'r> Lines<'r> {
                 self.lines[held.line].1.changes(piece, -(held.size as i64));
             }
         }
-        events.last().map_or(ControlFlow::Continue(()), |last| self.drop_settled(last.time.0))
+        ControlFlow::Continue(())
     }
 
-    /// Lines that have stopped growing until a time count no more. Breaks where no line is left that may grow.
-    fn drop_settled(&mut self, time: u64) -> ControlFlow<()> {
-        let piece = self.piece(time);
-        if self.purpose == Purpose::Kept || piece < self.next_look {
-            return ControlFlow::Continue(());
-        }
-        self.next_look = piece + APART;
-        let mut are_dropped = false;
-        for (_, line) in self.lines.iter_mut().filter(|(_, line)| !line.is_out) {
-            line.goes_to(piece);
-            line.is_out = !line.windows_before(piece).is_some_and(|(least, _)| has_risen(&least));
-            are_dropped |= line.is_out;
-        }
-        // There may be millions of nodes.
-        let of_node = if are_dropped { &mut self.of_node[..] } else { &mut [] };
-        for known in of_node.iter_mut().filter(|known| **known >= FIRST_LINE) {
-            if self.lines[(*known - FIRST_LINE) as usize].1.is_out {
-                *known = NOT_WATCHED;
-            }
-        }
-        let have_all_begun = self.watched.as_ref().is_some_and(|watched| watched.len() == self.lines.len());
-        let may_begin = !have_all_begun && piece as f64 <= LATEST * PIECES as f64;
-        self.none_grows = !may_begin && self.lines.iter().all(|(_, line)| line.is_out);
-        if self.none_grows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    /// Until no line is left that may grow. `longest`: how long a chapter may last without its events being read, units.
+    /// `longest`: how long a chapter may last without its events being read, units.
     pub(super) fn read_chapters(
         &mut self,
         stacks: &mut Stacks,
@@ -308,7 +262,7 @@ impl<'r> Lines<'r> {
             let wanted = if is_short(chapters.times()[number]) { Wanted::All } else { Wanted::Carried };
             chapters.read(number, wanted)
         };
-        let read = in_order(
+        in_order(
             0..begun,
             || (),
             unpack,
@@ -316,7 +270,7 @@ impl<'r> Lines<'r> {
                 let (chapter, times) = (chapter?, chapters.times()[number]);
                 if is_short(times) {
                     self.add_chapter(stacks, &chapter, number, times);
-                    return if self.drop_settled(times.1).is_break() { Err(None) } else { Ok(()) };
+                    return Ok(());
                 }
                 for block in &chapter.carried {
                     let Some(line) = self.line(stacks, block.node, block.time.0) else { continue };
@@ -325,14 +279,9 @@ impl<'r> Lines<'r> {
                         self.live.insert(block.number.0, Held { line, size: block.size.0, time: block.time.0 });
                     }
                 }
-                chapters.for_each_events(number, |events| self.add_events(stacks, events))?;
-                if self.none_grows { Err(None) } else { Ok(()) }
+                chapters.for_each_events(number, |events| self.add_events(stacks, events))
             },
-        );
-        match read {
-            Err(Some(why)) => Err(why),
-            Ok(()) | Err(None) => Ok(()),
-        }
+        )
     }
 
     /// A block that was acquired in a chapter whose events were not read is not one of those that are only counted any more.
@@ -344,9 +293,9 @@ impl<'r> Lines<'r> {
     fn add_chapter(&mut self, stacks: &mut Stacks, chapter: &Chapter, number: usize, (begin, end): (u64, u64)) {
         let mut changes: FxHashMap<usize, Change> = FxHashMap::default();
         // Blocks from before it are released at its begin at the earliest, and at its end at the latest.
-        let (released, longest_inside) = match self.purpose {
-            Purpose::Growth => (end, end - begin),
-            Purpose::Kept => (begin, 0),
+        let (released, longest_inside) = match self.older {
+            Older::Least => (end, end - begin),
+            Older::Most => (begin, 0),
         };
         for block in &chapter.carried {
             let Some(line) = self.line(stacks, block.node, block.time.0) else { continue };
@@ -395,9 +344,9 @@ impl<'r> Lines<'r> {
             older[held.line] += u64::from(ended - held.time > self.lines[held.line].1.longest);
         }
         for ((line, chapter), count) in self.born {
-            let acquired = self.chapters.get(chapter).map(|(begin, end)| match self.purpose {
-                Purpose::Growth => *end,
-                Purpose::Kept => *begin,
+            let acquired = self.chapters.get(chapter).map(|(begin, end)| match self.older {
+                Older::Least => *end,
+                Older::Most => *begin,
             });
             let age = acquired.map_or(0, |acquired| ended.saturating_sub(acquired));
             older[line] += if age > self.lines[line].1.longest { count.max(0) as u64 } else { 0 };
@@ -410,9 +359,6 @@ impl<'r> Lines<'r> {
 mod tests {
     use super::super::rises;
     use super::*;
-    use crate::stacks::View;
-    use memtoll_trace::ids::{Address, BlockNo, Bytes, Units};
-    use memtoll_trace::op::Op;
 
     #[test]
     fn windows_begin_with_the_first_block() {
@@ -422,35 +368,6 @@ mod tests {
         assert_eq!((least.len(), pieces), (WINDOWS, (PIECES - 20) / WINDOWS));
         assert!(rises(&least), "{least:?}");
         assert!(Line::new(PIECES - 10).windows().is_none());
-    }
-
-    #[test]
-    fn events_are_read_as_long_as_a_line_may_grow() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/tiny.memtoll");
-        let recording = Recording::open(std::path::Path::new(file)).unwrap();
-        let mut stacks = Stacks::new(&recording, &View::default());
-        // Blocks without a stack: a line of their own.
-        let event = |op: Op, number: usize| Event {
-            time: Units(10 * number as u64),
-            duration: Units(1),
-            size: Bytes(8),
-            address: Address(16 * number as u64),
-            block: Block::Number(BlockNo(if op == Op::FREE { number as u64 - 1 } else { number as u64 })),
-            node: None,
-            thread: ThreadNo::FIRST,
-            detail: 0,
-            op,
-        };
-        let mut read = |purpose: Purpose, frees: bool| {
-            let mut lines = Lines::new(&recording, 0, 0, 10).of([None].into_iter().collect());
-            lines.purpose = purpose;
-            let op = |piece: usize| if frees && piece % 2 == 1 { Op::FREE } else { Op::MALLOC };
-            (0..PIECES).take_while(|at| lines.add_events(&mut stacks, &[event(op(*at), *at)]).is_continue()).count()
-        };
-        assert_eq!(read(Purpose::Growth, false), PIECES);
-        let (soon, three_windows) = (read(Purpose::Growth, true), 3 * PIECES / WINDOWS);
-        assert_eq!(soon, three_windows, "nothing stays: the second least is no more than the first behind start-up");
-        assert_eq!(read(Purpose::Kept, true), PIECES);
     }
 
     #[test]
