@@ -140,7 +140,7 @@ fn the_report_tells_what_is_lost_from_what_is_reachable() {
 fn what_was_not_searched_is_not_taken_for_reachable() {
     let program = program_with("lost.c", &["-lpthread"]);
     let script = format!("{0} kept && {0} lists signal; true", program.display());
-    let text = Target::new("/bin/sh").args(&["-c", &script]).record().text(&[]);
+    let text = Target::new("/bin/sh").args(["-c", &script]).record().text(&[]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("0 B of it lost where memtoll searched: something points to every block there"), "{text}");
     let (before, after) = text.split_once(" more may be lost: memtoll did not search ").expect("what was not searched");

@@ -107,7 +107,7 @@ fn survivors_pin_the_pages_that_they_lie_on() {
 fn the_balance_names_the_program_that_the_process_ran_then() {
     let path = program("who_holds.c");
     let script = format!("{} survivors 100 > /dev/null & wait", path.display());
-    let recording = Target::new("/bin/sh").args(&["-c", &script]).record();
+    let recording = Target::new("/bin/sh").args(["-c", &script]).record();
     let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
     assert_eq!(balance(&recording, &[])["program"], name);
     let text = recording.text(&["--resident"]);
