@@ -47,6 +47,12 @@ pub struct ImageSums {
     pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
+/// What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows are of no
+/// common instant, and add up to more than the peak of all.
+pub fn title_in_rows(metric: Metric, are_of_several: bool) -> &'static str {
+    if metric == Metric::Peak && are_of_several { "own peaks" } else { metric.about().title }
+}
+
 /// What a peak of live bytes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeakIs {
@@ -131,12 +137,6 @@ impl Sums {
     /// Whether several images count: each has its peak at a time of its own.
     pub fn are_of_several(&self) -> bool {
         self.counted().nth(1).is_some()
-    }
-
-    /// What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows are of no
-    /// common instant, and add up to more than the peak of all.
-    pub fn title_in_rows(&self, metric: Metric) -> &'static str {
-        if metric == Metric::Peak && self.are_of_several() { "own peaks" } else { metric.about().title }
     }
 
     /// The peak with the program's own mappings, where only one image counts and it is known.

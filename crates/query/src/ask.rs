@@ -28,7 +28,7 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident_curve::{self, Intervals};
 use memtoll_analysis::sites::{self, GroupBy, rows, sort};
 use memtoll_analysis::stacks;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{Sums, title_in_rows};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::{findings, growth, lanes, regions, timeline};
 use memtoll_model::Recording;
@@ -221,7 +221,7 @@ impl<'r> Answer<'r> {
 
     /// What a metric is called in the answer's rows.
     pub fn title_in_rows(&self, metric: Metric) -> &'static str {
-        self.basis.sums.as_ref().map_or(metric.about().title, |sums| sums.title_in_rows(metric))
+        title_in_rows(metric, self.totals.as_ref().is_some_and(|totals| totals.are_of_several))
     }
 
     /// Whether some of the file cannot be read.

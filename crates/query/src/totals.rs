@@ -150,6 +150,9 @@ pub struct Totals {
     #[serde(flatten)]
     pub resident: ResidentFigures,
     pub peak_is: &'static str,
+    /// Whether several processes count, which rows have names for.
+    #[serde(skip)]
+    pub are_of_several: bool,
     pub peak_with_mappings: Option<Peak>,
     pub processes_that_hide_frees: usize,
     pub lost_records: u64,
@@ -169,6 +172,7 @@ impl Totals {
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
             peak_is: sums.peak_is().words(),
+            are_of_several: sums.are_of_several(),
             peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
                 let (image, _) = sums.counted().next()?;
                 Some(Peak::new(recording, image, &peak, tariff))

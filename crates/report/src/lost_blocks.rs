@@ -7,7 +7,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_model::{Image, Recording};
 use memtoll_text::amounts::Bytes;
 use memtoll_text::format::{self, UNKNOWN};
-use memtoll_trace::meta::{LeakSearch, NotSearched};
+use memtoll_trace::meta::{Exit, LeakSearch, NotSearched};
 use std::cmp::Reverse;
 
 /// The lines on lost blocks, below `never freed`; none for a part of a recording, or where nothing is left.
@@ -60,16 +60,16 @@ fn not_searched(recording: &Recording, sums: &Sums) -> String {
     let Some((_, image)) = skipped.first() else { return String::new() };
     let why = match (search(image).and_then(why_not), &image.end) {
         (Some(why), _) => format!(" ({why})"),
-        (None, Some(end)) if !image.is_searched() => format!(" (it {})", end.exit.how()),
+        (None, Some(end)) if !matches!(end.exit, Exit::Code(_)) => format!(" (it {})", end.exit.how()),
         (None, _) => String::new(),
     };
     let others = match skipped.len() - 1 {
         0 => String::new(),
         more => format!(" and {}", format::counted(more as u64, "more process")),
     };
-    let blocks = format::counted(sums.total.unsearched, "block");
+    let blocks = format::counted(sums.total.unsearched, "more block");
     let process = format!("{} {}", names::program(image), image.about.pid);
-    format!("; {blocks} more may be lost: memtoll did not search {process}{why}{others}")
+    format!("; {blocks} may be lost: memtoll did not search {process}{why}{others}")
 }
 
 fn search(image: &Image) -> Option<&LeakSearch> {

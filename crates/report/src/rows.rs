@@ -7,6 +7,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
+use memtoll_analysis::sums::title_in_rows;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_query::{Answer, Basis, Shown};
 use memtoll_text::format;
@@ -59,7 +60,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let leading = if by_cost { 0 } else { columns.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
     lead(&mut columns, leading);
     let live = if sums.selection.to < Units::MAX { "live then" } else { LIVE_AT_END };
-    let peak = sums.title_in_rows(Metric::Peak);
+    let peak = title_in_rows(Metric::Peak, sums.are_of_several());
     for column in &mut columns {
         *column = match *column {
             LIVE_AT_END => live,

@@ -156,10 +156,10 @@ impl Listening {
     }
 }
 
-/// How far behind other threads one stands that answers slow questions, and one that no question waits for. With two processors, the
-/// first view has to take nearly all of both from the advice.
-const SLOW_QUESTIONS: i32 = 15;
-const NO_QUESTION: i32 = 19;
+/// How far behind other threads one stands that answers slow questions, and one that no question waits for. Further
+/// behind, other programs that need the processors would starve them.
+const SLOW_QUESTIONS: i32 = 5;
+const NO_QUESTION: i32 = 10;
 
 /// The calling thread, and those that it starts, leave the processors to threads that answer.
 fn behind_others(nice: i32) {

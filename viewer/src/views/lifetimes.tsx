@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, lowest, sizeText } from "../model/size_lifetime";
 import { toSizes } from "../model/sizes";
-import { blocks, bytes, count, counted, isolated, number, percent, time } from "../model/format";
+import { blocks, bytes, count, counted, exact, isolated, number, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
@@ -40,6 +40,7 @@ export function Lifetimes() {
     const listed = useMemo(() => (cell ? shown.filter((site) => inCell(site.index) > 0).sort((a, b) => inCell(b.index) - inCell(a.index)) : shown), [all, shown, state.cell]);
     const allInCell = listed.reduce((sum, site) => sum + inCell(site.index), 0);
     const heads = cell ? [IN_CELL, ...HEADS] : HEADS;
+    const copied = cell ? COPIED : COPIED.slice(1);
     const cells = (index: number) => {
         const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
         const grown = all!.grownBlocks[index] ?? 0;
@@ -68,8 +69,14 @@ export function Lifetimes() {
             all!.acquiring[index] ?? 0,
         ];
     };
+    /** All digits of what is counted: of growth, the steps. */
+    const titles = (index: number) =>
+        numbers(index).map((value, at) => {
+            const { title, unit } = copied[at]!;
+            return value === null || unit !== "count" ? "" : `${title}: ${exact(value, unit)}`;
+        });
     useEffect(() => {
-        setCopy(() => ({ heads: ["line", "type", ...(cell ? COPIED : COPIED.slice(1))], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
+        setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
         return () => setCopy(null);
     }, [listed, all]);
     if (!all) return <Pending of={loaded}>Adding up sizes and lifetimes …</Pending>;
@@ -113,16 +120,17 @@ export function Lifetimes() {
                         rows={listed}
                         keyOf={(site) => site.index}
                         chosen={chosen ? listed.indexOf(chosen) : -1}
-                        cells={(site) => (
-                            <>
+                        cells={(site) => {
+                            const exactly = titles(site.index);
+                            return <>
                                 <div role="cell" class="what"><Door to={{ focus: site === chosen ? "" : siteKey(site) }}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</Door></div>
                                 {cells(site.index).map((text, cell) => (
-                                    <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"}>
+                                    <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"} title={exactly[cell]}>
                                         <span class="text">{text}</span>
                                     </div>
                                 ))}
-                            </>
-                        )}
+                            </>;
+                        }}
                     />
                 </>
             )}

@@ -188,8 +188,8 @@ function Instants() {
                                         <div key={name} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, "bytes")}><span class="text">{value === 0 ? "0" : bytes(value)}</span></div>
                                     );
                                 })}
-                                <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{number(row.blocksAfter, "count")}</span></div>
-                                <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{signed(blocks, "count")}</span></div>
+                                <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"} title={exact(row.blocksAfter, "count")}><span class="text">{number(row.blocksAfter, "count")}</span></div>
+                                <div role="cell" class={blocks === 0 ? "number zero" : "number"} title={exact(blocks, "count")}><span class="text">{signed(blocks, "count")}</span></div>
                             </>
                         );
                     }}

@@ -73,6 +73,7 @@ test("a number of a table is whole, or compact, on all screens", async (t) => {
     }
     await show(page, "view=lifetimes");
     await page.getByRole("cell", { name: "123 k", exact: true }).first().waitFor();
+    await page.locator('main [role="cell"][title="blocks that grew: 123,456"]').waitFor();
     assert.deepEqual(problems, []);
 });
 
