@@ -2,6 +2,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, t
 import type { RefObject } from "preact";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { ServerGone } from "./model/data_source";
 import { rememberedTheme, rememberTheme, type Theme } from "./model/theme";
 
 /** Height of a row of text, pixels: the same in every table. */
@@ -120,7 +121,7 @@ export function useIsStale(): boolean {
     return isStale;
 }
 
-/** What `load` gives for `key`. While something new is loaded, what was there before stays; where it fails, that leaves. */
+/** What `load` gives for `key`. While something new is loaded, what was there before stays. Where it fails, that leaves, unless it is an answer to `key` and the server is gone. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, generation = useContext(Generation)): Loaded<T> {
     const [loaded, setLoaded] = useState<Omit<Loaded<T>, "loading"> & { of: string | null }>({ of: null, value: null, error: "", failed: false });
     const latest = useRef(load);
@@ -133,7 +134,8 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
             (error: unknown) => {
                 if (abort.signal.aborted) return;
                 const text = error instanceof Error ? error.message : String(error);
-                setLoaded({ of: key, value: null, error: text, failed: true });
+                const stays = (before: typeof loaded) => error instanceof ServerGone && before.of === key && before.value !== null;
+                setLoaded((before) => (stays(before) ? before : { of: key, value: null, error: text, failed: true }));
             },
         );
         return () => abort.abort();

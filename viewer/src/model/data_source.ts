@@ -107,6 +107,9 @@ export interface Source {
 /** Nothing in the selection matches the filter. */
 export class NothingThere extends Error {}
 
+/** The server does not answer any more: what was answered before stays true. */
+export class ServerGone extends Error {}
+
 /** Which call tree. */
 export interface TreePart {
     metric: Metric;

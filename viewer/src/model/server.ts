@@ -12,7 +12,7 @@ import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack,
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { selects } from "./cuts";
 import { COARSER } from "./stacked";
-import { NothingThere, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { NothingThere, ServerGone, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type Wanted } from "./state";
@@ -64,15 +64,18 @@ export class Server implements Source {
         const init: RequestInit = { method: "POST", headers, body: JSON.stringify(question) };
         if (signal) init.signal = signal;
         let response: Response;
+        let body: ArrayBuffer;
         try {
             response = await fetch("/answer", init);
+            body = await response.arrayBuffer();
         } catch (error) {
             if (signal?.aborted) throw error;
-            throw new Error("memtoll view does not answer any more. Start it again.");
+            throw new ServerGone("memtoll view does not answer any more. Start it again.");
         }
-        if (response.status === 404) throw new NothingThere(await response.text());
-        if (!response.ok) throw new Error(await response.text());
-        const pack = Pack.read<D>(await response.arrayBuffer());
+        const why = () => new TextDecoder().decode(body);
+        if (response.status === 404) throw new NothingThere(why());
+        if (!response.ok) throw new Error(why());
+        const pack = Pack.read<D>(body);
         this.damage.add(pack.head);
         return pack;
     }

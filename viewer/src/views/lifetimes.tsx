@@ -72,8 +72,8 @@ export function Lifetimes() {
     /** All digits of what is counted: of growth, the steps. */
     const titles = (index: number) =>
         numbers(index).map((value, at) => {
-            const { title, unit } = copied[at]!;
-            return value === null || unit !== "count" ? "" : `${title}: ${exact(value, unit)}`;
+            const { unit } = copied[at]!;
+            return value === null || unit !== "count" ? "" : exact(value, unit);
         });
     useEffect(() => {
         setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));

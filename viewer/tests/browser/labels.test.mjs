@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, afterThread, harmed, html, recordings, report } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, open, openPage, packOf, settled, show, start, tableRows, viewed } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, holdAnswers, open, openPage, packOf, settled, show, start, tableRows, viewed } from "./viewer.mjs";
 
 const alert = (page) => page.locator('main [role="alert"]');
 const rows = (page) => page.locator('main [role="row"]:not(.head)');
@@ -48,17 +48,6 @@ for (const how of ["flipped", "cut"])
         await close();
         server.stop();
     });
-
-/** From now on, the server's answers wait. Returns what lets them through. */
-async function holdAnswers(page) {
-    let answer;
-    const held = new Promise((resolve) => (answer = resolve));
-    await page.route("**/answer", async (route) => {
-        await held;
-        await route.continue();
-    });
-    return answer;
-}
 
 test("a page of a recording that is harmed says so, too, and a comparison with one names it", async () => {
     recordings["python-cut"] = harmed("python", "cut");

@@ -6,7 +6,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FOLDER, MARKED, recordings, report } from "./recordings.mjs";
-import { breaches, open, show, start, startLive } from "./viewer.mjs";
+import { breaches, holdAnswers, open, show, start, startLive } from "./viewer.mjs";
 
 test("a recording is shown while it is made", async () => {
     const live = await startLive();
@@ -51,7 +51,13 @@ test("a page says so when the recording that it shows is no more", async () => {
     // Only what was answered can stay.
     const costs = page.getByRole("heading", { name: /^What memory costs/ });
     await costs.waitFor();
+    // It goes while the page asks what a mark has added.
+    const answer = await holdAnswers(page);
+    const asked = page.waitForRequest("**/answer", { timeout: 60_000 });
+    await page.getByRole("button", { name: "mark", exact: true }).click();
+    await asked;
     live.vanish();
+    answer();
     await page.locator("header [role=alert]", { hasText: "memtoll does not answer any more: the page shows the recording as it was." }).waitFor({ timeout: 60_000 });
     assert.ok(await costs.isVisible());
     await close();

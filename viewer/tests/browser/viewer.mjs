@@ -152,3 +152,14 @@ after(async () => {
     await browser?.close();
     servers.forEach((server) => server.kill());
 });
+
+/** From now on, the server's answers wait. Returns what lets them through. */
+export async function holdAnswers(page) {
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/answer", async (route) => {
+        await held;
+        await route.continue();
+    });
+    return answer;
+}
