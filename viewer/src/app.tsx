@@ -6,6 +6,7 @@ import { Help } from "./help";
 import { WithFrame } from "./frame_in_hand";
 import { Generation, isTyping, newStale, StaleParts, useIsStale, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
+import { titled } from "./model/answer";
 import type { Live, Source } from "./model/data_source";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
@@ -150,10 +151,15 @@ export function App({ source }: { source: Source }) {
     const [gone, setGone] = useState("");
     const generation = live?.generation ?? 0;
     const opened = useLoaded("open", () => source.open(), generation);
-    const recording = opened.value;
     const selection = selectionOf(state);
-    const key = recording ? JSON.stringify(selection) : null;
-    const loaded = useLoaded(key, async (signal) => ({ profile: await source.profile(selection, signal), answered: selection }), recording?.live ?? 0);
+    const key = opened.value ? JSON.stringify(selection) : null;
+    const loaded = useLoaded(key, async (signal) => ({ profile: await source.profile(selection, signal), answered: selection }), opened.value?.live ?? 0);
+    // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave.
+    const last = useRef<Pick<Context, "profile" | "answered"> | null>(null);
+    last.current = loaded.value ?? last.current;
+    const shown = last.current;
+    const titles = shown?.profile.totals.titles ?? {};
+    const recording = useMemo(() => opened.value && { ...opened.value, metrics: titled(opened.value.metrics, titles) }, [opened.value, JSON.stringify(titles)]);
 
     useEffect(() => {
         if (recording?.live == null || live?.over) return;
@@ -248,10 +254,6 @@ export function App({ source }: { source: Source }) {
         return () => removeEventListener("keydown", pressed);
     }, [recording, metric, theme, compares]);
 
-    // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave.
-    const last = useRef<Pick<Context, "profile" | "answered"> | null>(null);
-    last.current = loaded.value ?? last.current;
-    const shown = last.current;
     // A recording that is being made is not cut off: it goes on.
     const isMade = recording?.live != null && !live?.over;
     const context = useMemo<Context | null>(

@@ -7,7 +7,7 @@ import { useShown } from "./context";
 import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { LookChoice } from "./look_choice";
-import { wholeOf, type Frame, type Metric } from "./model/answer";
+import { titleInRows, wholeOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
 import { byChance, count, inRow, number, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
@@ -64,16 +64,15 @@ export function Cell({ metric, value, variance, most, total, isMain }: { metric:
     );
 }
 
-/** What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows add up to more
- * than the peak of all. */
-export function RowTitle({ metric }: { metric: Metric }) {
-    const { totals } = useShown().profile;
-    return <>{metric.name === "peak" && totals.processes > 1 ? "own peaks" : metric.title}</>;
+/** The head of a column of a metric that does not sort. */
+export function PlainHead({ name }: { name: string }) {
+    const metric = useShown().recording.metrics.find((one) => one.name === name);
+    return <div role="columnheader">{metric && titleInRows(metric)} <Define name={name} inHead /></div>;
 }
 
 /** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
 export function Heading({ metric, order, isMain = order !== null, before }: { metric: Metric; order: Order | null; isMain?: boolean; before?: string }) {
-    const title = <>{before}<RowTitle metric={metric} />{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
+    const title = <>{before}{titleInRows(metric)}{isMain && <span aria-hidden="true"> {order?.isUp ? "▴" : "▾"}</span>}</>;
     return (
         <div role="columnheader" aria-sort={sortOf(order)} title={`${before ? "Difference. " : ""}${metric.help}`}>
             {metric.known ? <Door to={{ metric: metric.name, order: order ? clicked(order, metric.name) : "" }} tabIndex={isMain ? 0 : -1}>{title}</Door> : <span class="soft">{title}</span>}

@@ -56,6 +56,7 @@ pub mod tariff;
 mod texts;
 pub mod thread_filter;
 pub mod timeline;
+pub mod titles;
 pub mod top_paths;
 pub mod touched;
 pub mod tree;

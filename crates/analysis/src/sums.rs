@@ -9,7 +9,6 @@ mod site_list;
 use crate::finer_chapters::Sliced;
 use crate::live_blocks::Block;
 use crate::looks::{Look, Looks};
-use crate::metric::Metric;
 use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::process_ends::{ended, until};
@@ -19,6 +18,7 @@ use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
+use crate::titles::Titles;
 use crate::uncharged_faults::HeapAndOtherFaults;
 use found::{Found, FoundSites, found_in};
 use memtoll_model::{Recording, StackId};
@@ -45,12 +45,6 @@ pub struct ImageSums {
     pub peak_time: u64,
     /// The peak with the program's own mappings, where it is known: not of some threads or sizes, of which it has no share.
     pub peak_with_mappings: Option<PeakWithMappings>,
-}
-
-/// What a metric is called in rows. Of several processes, each has its peak at an instant of its own: those of rows are of no
-/// common instant, and add up to more than the peak of all.
-pub fn title_in_rows(metric: Metric, are_of_several: bool) -> &'static str {
-    if metric == Metric::Peak && are_of_several { "own peaks" } else { metric.about().title }
 }
 
 /// What a peak of live bytes is.
@@ -137,6 +131,11 @@ impl Sums {
     /// Whether several images count: each has its peak at a time of its own.
     pub fn are_of_several(&self) -> bool {
         self.counted().nth(1).is_some()
+    }
+
+    /// What their metrics are called.
+    pub fn titles(&self) -> Titles {
+        Titles { are_of_several: self.are_of_several(), end_early: self.selection.to < Units::MAX }
     }
 
     /// The peak with the program's own mappings, where only one image counts and it is known.

@@ -28,8 +28,9 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident_curve::{self, Intervals};
 use memtoll_analysis::sites::{self, GroupBy, rows, sort};
 use memtoll_analysis::stacks;
-use memtoll_analysis::sums::{Sums, title_in_rows};
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::titles::Titles;
 use memtoll_analysis::{findings, growth, lanes, regions, timeline};
 use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
@@ -219,9 +220,9 @@ impl<'r> Answer<'r> {
         }
     }
 
-    /// What a metric is called in the answer's rows.
-    pub fn title_in_rows(&self, metric: Metric) -> &'static str {
-        title_in_rows(metric, self.totals.as_ref().is_some_and(|totals| totals.are_of_several))
+    /// What its metrics are called.
+    pub fn titles(&self) -> Titles {
+        self.totals.as_ref().map_or_else(Titles::default, |totals| totals.titles)
     }
 
     /// Whether some of the file cannot be read.

@@ -10,6 +10,7 @@ use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::titles::Titles;
 use memtoll_analysis::uncharged_faults::HeapAndOtherFaults;
 use memtoll_analysis::visible_kernel_events::Sees;
 use memtoll_model::Recording;
@@ -150,9 +151,9 @@ pub struct Totals {
     #[serde(flatten)]
     pub resident: ResidentFigures,
     pub peak_is: &'static str,
-    /// Whether several processes count, which rows have names for.
+    /// What metrics are called in the answer.
     #[serde(skip)]
-    pub are_of_several: bool,
+    pub titles: Titles,
     pub peak_with_mappings: Option<Peak>,
     pub processes_that_hide_frees: usize,
     pub lost_records: u64,
@@ -172,7 +173,7 @@ impl Totals {
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
             peak_is: sums.peak_is().words(),
-            are_of_several: sums.are_of_several(),
+            titles: sums.titles(),
             peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
                 let (image, _) = sums.counted().next()?;
                 Some(Peak::new(recording, image, &peak, tariff))

@@ -7,12 +7,10 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
-use memtoll_analysis::sums::title_in_rows;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_query::{Answer, Basis, Shown};
 use memtoll_text::format;
 use memtoll_text::table::Table;
-use memtoll_trace::ids::Units;
 
 pub(crate) const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
@@ -59,15 +57,13 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     // Shares of costs are always shares of the whole cost.
     let leading = if by_cost { 0 } else { columns.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
     lead(&mut columns, leading);
-    let live = if sums.selection.to < Units::MAX { "live then" } else { LIVE_AT_END };
-    let peak = title_in_rows(Metric::Peak, sums.are_of_several());
-    for column in &mut columns {
-        *column = match *column {
-            LIVE_AT_END => live,
-            PEAK => peak,
-            other => other,
-        };
-    }
+    let titles = sums.titles();
+    let title = |column| match column {
+        LIVE_AT_END => titles.in_rows(Metric::Live),
+        PEAK => titles.in_rows(Metric::Peak),
+        other => other,
+    };
+    columns.iter_mut().for_each(|column| *column = title(*column));
     let with_processor = by_cost && rows.iter().any(|row| row.of.is_some());
     if with_processor {
         columns.splice(AFTER_SHARE..AFTER_SHARE, PROCESSOR_COLUMNS);
@@ -75,11 +71,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     columns.push("where");
     let of_names = rows.iter().any(|row| row.frame.is_some());
     let table = if of_names { Table::new(&columns) } else { Table::of_texts(&columns) };
-    let mut table = table.keep(match column_of(sort) {
-        PEAK => peak,
-        LIVE_AT_END => live,
-        other => other,
-    });
+    let mut table = table.keep(title(column_of(sort)));
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
         let of_row = Numbers { of: &row.metrics, tariff: &tariff };

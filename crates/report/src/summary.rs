@@ -13,7 +13,7 @@ use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::site_text::site_text;
 use memtoll_analysis::sites::{GroupBy, Row, compiled_functions, rows, rows_without, sort};
 use memtoll_analysis::stacks::Stacks;
-use memtoll_analysis::sums::{Sums, sums_of, title_in_rows};
+use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::{Answer, Basis};
@@ -109,7 +109,7 @@ fn functions_with_sites(
         return String::new();
     }
     let text = title("Functions that allocate most");
-    let peak = title_in_rows(Metric::Peak, sums.are_of_several());
+    let peak = sums.titles().in_rows(Metric::Peak);
     let mut rows = Table::new(&["allocations", "share", "bytes", peak, "where"]);
     let tariff = Tariff::of(recording);
     for function in functions.iter().take(limits.rows) {

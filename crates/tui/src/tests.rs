@@ -188,7 +188,7 @@ fn only_what_a_whole_run_kept_was_never_freed() {
     }
     let recording = open("costs.memtoll");
     let part = Seen::new(&recording, (120, 24)).keys("t>>>>>>>>>>>>>>>\n>>>>>>>>>>\n").text();
-    assert!(part.contains("B live at the end") && !part.contains("never freed"), "{part}");
+    assert!(part.contains("B live then") && !part.contains("never freed"), "{part}");
 }
 
 #[test]

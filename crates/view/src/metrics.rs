@@ -2,10 +2,12 @@
 
 use crate::changes::shown_quantities;
 use crate::pack::Pack;
+use crate::packs;
 use memtoll_analysis::diff::Quantity;
 use memtoll_analysis::metric::{About, Metric, Place, Seen, Sees, Together, all_in, number_in};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::titles::Titles;
 use memtoll_text::format::Unit;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -136,6 +138,13 @@ pub fn intervals(of: &Priced, tariff: &Tariff) -> BTreeMap<String, [f64; 2]> {
     let estimates = SHOWN.iter().map(|metric| (metric.about().name, tariff.estimate(*metric, of)));
     let wide = estimates.filter(|(_, estimate)| !estimate.is_exact());
     wide.map(|(name, estimate)| (name.to_owned(), [estimate.low, estimate.high])).collect()
+}
+
+/// What metrics are called, where that is not their own title.
+pub fn titles(of: Titles) -> BTreeMap<String, packs::Titles> {
+    let differ = |metric: &&Metric| of.in_rows(**metric) != metric.about().title;
+    let both = |metric| packs::Titles { of_all: of.of_all(metric), in_rows: of.in_rows(metric) };
+    SHOWN.iter().filter(differ).map(|metric| (metric.about().name.to_owned(), both(*metric))).collect()
 }
 
 /// The names of the metrics, which their columns have.

@@ -103,6 +103,7 @@ impl Recordings<'_> {
             intervals: metrics::intervals(total, tariff),
             peak_is: peak_is.words(),
             processes: of.sums.counted().count(),
+            titles: metrics::titles(of.sums.titles()),
         }
     }
 

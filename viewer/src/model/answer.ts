@@ -11,6 +11,8 @@ export type List = "lines" | "tree" | "overview";
 export interface Metric {
     name: string;
     title: string;
+    /** What it is called in rows, where that is not its title. */
+    rowTitle?: string;
     unit: Unit;
     help: string;
     /** Where its numbers come from, and how those of rows add up. */
@@ -32,6 +34,15 @@ export interface Metric {
 
 /** The column of a metric in a table that is copied. */
 export const columnOf = ({ name, unit }: Metric): TextColumn => ({ title: name, unit });
+
+export const titleInRows = ({ title, rowTitle }: Metric) => rowTitle ?? title;
+
+/** Metrics as an answer calls them. */
+export const titled = (metrics: Metric[], titles: Totals["titles"]): Metric[] =>
+    metrics.map((metric) => {
+        const own = titles[metric.name];
+        return own ? { ...metric, title: own.of_all, rowTitle: own.in_rows } : metric;
+    });
 
 /** The metrics that are shown there. */
 export const shownIn = (metrics: Metric[], list: List) => metrics.filter((metric) => metric.lists.includes(list));

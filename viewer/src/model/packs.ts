@@ -330,11 +330,17 @@ export interface ThreadOfRun {
     name: string | null;
 }
 
+export interface Titles {
+    of_all: string;
+    in_rows: string;
+}
+
 export interface Totals {
     values: Record<string, number | null>;
     intervals: Record<string, [number, number]>;
     peak_is: string;
     processes: number;
+    titles: Record<string, Titles>;
 }
 
 export interface WasteOfResident {

@@ -72,7 +72,7 @@ function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Tota
         values[name] = chosen.some((one) => one.values[name] === null) ? null : value;
         if (chosen.some((one) => one.intervals[name])) intervals[name] = [low, high];
     }
-    return { values, intervals, peak_is: totals[highest]?.peak_is ?? "exact", processes: totals[0]?.processes ?? 0 };
+    return { values, intervals, peak_is: totals[highest]?.peak_is ?? "exact", processes: totals[0]?.processes ?? 0, titles: totals.at(-1)?.titles ?? {} };
 }
 
 /** What was selected of `whole`: the names are the whole's, the numbers those of the slices together. */

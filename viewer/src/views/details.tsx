@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { Door } from "../door";
-import { chanceOf, valueOf, varianceOf } from "../model/answer";
+import { chanceOf, titleInRows, valueOf, varianceOf } from "../model/answer";
 import { count, counted, inRow, isolated } from "../model/format";
 import { placeOf } from "../model/names";
 import type { TreeItem } from "../model/tree";
 import { through, toMember, toMetric } from "../model/ways";
-import { Define, EditorLink, PlaceLink, RowTitle } from "../widgets";
+import { Define, EditorLink, PlaceLink } from "../widgets";
 import type { Row } from "./lines";
 
 /** Groups that have a tree each. */
@@ -84,7 +84,7 @@ export function Details({ row, group }: { row: Row; group: string }) {
                             const value = valueOf(row.numbers, one, row.at);
                             return (
                                 <div key={one.name} title={one.help}>
-                                    <dt><Door to={toMetric(one.name)}><RowTitle metric={one} /></Door> <Define name={one.name} /></dt>
+                                    <dt><Door to={toMetric(one.name)}>{titleInRows(one)}</Door> <Define name={one.name} /></dt>
                                     <dd>{value === null ? "–" : inRow(value, chanceOf(row.numbers, one, row.at), one.unit)}</dd>
                                 </div>
                             );

@@ -6,7 +6,7 @@ import { Code, useWords } from "../code";
 import { useShown, useTree } from "../context";
 import { Door } from "../door";
 import { colorOf, useLoaded, useSize } from "../hooks";
-import { chanceOf, shownIn, totalOf, wholeOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
+import { chanceOf, shownIn, titleInRows, totalOf, wholeOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
 import { bytes, inRow, percent, spelledOut } from "../model/format";
 import { byFunction } from "../model/functions";
 import { rowsOf } from "../model/patterns";
@@ -16,7 +16,7 @@ import { selectionOf } from "../model/state";
 import { through, toMetric } from "../model/ways";
 import { Chart } from "./chart";
 import { toSizes } from "../model/sizes";
-import { Define, EditorLink, Newer, Pending, PlaceLink, RowTitle } from "../widgets";
+import { Define, EditorLink, Newer, Pending, PlaceLink } from "../widgets";
 
 /** Callers that are listed. */
 const CALLERS = 6;
@@ -90,7 +90,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                         );
                         return (
                             <tr key={one.name} class={one === main ? "main" : ""}>
-                                <th scope="row"><Door to={toMetric(one.name)}><RowTitle metric={one} /></Door> <Define name={one.name} /></th>
+                                <th scope="row"><Door to={toMetric(one.name)}>{titleInRows(one)}</Door> <Define name={one.name} /></th>
                                 {cell(sites.length > 0 ? self : 0, sites.length > 0 ? chanceOf(own, one, 0) : 0)}
                                 {cell(total, root?.valueOf(varianceOf(one)) ?? 0)}
                             </tr>

@@ -4,14 +4,14 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, shownIn, totalOf, valueOf, wholeOf, type Metric } from "../model/answer";
+import { chanceOf, columnOf, shownIn, titleInRows, totalOf, valueOf, wholeOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
 import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
 import { frameName } from "../model/names";
 import { orderOf, sorted } from "../model/order";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, RowTitle, Search, SharesOf, SortHead } from "../widgets";
+import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf, SortHead } from "../widgets";
 import { Table } from "../table";
 import { Branches } from "./tree";
 
@@ -77,7 +77,7 @@ export function Functions() {
                             <div role="columnheader">function<Edge column="name" /></div>
                             {columns.map((one) => (
                                 <div key={one.name} role="columnheader" aria-colspan={2} class="pair" title={one.help}>
-                                    <Door to={{ metric: one.name }} tabIndex={-1}><RowTitle metric={one} /></Door>
+                                    <Door to={{ metric: one.name }} tabIndex={-1}>{titleInRows(one)}</Door>
                                     <Define name={one.name} inHead />
                                     <Edge column={one.name} />
                                 </div>

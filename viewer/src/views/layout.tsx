@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { count, counted, number, percent } from "../model/format";
 import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
 import { selectionOf } from "../model/state";
-import { Define, EditorLink, Empty, Pending, PlaceLink } from "../widgets";
+import { EditorLink, Empty, Pending, PlaceLink, PlainHead } from "../widgets";
 import { Door } from "../door";
 import { Table } from "../table";
 
@@ -107,8 +107,7 @@ export function LayoutView() {
                         heads={
                             <>
                                 <div role="columnheader">type</div>
-                                <div role="columnheader">peak <Define name="peak" inHead /></div>
-                                <div role="columnheader">live at end <Define name="live" inHead /></div>
+                                {["peak", "live"].map((name) => <PlainHead key={name} name={name} />)}
                             </>
                         }
                         rows={types}

@@ -9,7 +9,7 @@ import { selectionOf } from "../model/state";
 import { timeAt } from "../model/time_axis";
 import { matcher } from "../model/tree";
 import { toMember } from "../model/ways";
-import { Define, Empty, Search } from "../widgets";
+import { Empty, PlainHead, Search } from "../widgets";
 import { Table } from "../table";
 
 /** What a process has of the selection; of a page, it is not known. */
@@ -66,9 +66,7 @@ export function Processes() {
                             <div role="columnheader">ran for</div>
                             <div role="columnheader">exit</div>
                             <div role="columnheader">threads</div>
-                            <div role="columnheader">peak <Define name="peak" inHead /></div>
-                            <div role="columnheader">live at end <Define name="live" inHead /></div>
-                            <div role="columnheader">allocations <Define name="allocations" inHead /></div>
+                            {["peak", "live", "allocations"].map((name) => <PlainHead key={name} name={name} />)}
                         </>
                     }
                     rows={rows}

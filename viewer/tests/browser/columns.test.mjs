@@ -97,14 +97,17 @@ test("in narrow columns, a heading has its definition when it is pointed at", as
     assert.deepEqual(problems, []);
 });
 
-test("peaks of several processes are called their own peaks, as in reports", async (t) => {
-    const { page, problems } = await viewed(t, "together");
-    for (const view of ["lines", "tree", "functions"]) {
-        await show(page, `view=${view}`);
-        await becomes(async () => (await headsOf(page)).filter((one) => one.includes("peak")).join(), "own peaks");
-    }
-    const one = await page.locator("select[aria-label=process] option").nth(1).getAttribute("value");
-    await show(page, `view=lines&process=${one}`);
-    await becomes(async () => (await headsOf(page)).filter((one) => one.includes("peak")).join(), "peak");
-    assert.deepEqual(problems, []);
-});
+for (const [title, file, part, names] of [
+    ["peaks of several processes are their own", "together", "", "live at end,own peaks"],
+    ["the peak of one process is the peak", "together", "&process=", "live at end,peak"],
+    ["what is live where a selection ends is live then", "phases", "&to=200000000", "live then,own peaks"],
+])
+    test(`${title}, as in reports`, async (t) => {
+        const { page, problems } = await viewed(t, file);
+        const one = await page.locator("select[aria-label=process] option").nth(1).getAttribute("value");
+        for (const view of ["lines", "tree", "functions"]) {
+            await show(page, `view=${view}&metric=live${part}${part.endsWith("=") ? one : ""}`);
+            await becomes(async () => (await headsOf(page)).filter((one) => /peak|live/.test(one)).sort().join(), names);
+        }
+        assert.deepEqual(problems, []);
+    });

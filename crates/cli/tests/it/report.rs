@@ -174,6 +174,8 @@ fn an_instant_is_not_the_end() {
     for options in [&["--at", "9ms"][..], &["--to", "9ms"]] {
         assert!(of(options).contains("live then  ") && !of(options).contains("live at end"), "{options:?}");
     }
+    let processes = text(&["report", "forks.memtoll", "--to", "1ms"]);
+    assert!(processes.contains("live then  ") && !processes.contains("live at end"), "{processes}");
 }
 
 #[test]

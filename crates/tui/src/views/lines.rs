@@ -77,7 +77,7 @@ impl LinesView {
 }
 
 fn heading(shown: &Shown, answer: &Answer, pane: &mut Pane, searches: bool, rows: usize) {
-    pane.put_right(0, 0, NUMBER, answer.title_in_rows(shown.state.metric), BOLD);
+    pane.put_right(0, 0, NUMBER, answer.titles().in_rows(shown.state.metric), BOLD);
     let (_, group) = GROUPS[shown.state.group];
     let found = if searches { format!(" ({rows} found)") } else { String::new() };
     let columns = pane.width();
@@ -85,7 +85,7 @@ fn heading(shown: &Shown, answer: &Answer, pane: &mut Pane, searches: bool, rows
     pane.put(NUMBER + SHARE + BAR_COLUMNS + 2, 0, columns, &format!("{group}{found}"), BOLD);
     for (index, other) in further.iter().enumerate() {
         let x = columns - (further.len() - index) * (NUMBER + 1);
-        pane.put_right(x, 0, NUMBER + 1, answer.title_in_rows(*other), BOLD);
+        pane.put_right(x, 0, NUMBER + 1, answer.titles().in_rows(*other), BOLD);
     }
 }
 

@@ -91,7 +91,7 @@ fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Some(totals) = &answer.totals else { return Vec::new() };
     let number = |metric| totals.figures.of(metric).map(|_| lines::value(&totals.figures, metric));
     let ends_with_run = shown.state.span.is_none_or(|span| span.to_ns.is_none());
-    let kept = if ends_with_run { shown.recording.kept().words() } else { "live at the end" };
+    let kept = if ends_with_run { shown.recording.kept().words() } else { totals.titles.of_all(Live) };
     let all =
         [(Allocations, "allocations"), (Bytes, "asked for"), (Peak, "at the peak"), (Live, kept), (Waiting, "waiting")];
     let words: Vec<String> =

@@ -89,7 +89,7 @@ impl TreeView {
         self.flatten(root, 0, &mut drawn);
         let columns = pane.width();
         let metric = shown.state.metric;
-        pane.put_right(0, 0, NUMBER, answer.title_in_rows(metric), BOLD);
+        pane.put_right(0, 0, NUMBER, answer.titles().in_rows(metric), BOLD);
         let end = if shown.state.reversed { "from the allocations outward" } else { "from the entry inward" };
         let head = match shown.state.tree_by {
             None => format!("call tree, {end} (r turns it round)"),

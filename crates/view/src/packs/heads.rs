@@ -233,6 +233,14 @@ sent! {
         /// What the peak is: `exact`, `at most`, or `added up` from peaks at different instants.
         peak_is: &'static str,
         processes: usize,
+        /// What metrics are called here, where that is not their title.
+        titles: BTreeMap<String, Titles>,
+    }
+
+    /// What a metric is called.
+    Titles {
+        of_all: &'static str,
+        in_rows: &'static str,
     }
 
     /// Where the program's CPU time went, ns; null: not known. Where a filter is set, parts are those of the call stacks that match, and
