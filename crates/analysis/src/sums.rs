@@ -361,7 +361,7 @@ fn each_priced(
             None => tariff.price_alone(counts),
         };
         if is_gone {
-            (metrics.counts.live_bytes, metrics.counts.live_blocks) = (Bytes::ZERO, 0);
+            metrics.end();
             if selection.instant {
                 (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (Bytes::ZERO, 0);
             }

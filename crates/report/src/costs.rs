@@ -163,6 +163,11 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
         (time, live) if live.saturating_mul(10) >= blocks => {
             Some(format!("{} {stay}, the others live {}", format::count(live), lifetime(time)))
         }
+        (time, _) if metrics.ended_blocks.saturating_mul(10) >= blocks => Some(format!(
+            "{} were there when their process ended, the others live {}",
+            format::count(metrics.ended_blocks),
+            lifetime(time)
+        )),
         (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
     };

@@ -69,11 +69,12 @@ export function Lifetimes() {
             all!.acquiring[index] ?? 0,
         ];
     };
-    /** All digits of what is counted: of growth, the steps. */
+    /** All digits of what is counted; of a mean of steps, their number. */
     const titles = (index: number) =>
         numbers(index).map((value, at) => {
             const { unit } = copied[at]!;
-            return value === null || unit !== "count" ? "" : exact(value, unit);
+            if (value === null || unit !== "count") return "";
+            return copied[at] === STEPS ? counted(value, "step") : exact(value, unit);
         });
     useEffect(() => {
         setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
@@ -141,18 +142,20 @@ export function Lifetimes() {
 const IN_CELL: [string, string] = ["in the cell", "Freed blocks of the chosen size and lifetime, and their share of all of them."];
 
 /** The columns of numbers that are copied. */
+const STEPS: Column = { title: "growth steps", unit: "count" };
+
 const COPIED: Column[] = [
-    ["in the cell", "count"],
-    ["blocks", "count"],
-    ["median size", "bytes"],
-    ["p99 size", "bytes"],
-    ["median life", "ns"],
-    ["p99 life", "ns"],
-    ["blocks that grew", "count"],
-    ["growth steps", "count"],
-    ["freed abroad", "count"],
-    ["threads", "count"],
-].map(([title, unit]) => ({ title, unit }) as Column);
+    { title: "in the cell", unit: "count" },
+    { title: "blocks", unit: "count" },
+    { title: "median size", unit: "bytes" },
+    { title: "p99 size", unit: "bytes" },
+    { title: "median life", unit: "ns" },
+    { title: "p99 life", unit: "ns" },
+    { title: "blocks that grew", unit: "count" },
+    STEPS,
+    { title: "freed abroad", unit: "count" },
+    { title: "threads", unit: "count" },
+];
 
 const HEADS: [string, string][] = [
     ["blocks", "Blocks that the line got, reallocations included."],

@@ -177,7 +177,7 @@ test("what was live at the peak, at the end, and never freed is one click away",
     for (const [way, hash] of [["kept", "view=lines&metric=live&zeros=true"], ["end", `view=lines&metric=live&zeros=true&to=${Math.floor(report(recordings.phases).seconds * 1e9)}`]]) {
         await show(page, hash);
         const main = tableRows(page).filter({ hasText: "phases.c:14" });
-        const column = await page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => head.textContent.startsWith("live at end")));
+        const column = await page.locator('main [role="columnheader"]').evaluateAll((heads) => heads.findIndex((head) => /^live (at end|then)/.test(head.textContent)));
         await page.waitForFunction(([column, value]) => [...document.querySelectorAll("main .body .row")].some((row) => row.textContent.includes("phases.c:14") && Number(row.children[column].title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")) === value), [column, left[way]]).catch(async () => assert.fail(`${way}: ${await main.allInnerTexts()}`));
     }
     assert.deepEqual(problems, []);

@@ -73,7 +73,32 @@ test("a number of a table is whole, or compact, on all screens", async (t) => {
     }
     await show(page, "view=lifetimes");
     await page.getByRole("cell", { name: "123 k", exact: true }).first().waitFor();
-    await page.locator('main [role="cell"][title="blocks that grew: 123,456"]').waitFor();
+    await page.locator('main [role="cell"][title="123,456 steps"]').waitFor();
+    await page.locator('main [role="cell"][title="123,456"]').waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("a name without room ends in three dots", async (t) => {
+    const { page, problems } = await viewed(t, "together");
+    let shortened = 0;
+    for (const width of [640, 800, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const view of ["lines", "processes", "functions", "lifetimes"]) {
+            await show(page, `view=${view}`);
+            const names = page.locator("main .body .what");
+            await names.first().waitFor();
+            const found = await names.evaluateAll((cells) =>
+                cells.flatMap((cell) => {
+                    const texts = [...cell.querySelectorAll("*")].filter((one) => one.childElementCount === 0 && one.textContent !== "");
+                    const right = cell.getBoundingClientRect().right;
+                    return texts.map((one) => ({ text: one.textContent, isCut: one.getBoundingClientRect().right > right + 1, isShort: one.scrollWidth > one.clientWidth && getComputedStyle(one).textOverflow === "ellipsis" }));
+                }),
+            );
+            assert.deepEqual(found.filter(({ isCut }) => isCut).map(({ text }) => text), [], `${view} at ${width}`);
+            shortened += found.filter(({ isShort }) => isShort).length;
+        }
+    }
+    assert.ok(shortened > 0, "some name has no room");
     assert.deepEqual(problems, []);
 });
 

@@ -34,6 +34,8 @@ pub struct Priced {
     /// Blocks, those from before a span included, of processes in which an allocator hides frees: no count that needs frees
     /// has a part of them.
     pub unknown_fates: u64,
+    /// Blocks that a process had when it ended, before the selection does: they are neither live nor freed.
+    pub ended_blocks: u64,
     /// What a look at the pages found when processes ended, in memory: bytes of live blocks.
     pub resident_bytes: Bytes,
     /// Bytes of live blocks that were not in memory, and not swapped out.
@@ -89,6 +91,7 @@ sums! {
     lifetime_ns.0;
     touched_bytes.0;
     unknown_fates;
+    ended_blocks;
     resident_bytes.0;
     never_touched_bytes.0;
     slack_bytes.0;
@@ -157,7 +160,7 @@ impl Priced {
     /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
     pub fn freed(&self) -> u64 {
         let known = self.blocks().saturating_sub(self.unknown_fates);
-        known.saturating_sub(self.live_blocks)
+        known.saturating_sub(self.live_blocks).saturating_sub(self.ended_blocks)
     }
 
     /// Blocks, those from before a span included.
@@ -218,6 +221,13 @@ impl Priced {
     /// The same, in blocks.
     pub fn leaked_blocks(&self) -> u64 {
         self.lost_blocks.wrapping_add(self.indirectly_lost_blocks)
+    }
+
+    /// The process has ended: nothing is live any more.
+    pub fn end(&mut self) {
+        self.ended_blocks = self.live_blocks;
+        let counts = &mut self.counts;
+        (counts.live_bytes, counts.live_blocks) = (Bytes::ZERO, 0);
     }
 
     /// Forgets what needs frees: an allocator hides those of these blocks.
