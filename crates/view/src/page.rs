@@ -31,7 +31,8 @@ use sparse_values::SparseRows;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::mpsc::channel;
-use time_parts::{PartSums, Parts, RowSums, Whole};
+use std::thread::ScopedJoinHandle;
+use time_parts::{Outline, PartSums, Parts, RowSums, Whole};
 
 /// Bytes of a page at the most.
 pub const MOST_BYTES: usize = 5_000_000;
@@ -115,6 +116,10 @@ pub fn page(
         let (alone, sliced) = (open.alone(), &sliced);
         let advice = scope
             .spawn(move || alone.advice_in(|_, view| SharedPass::new(recording, sliced, view, send), options.sources));
+        let outline = {
+            let open = open.again();
+            scope.spawn(move || Outline::of(&open))
+        };
         for news in news {
             match news {
                 News::Read(share) => tell(Step::Reading(share)),
@@ -125,15 +130,21 @@ pub fn page(
                 }
             }
         }
-        let advice = || advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        page_of(&open, options, advice, tell)
+        let outline = joined(outline)?;
+        page_of(&open, options, outline, || joined(advice), tell)
     })
 }
 
+/// What a thread returns.
+fn joined<T>(thread: ScopedJoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Events were read.
-fn page_of(
-    open: &Recordings,
+fn page_of<'a>(
+    open: &Recordings<'a>,
     options: &Options,
+    outline: Outline<'a>,
     advice: impl FnOnce() -> Result<Pack, NoAnswer>,
     tell: &dyn Fn(Step),
 ) -> Result<String, NoPage> {
@@ -141,14 +152,14 @@ fn page_of(
     let (whole, parts) = std::thread::scope(|scope| {
         let (part_sums, other) = (&part_sums, open.again());
         scope.spawn(move || part_sums.add_up(&other));
-        let whole = Whole::of(open)?;
+        let whole = Whole::of(open, outline)?;
         let tell = |done| tell(Step::AddingUp(done, PARTS));
         let parts = Parts::of(open, (&whole, part_sums), DETAILS[0], tell)?;
         Ok::<_, NoPage>((whole, parts))
     })?;
     tell(Step::Packing);
     let before = open.before();
-    let whole_before = before.as_ref().map(Whole::of).transpose()?;
+    let whole_before = before.as_ref().map(|open| Whole::of(open, Outline::of(open)?)).transpose()?;
     let before_with = before.as_ref().zip(whole_before.as_ref());
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {

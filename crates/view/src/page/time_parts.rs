@@ -1,7 +1,7 @@
 //! Equal parts of a recording's time, added up once for pages of any detail.
 
 use super::sparse_values::SparseRows;
-use super::{DETAILS, Detail, PARTS, write_part};
+use super::{DETAILS, Detail, PARTS, joined, write_part};
 use crate::bounded_tree::{Ranked, Tree};
 use crate::metrics::{Values, add, values};
 use crate::no_answer::NoAnswer;
@@ -20,39 +20,65 @@ use memtoll_tally::in_order;
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
+/// The call tree of a recording without sums: it can be made before it is known what lies in memory, while events are read.
+pub(super) struct Outline<'a> {
+    /// Knows all stacks.
+    open: Recordings<'a>,
+    shape: Shape,
+    /// The call sites of which it is.
+    sites: usize,
+}
+
+impl<'a> Outline<'a> {
+    pub fn of(open: &Recordings<'a>) -> Result<Outline<'a>, NoAnswer> {
+        // The order of branches is that in which stacks are met. Whoever looks for wrappers of malloc has met some already.
+        open.session().wrappers();
+        let open = open.again();
+        let Selected { sums, view, .. } = Selected::plain(&open, &Query::default())?;
+        let shape = Shape::new(&mut open.stacks(&view), &sums, None);
+        Ok(Outline { open, shape, sites: sums.sites.len() })
+    }
+
+    fn ranked(&mut self, Selected { sums, view, .. }: &Selected) -> Ranked {
+        // In a damaged file, blocks may be live of call sites that allocate none.
+        if self.sites != sums.sites.len() {
+            self.shape = Shape::new(&mut self.open.stacks(view), sums, None);
+        }
+        let (shape, tariff) = (&self.shape, self.open.tariff.of_sums(sums));
+        let root = shape.root(sums);
+        Ranked::new(shape.branches().collect(), (&root, &tariff), DETAILS[0].nodes, |take| shape.each(sums, take))
+    }
+}
+
 /// A whole recording.
-pub(super) struct Whole {
+pub(super) struct Whole<'a> {
     pub selected: Selected,
     /// How its call sites use memory.
     pub patterns: Patterns,
     /// Its call tree.
     pub ranked: Ranked,
+    /// Knows all stacks.
+    open: Recordings<'a>,
 }
 
-impl Whole {
+impl<'a> Whole<'a> {
     /// The call tree, and findings and patterns, are made side by side.
-    pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
+    pub fn of(open: &Recordings<'a>, mut outline: Outline<'a>) -> Result<Whole<'a>, NoAnswer> {
         let mut selected = Selected::plain(open, &Query { pages: true, ..Query::default() })?;
         let (ranked, patterns, findings) = std::thread::scope(|scope| {
             let (selected, other) = (&selected, open.again());
             let beside = scope.spawn(move || (other.all_patterns(selected), selected.find(&other)));
-            let ranked = ranked(open, selected);
-            let (patterns, findings) = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let ranked = outline.ranked(selected);
+            let (patterns, findings) = joined(beside);
             (ranked, patterns, findings)
         });
         selected.findings = Some(findings?);
-        Ok(Whole { selected, patterns, ranked })
+        Ok(Whole { selected, patterns, ranked, open: outline.open })
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
         open.sites(&self.selected.sums, &self.selected.rows, detail.sites)
     }
-}
-
-fn ranked(open: &Recordings, Selected { sums, view, .. }: &Selected) -> Ranked {
-    let shape = Shape::new(&mut open.stacks(view), sums, None);
-    let (root, tariff) = (shape.root(sums), open.tariff.of_sums(sums));
-    Ranked::new(shape.branches().collect(), (&root, &tariff), DETAILS[0].nodes, |take| shape.each(sums, take))
 }
 
 /// The sums of the parts, which need no call tree: one thread adds them up while another one makes it.
@@ -143,7 +169,7 @@ impl Parts {
             sites.shown.iter().enumerate().map(|(number, &index)| (key(&rows[index]), number)).collect();
         let others = (sites.others > 0).then_some(sites.shown.len());
         let Selected { sums, view, .. } = &whole.selected;
-        let shape = Shape::new(&mut open.stacks(view), sums, Some(tree.keys()));
+        let shape = Shape::new(&mut whole.open.stacks(view), sums, Some(tree.keys()));
         let nodes = tree.nodes_of(shape.branches().map(|(caller, frame, _)| (caller, frame)));
         let make = |(open, adding): &mut (Recordings, RowSums), number: usize| {
             let (selected, slice) = part_sums.take(open, number)?;
