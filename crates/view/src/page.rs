@@ -110,16 +110,16 @@ pub fn page(
 ) -> Result<String, NoPage> {
     let sliced = Sliced::new(time_parts::borders(recording));
     let open = Recordings::new(recording, compared).with_slices(&sliced);
+    let (sums, _) = open.session().sums(&Query::default()).map_err(NoAnswer::from)?;
     std::thread::scope(|scope| {
         // The advice reads all events, and the page takes what else it needs from the same pass.
         let (send, news) = channel();
-        let (alone, sliced) = (open.alone(), &sliced);
-        let advice = scope
-            .spawn(move || alone.advice_in(|_, view| SharedPass::new(recording, sliced, view, send), options.sources));
-        let outline = {
-            let open = open.again();
-            scope.spawn(move || Outline::of(&open))
-        };
+        let (alone, outlined, sums, sliced) = (open.alone(), open.again(), &sums, &sliced);
+        let advice = scope.spawn(move || {
+            let view = alone.session().view(&Query::default())?;
+            alone.advice_in(&mut SharedPass::new(recording, sliced, &view, send), (sums, &view), options.sources)
+        });
+        let outline = scope.spawn(move || Outline::of(outlined, sums));
         for news in news {
             match news {
                 News::Read(share) => tell(Step::Reading(share)),
@@ -159,7 +159,7 @@ fn page_of<'a>(
     })?;
     tell(Step::Packing);
     let before = open.before();
-    let whole_before = before.as_ref().map(|open| Whole::of(open, Outline::of(open)?)).transpose()?;
+    let whole_before = before.as_ref().map(Whole::alone).transpose()?;
     let before_with = before.as_ref().zip(whole_before.as_ref());
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {

@@ -11,7 +11,8 @@ use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::selections::Selected;
 use memtoll_analysis::patterns::Patterns;
-use memtoll_analysis::sites::Row;
+use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::Shape;
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::Query;
@@ -30,12 +31,15 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub fn of(open: &Recordings<'a>) -> Result<Outline<'a>, NoAnswer> {
-        // The order of branches is that in which stacks are met. Whoever looks for wrappers of malloc has met some already.
-        open.session().wrappers();
-        let open = open.again();
-        let Selected { sums, view, .. } = Selected::plain(&open, &Query::default())?;
-        let shape = Shape::new(&mut open.stacks(&view), &sums, None);
+    /// `sums` are those of the whole recording. `open` has met no stacks yet.
+    pub fn of(open: Recordings<'a>, sums: &Sums) -> Result<Outline<'a>, NoAnswer> {
+        let view = open.session().view(&Query::default())?;
+        let shape = {
+            let stacks = &mut open.stacks(&view);
+            // The order of branches is that in which stacks were met.
+            rows(stacks, sums, GroupBy::Site);
+            Shape::new(stacks, sums, None)
+        };
         Ok(Outline { open, shape, sites: sums.sites.len() })
     }
 
@@ -62,6 +66,12 @@ pub(super) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
+    /// For a recording whose events are not read.
+    pub fn alone(open: &Recordings<'a>) -> Result<Whole<'a>, NoAnswer> {
+        let (sums, _) = open.session().sums(&Query::default())?;
+        Whole::of(open, Outline::of(open.again(), &sums)?)
+    }
+
     /// The call tree, and findings and patterns, are made side by side.
     pub fn of(open: &Recordings<'a>, mut outline: Outline<'a>) -> Result<Whole<'a>, NoAnswer> {
         let mut selected = Selected::plain(open, &Query { pages: true, ..Query::default() })?;
