@@ -96,7 +96,7 @@ pub(super) struct PartSums(Vec<Mutex<PartSum>>);
 
 enum PartSum {
     Open,
-    Known(Result<(Selected, Slice), NoAnswer>),
+    Known(Box<Result<(Selected, Slice), NoAnswer>>),
     Taken,
 }
 
@@ -113,7 +113,7 @@ impl PartSums {
         for (number, sum) in self.0.iter().enumerate() {
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
             if let PartSum::Open = *sum {
-                *sum = PartSum::Known(sums_of_part(open, number));
+                *sum = PartSum::Known(Box::new(sums_of_part(open, number)));
             }
         }
     }
@@ -122,7 +122,7 @@ impl PartSums {
     fn take(&self, open: &Recordings, number: usize) -> Result<(Selected, Slice), NoAnswer> {
         let mut sum = self.0[number].lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *sum, PartSum::Taken) {
-            PartSum::Known(known) => known,
+            PartSum::Known(known) => *known,
             PartSum::Open | PartSum::Taken => sums_of_part(open, number),
         }
     }
