@@ -223,7 +223,7 @@ mod tests {
         Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
     }
 
-    fn ranked(root: &Branch) -> Ranked {
+    fn ranked(root: &Branch, most: usize) -> Ranked {
         let mut branches = vec![(0, root)];
         let mut at = 0;
         while at < branches.len() {
@@ -231,7 +231,7 @@ mod tests {
             at += 1;
         }
         let all = branches.iter().map(|(caller, branch)| (*caller, branch.frame, branch.key)).collect();
-        Ranked::new(all, (&root.metrics, &tariff()), usize::MAX, |take| {
+        Ranked::new(all, (&root.metrics, &tariff()), most, |take| {
             branches.iter().enumerate().rev().for_each(|(place, (_, branch))| take(place, &branch.metrics, None));
         })
     }
@@ -260,7 +260,7 @@ mod tests {
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
-        let mut tree = Tree::of(&ranked(&whole), 3);
+        let mut tree = Tree::of(&ranked(&whole, 3), 3);
         let shown = tree
             .nodes
             .iter()
@@ -306,10 +306,10 @@ mod tests {
             root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
         };
         let (whole, part) = (grown(1), grown(2));
-        let mut fine = Tree::of(&ranked(&whole), 60);
+        let mut fine = Tree::of(&ranked(&whole, 60), 60);
         let rows = part_of(&mut fine, &part);
         for most in [60, 30, 9, 2, 1] {
-            let ranked = ranked(&whole);
+            let ranked = ranked(&whole, 60);
             let (mut coarse, mut expected) = (Tree::of(&ranked, most), Tree::of(&ranked, most));
             let places = coarse.places(&fine);
             let mut sums: FxHashMap<usize, Values> = FxHashMap::default();

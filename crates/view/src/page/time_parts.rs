@@ -271,3 +271,25 @@ type SiteKey = (Option<FrameId>, Vec<FrameId>, Option<String>, String);
 fn key(row: &Row) -> SiteKey {
     (row.frame, row.inlined.clone(), row.type_name.clone(), row.label.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::NOTHING;
+
+    #[test]
+    fn rows_of_one_number_add_up_in_the_order_of_numbers() {
+        let row = |value: f64| {
+            let mut values = NOTHING;
+            values[1] = value;
+            values
+        };
+        let mut sums = RowSums::default();
+        for (number, value) in [(7, 1.0), (2, 3.0), (4, 0.0), (7, 2.5)] {
+            sums.add(number, &row(value));
+        }
+        assert_eq!(sums.finish().iter().collect::<Vec<_>>(), [(2, row(3.0)), (7, row(3.5))]);
+        sums.add(4, &row(1.0));
+        assert_eq!(sums.finish().iter().collect::<Vec<_>>(), [(4, row(1.0))], "what was added up is forgotten");
+    }
+}
