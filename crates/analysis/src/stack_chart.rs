@@ -4,26 +4,23 @@
 //! of what its caller has, as long as it has more than the caller has itself. A frame goes on
 //! where the next column that has any shows it below the same callers: the thread may have left it in between, which no call tells.
 
-mod drawing;
-
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::Metric;
 use crate::parallel;
 use crate::processor::ImageOrThread;
 use crate::settled_sites::settled;
-use crate::stacks::Stacks;
+use crate::stacks::{Path, Stacks};
 use crate::tariff::Tariff;
 use crate::timeline::{Grid, cell_of};
-use drawing::{Bars, Paths, Weights};
-use memtoll_model::{Chapters, FrameId, Recording};
+use memtoll_model::{Chapters, FrameId, Image, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
-use memtoll_tally::{Part, Select, Selection, Split, Threads, in_order};
+use memtoll_tally::{Part, Select, Selection, Split, Threads};
 use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use rustc_hash::FxHashMap;
-use std::convert::Infallible;
+use std::cmp::Reverse;
 use std::ops::AddAssign;
 
 /// Blocks of events that are read, if there are columns whose sums are known.
@@ -94,23 +91,11 @@ pub fn stack_chart(recording: &Recording, stacks: &mut Stacks, asked: &Asked) ->
     };
     let (amounts, damage) = amounts(recording, asked);
     let image = &recording.images[asked.of.image];
-    let paths = Paths::of(image, stacks, asked.by_line, amounts.iter().map(|amount| amount.site));
-    let met: Vec<&[Amount]> = amounts.chunk_by(|one, other| one.column == other.column).collect();
-    let mut bars = Bars::default();
-    let mut columns = vec![Has::default(); columns];
-    // No column fails.
-    let _ = in_order(
-        0..met.len(),
-        || Weights::new(&paths),
-        |weights, at| weights.column(met[at]),
-        |at, column| {
-            let number = met[at][0].column;
-            columns[number] = column.has;
-            bars.extend(&paths, number, &column.shown);
-            Ok::<_, Infallible>(())
-        },
-    );
-    let bars = bars.all;
+    let mut drawing = Drawing::new(image, stacks, asked.by_line, columns);
+    for column in amounts.chunk_by(|one, other| one.column == other.column) {
+        drawing.column(column);
+    }
+    let Drawing { columns, bars, .. } = drawing;
     StackChart { columns, bars, damage }
 }
 
@@ -290,6 +275,135 @@ fn shares(
         *has = Has { value: has.value * value, variance: has.value * variance };
     }
     amounts
+}
+
+/// Bars, as far as they are drawn.
+struct Drawing<'a, 's> {
+    image: &'a Image,
+    stacks: &'a mut Stacks<'s>,
+    by_line: bool,
+    /// The path of each stack that was met; `None`: the stack does not count.
+    paths: FxHashMap<StackId, Option<Path>>,
+    /// A function's frame that stands for all its lines.
+    functions: FxHashMap<(TextId, TextId), FrameId>,
+    /// Of the column, what is below each path, what is its own, and whether it has any: zero between columns.
+    below: Vec<Has>,
+    own: Vec<f64>,
+    is_met: Vec<bool>,
+    /// And which of the paths that it calls has most; of those that have as much, the one with the smallest number.
+    heaviest: Vec<Option<Path>>,
+    columns: Vec<Has>,
+    bars: Vec<Bar>,
+    /// The bars of the last column, from the outermost frame inwards, with their paths.
+    open: Vec<(Path, usize)>,
+}
+
+impl<'a, 's> Drawing<'a, 's> {
+    fn new(image: &'a Image, stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
+        Drawing {
+            image,
+            stacks,
+            by_line,
+            paths: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            below: Vec::new(),
+            own: Vec::new(),
+            is_met: Vec::new(),
+            heaviest: Vec::new(),
+            columns: vec![Has::default(); columns],
+            bars: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Draws a column, whose amounts are not empty.
+    fn column(&mut self, amounts: &[Amount]) {
+        let number = amounts[0].column;
+        let mut ends = Vec::new();
+        for amount in amounts {
+            let Some(path) = self.path_of(self.image.node(amount.site)) else { continue };
+            self.columns[number] += amount.has;
+            ends.push((path, amount.has));
+        }
+        let paths = self.stacks.paths();
+        self.below.resize(paths, Has::default());
+        self.own.resize(paths, 0.0);
+        self.is_met.resize(paths, false);
+        self.heaviest.resize(paths, None);
+        let mut met = Vec::new();
+        for (path, has) in ends {
+            self.own[path.number()] += has.value;
+            self.below[path.number()] += has;
+            let mut next = Some(path);
+            // Whose callers are met is met, too.
+            while let Some(at) = next.filter(|at| !std::mem::replace(&mut self.is_met[at.number()], true)) {
+                met.push(at);
+                next = self.stacks.split(at).map(|(caller, _)| caller);
+            }
+        }
+        // Callers have smaller numbers than what they call.
+        met.sort_unstable_by_key(|path| Reverse(path.number()));
+        for path in &met {
+            let Some((caller, _)) = self.stacks.split(*path) else { continue };
+            let has = self.below[path.number()];
+            self.below[caller.number()] += has;
+            let heaviest = &mut self.heaviest[caller.number()];
+            if heaviest.is_none_or(|known| self.below[known.number()].value <= has.value) {
+                *heaviest = Some(*path);
+            }
+        }
+        self.extend(number, &self.heaviest());
+        for path in met {
+            let at = path.number();
+            (self.below[at], self.own[at], self.is_met[at]) = (Has::default(), 0.0, false);
+            self.heaviest[at] = None;
+        }
+    }
+
+    /// The path that has most, from the outermost frame inwards: see above.
+    fn heaviest(&self) -> Vec<Path> {
+        let most_of = |at: &Path| self.heaviest.get(at.number()).copied().flatten();
+        let goes_on = |at: &Path| most_of(at).filter(|next| self.below[next.number()].value > self.own[at.number()]);
+        std::iter::successors(goes_on(&Path::EMPTY), goes_on).collect()
+    }
+
+    /// Adds a column's frames to bars of the one before it, as far as they are the same, and makes new ones.
+    fn extend(&mut self, column: usize, shown: &[Path]) {
+        let is_same = |(open, path): &(&(Path, usize), &Path)| open.0 == **path;
+        let same = self.open.iter().zip(shown).take_while(is_same).count();
+        self.open.truncate(same);
+        for &(path, bar) in &self.open {
+            self.bars[bar].columns.1 = column + 1;
+            self.bars[bar].has += self.below[path.number()];
+        }
+        for &path in &shown[same..] {
+            let Some((_, frame)) = self.stacks.split(path) else { continue };
+            let caller = self.open.last().map(|(_, bar)| *bar);
+            self.open.push((path, self.bars.len()));
+            self.bars.push(Bar { caller, frame, columns: (column, column + 1), has: self.below[path.number()] });
+        }
+    }
+
+    fn path_of(&mut self, stack: StackId) -> Option<Path> {
+        if let Some(known) = self.paths.get(&stack) {
+            return *known;
+        }
+        let mut path = None;
+        if self.stacks.leading(stack).matches {
+            let mut frames = Vec::new();
+            self.stacks.list(stack, &mut frames);
+            path = Some(frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.path_within(callers, frame)));
+        }
+        self.paths.insert(stack, path);
+        path
+    }
+
+    fn path_within(&mut self, callers: Path, frame: FrameId) -> Path {
+        let frames = &self.stacks.recording().frames;
+        let of = frames.frame(frame);
+        let frame = if self.by_line { frame } else { *self.functions.entry((of.function, of.module)).or_insert(frame) };
+        self.stacks.path_within(callers, frame)
+    }
 }
 
 #[cfg(test)]
