@@ -59,6 +59,11 @@ impl<'r> Session<'r> {
         selected.check(self, &sums)?;
         Ok((sums, selected.view))
     }
+
+    /// How a query shows stacks.
+    pub fn view(&self, query: &Query) -> Result<stacks::View, Impossible> {
+        Ok(Selected::of(self, query)?.view)
+    }
 }
 
 fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Impossible> {

@@ -16,19 +16,19 @@ impl Recordings<'_> {
     /// What to change, of the whole run: savings are predicted for runs. Where sources may be read, snippets have their
     /// names.
     pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, NoAnswer> {
-        self.advice_in(|sums, _| SinglePass::new(self.recording(), sums), reads_sources)
+        let (sums, view) = self.session().sums(&Query::default())?;
+        self.advice_in(&mut SinglePass::new(self.recording(), &sums), (&sums, &view), reads_sources)
     }
 
-    /// The same, in a pass over the events that may have other readers.
-    pub(crate) fn advice_in<P: EventPass>(
+    /// The same, in a pass over the events that may have other readers. The sums are those of the whole run.
+    pub(crate) fn advice_in(
         &self,
-        pass: impl FnOnce(&Sums, &View) -> P,
+        pass: &mut dyn EventPass,
+        (sums, view): (&Sums, &View),
         reads_sources: bool,
     ) -> Result<Pack, NoAnswer> {
         let recording = self.recording();
-        let (sums, view) = self.session().sums(&Query::default())?;
-        let mut advice =
-            advise_in(&mut pass(&sums, &view), recording, &sums, &mut self.stacks(&view), &Wish::default());
+        let mut advice = advise_in(pass, recording, sums, &mut self.stacks(view), &Wish::default());
         if reads_sources {
             let root = Root::of(recording, &advice.findings);
             // Only what is a source file is read, whatever the recording names.

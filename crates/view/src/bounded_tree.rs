@@ -3,9 +3,9 @@
 
 use crate::metrics::{COUNT, NOTHING, Values, add, values};
 use crate::packs::TreeColumns;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::tree::Branch;
 use memtoll_model::FrameId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -32,53 +32,73 @@ pub struct Tree {
     keys: FxHashSet<Key>,
 }
 
-/// The branches of a tree, ranked once for trees of any number of nodes.
-pub struct Ranked<'a> {
-    tariff: Tariff,
-    /// Each with the place of its caller, which comes before it.
-    all: Vec<(usize, &'a Branch)>,
-    /// The places of all, by the metric of which they are the largest share.
+/// The branches of a tree, ranked once for trees of up to so many nodes as were asked for.
+pub struct Ranked {
+    /// Each with the place of its caller, which comes before it, its frame, and its key.
+    branches: Vec<(usize, Option<FrameId>, Key)>,
+    /// The places of the largest, by the metric of which they are the largest share.
     order: Vec<usize>,
+    /// Where the numbers of a branch stand. Only those of the largest branches and of the branches that these call are kept.
+    places: Vec<u32>,
+    values: Vec<Values>,
 }
 
-impl<'a> Ranked<'a> {
-    /// All branches of a tree.
-    pub fn new(root: &'a Branch, tariff: Tariff) -> Ranked<'a> {
-        let total = values(&root.metrics, &tariff);
-        // Callers before what they call: a stable sort by share keeps that, because no branch is more than its caller.
-        let (mut all, mut scores) = (vec![(0, root)], vec![f64::INFINITY]);
-        let mut at = 0;
-        while at < all.len() {
-            let (_, branch): (usize, &Branch) = all[at];
-            for child in &branch.children {
-                scores.push(share(&values(&child.metrics, &tariff), &total).min(scores[at]));
-                all.push((at, child));
-            }
-            at += 1;
+impl Ranked {
+    /// The `most` largest of some branches, callers before what they call; the first is the root, which has `root`. `each` calls with the
+    /// place of each branch that has sums, its sums, and a branch below it with the same, if there is one: that one comes before it.
+    pub fn new(
+        branches: Vec<(usize, Option<FrameId>, Key)>,
+        (root, tariff): (&Priced, &Tariff),
+        most: usize,
+        each: impl Fn(&mut dyn FnMut(usize, &Priced, Option<usize>)),
+    ) -> Ranked {
+        let total = values(root, tariff);
+        let mut scores = vec![0.0; branches.len()];
+        each(&mut |branch, sums, same| {
+            scores[branch] = same.map_or_else(|| share(&values(sums, tariff), &total), |same| scores[same]);
+        });
+        // A stable sort by share keeps callers before what they call, because no branch is more than its caller.
+        for (at, (caller, ..)) in branches.iter().enumerate() {
+            scores[at] = if at == 0 { f64::INFINITY } else { scores[at].min(scores[*caller]) };
         }
-        let mut order: Vec<usize> = (0..all.len()).collect();
+        let mut order: Vec<usize> = (0..branches.len()).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        Ranked { tariff, all, order }
+        order.truncate(most.max(1));
+        let mut is_large = vec![false; branches.len()];
+        order.iter().for_each(|&index| is_large[index] = true);
+        // Those that have no sums have nothing.
+        let (mut places, mut kept) = (vec![0; branches.len()], vec![NOTHING]);
+        each(&mut |branch, sums, _| {
+            if is_large[branches[branch].0] {
+                places[branch] = kept.len() as u32;
+                kept.push(values(sums, tariff));
+            }
+        });
+        Ranked { branches, order, places, values: kept }
+    }
+
+    fn values(&self, branch: usize) -> &Values {
+        &self.values[self.places[branch] as usize]
     }
 }
 
 impl Tree {
     /// The largest `most` branches of a tree, by the metric of which they are the largest share.
     pub fn of(ranked: &Ranked, most: usize) -> Tree {
-        let Ranked { tariff, all, order } = ranked;
-        let mut kept = vec![false; all.len()];
+        let Ranked { branches, order, .. } = ranked;
+        let mut kept = vec![false; branches.len()];
         order.iter().take(most.max(1)).for_each(|&index| kept[index] = true);
         let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default(), keys: FxHashSet::default() };
-        let mut numbers = vec![usize::MAX; all.len()];
-        for (index, &(parent, branch)) in all.iter().enumerate() {
+        let mut numbers = vec![usize::MAX; branches.len()];
+        for (index, &(parent, frame, key)) in branches.iter().enumerate() {
             if kept[index] {
-                tree.keys.insert(branch.key);
+                tree.keys.insert(key);
                 let parent = if index == 0 { 0 } else { numbers[parent] };
-                numbers[index] = tree.push(parent, branch.frame, values(&branch.metrics, tariff), 0);
+                numbers[index] = tree.push(parent, frame, *ranked.values(index), 0);
             } else if kept[parent] {
                 let other = tree.other(numbers[parent]);
                 numbers[index] = other;
-                add(&mut tree.nodes[other].values, &values(&branch.metrics, tariff));
+                add(&mut tree.nodes[other].values, ranked.values(index));
                 tree.nodes[other].others += 1;
             } else {
                 numbers[index] = numbers[parent];
@@ -176,7 +196,7 @@ pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::metrics::names;
-    use memtoll_analysis::priced::Priced;
+    use memtoll_analysis::tree::Branch;
     use memtoll_trace::meta::{Clock, Prices};
     use memtoll_trace::metrics::Metrics;
 
@@ -203,6 +223,19 @@ mod tests {
         Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
     }
 
+    fn ranked(root: &Branch, most: usize) -> Ranked {
+        let mut branches = vec![(0, root)];
+        let mut at = 0;
+        while at < branches.len() {
+            branches.extend(branches[at].1.children.iter().map(|child| (at, child)));
+            at += 1;
+        }
+        let all = branches.iter().map(|(caller, branch)| (*caller, branch.frame, branch.key)).collect();
+        Ranked::new(all, (&root.metrics, &tariff()), most, |take| {
+            branches.iter().enumerate().rev().for_each(|(place, (_, branch))| take(place, &branch.metrics, None));
+        })
+    }
+
     /// The numbers of another tree by the nodes of this one, in which only nodes have branches.
     fn part_of(tree: &mut Tree, root: &Branch) -> Vec<(usize, Values)> {
         let mut branches = vec![(0, root, Some(0))];
@@ -227,7 +260,7 @@ mod tests {
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
-        let mut tree = Tree::of(&Ranked::new(&whole, tariff()), 3);
+        let mut tree = Tree::of(&ranked(&whole, 3), 3);
         let shown = tree
             .nodes
             .iter()
@@ -273,10 +306,10 @@ mod tests {
             root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
         };
         let (whole, part) = (grown(1), grown(2));
-        let mut fine = Tree::of(&Ranked::new(&whole, tariff()), 60);
+        let mut fine = Tree::of(&ranked(&whole, 60), 60);
         let rows = part_of(&mut fine, &part);
         for most in [60, 30, 9, 2, 1] {
-            let ranked = Ranked::new(&whole, tariff());
+            let ranked = ranked(&whole, 60);
             let (mut coarse, mut expected) = (Tree::of(&ranked, most), Tree::of(&ranked, most));
             let places = coarse.places(&fine);
             let mut sums: FxHashMap<usize, Values> = FxHashMap::default();

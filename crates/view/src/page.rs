@@ -31,7 +31,8 @@ use sparse_values::SparseRows;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::mpsc::channel;
-use time_parts::{Parts, Whole};
+use std::thread::ScopedJoinHandle;
+use time_parts::{Outline, PartSums, Parts, RowSums, Whole};
 
 /// Bytes of a page at the most.
 pub const MOST_BYTES: usize = 5_000_000;
@@ -53,6 +54,10 @@ const MOST_CHANGES: usize = 2000;
 
 /// Equal parts of the recording's time.
 const PARTS: usize = 50;
+
+/// One of this many parts is packed first: a page that these say is much too large is not packed as a whole.
+const SAMPLED: usize = 8;
+const MOST_EXPECTED: usize = MOST_BYTES / 10 * 11;
 
 #[derive(Clone, Copy, PartialEq)]
 struct Detail {
@@ -105,12 +110,16 @@ pub fn page(
 ) -> Result<String, NoPage> {
     let sliced = Sliced::new(time_parts::borders(recording));
     let open = Recordings::new(recording, compared).with_slices(&sliced);
+    let (sums, _) = open.session().sums(&Query::default()).map_err(NoAnswer::from)?;
     std::thread::scope(|scope| {
         // The advice reads all events, and the page takes what else it needs from the same pass.
         let (send, news) = channel();
-        let (alone, sliced) = (open.alone(), &sliced);
-        let advice = scope
-            .spawn(move || alone.advice_in(|_, view| SharedPass::new(recording, sliced, view, send), options.sources));
+        let (alone, outlined, sums, sliced) = (open.alone(), open.again(), &sums, &sliced);
+        let advice = scope.spawn(move || {
+            let view = alone.session().view(&Query::default())?;
+            alone.advice_in(&mut SharedPass::new(recording, sliced, &view, send), (sums, &view), options.sources)
+        });
+        let outline = scope.spawn(move || Outline::of(outlined, sums));
         for news in news {
             match news {
                 News::Read(share) => tell(Step::Reading(share)),
@@ -121,27 +130,37 @@ pub fn page(
                 }
             }
         }
-        let advice = || advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        page_of(&open, options, advice, tell)
+        let outline = joined(outline)?;
+        page_of(&open, options, outline, || joined(advice), tell)
     })
 }
 
+/// What a thread returns.
+fn joined<T>(thread: ScopedJoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Events were read.
-fn page_of(
-    open: &Recordings,
+fn page_of<'a>(
+    open: &Recordings<'a>,
     options: &Options,
+    outline: Outline<'a>,
     advice: impl FnOnce() -> Result<Pack, NoAnswer>,
     tell: &dyn Fn(Step),
 ) -> Result<String, NoPage> {
-    let whole = Whole::of(open)?;
-    let ranked = whole.ranked(open);
-    let parts = Parts::of(open, (&whole, &ranked), DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
+    let part_sums = PartSums::of(open);
+    let (whole, parts) = std::thread::scope(|scope| {
+        let (part_sums, other) = (&part_sums, open.again());
+        scope.spawn(move || part_sums.add_up(&other));
+        let whole = Whole::of(open, outline)?;
+        let tell = |done| tell(Step::AddingUp(done, PARTS));
+        let parts = Parts::of(open, (&whole, part_sums), DETAILS[0], tell)?;
+        Ok::<_, NoPage>((whole, parts))
+    })?;
     tell(Step::Packing);
     let before = open.before();
-    let whole_before = before.as_ref().map(Whole::of).transpose()?;
+    let whole_before = before.as_ref().map(Whole::alone).transpose()?;
     let before_with = before.as_ref().zip(whole_before.as_ref());
-    let before_with = before_with.map(|(open, whole)| (open, whole, whole.ranked(open)));
-    let patterns = open.all_patterns(&whole.selected);
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {
         if !options.keep_paths {
@@ -158,38 +177,48 @@ fn page_of(
     })?;
     let mut page = String::new();
     for detail in DETAILS {
-        let (mut tree, sites) = (Tree::of(&ranked, detail.nodes), whole.sites(open, detail));
+        let (mut tree, sites) = (Tree::of(&whole.ranked, detail.nodes), whole.sites(open, detail));
         let texts = if options.sources { open.texts(&whole.selected.rows, &sites) } else { BTreeMap::new() };
-        let shown_before = match &before_with {
-            Some((open, whole, ranked)) => {
-                open.profile(&whole.selected, Some(&Tree::of(ranked, detail.nodes)), &whole.sites(open, detail))
+        let shown_before = match before_with {
+            Some((open, whole)) => {
+                let tree = Tree::of(&whole.ranked, detail.nodes);
+                open.profile(&whole.selected, Some(&tree), &whole.sites(open, detail))
             }
             None => Pack::new(&NothingPack {}),
         };
         let places = parts.places(&mut tree);
         let packs = [
             open.profile(&whole.selected, Some(&tree), &sites),
-            open.patterns_of(&patterns, &sites),
+            open.patterns_of(&whole.patterns, &sites),
             Pack::new(&SourcesPack { sources: texts }),
             shown_before,
         ];
-        let all = packs.len() + parts.len();
-        let mut data = Vec::with_capacity(all);
+        let (all, sampled) = (packs.len() + parts.len(), packs.len() + parts.len().div_ceil(SAMPLED));
+        // Some parts of all times come first.
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|number| number.checked_sub(packs.len()).is_some_and(|part| part % SAMPLED > 0));
+        let mut data = vec![String::new(); all];
         let mut bytes: usize = [&about, &advice, &activity, &changes].into_iter().map(String::len).sum();
         let is_last = detail == DETAILS[DETAILS.len() - 1];
-        let finish = |(): &mut (), number: usize| match packs.get(number) {
-            Some(pack) => finish(pack.clone()),
-            None => finish(parts.pack(number - packs.len(), &places, &sites)),
-        };
+        let mut before_parts = 0;
         let packed = in_order(
             0..all,
-            || (),
-            finish,
-            |number, packed| {
-                data.push(packed?);
-                bytes += data.last().map_or(0, String::len);
+            RowSums::default,
+            |adding, at| match packs.get(order[at]) {
+                Some(pack) => finish(pack.clone()),
+                None => finish(parts.pack(adding, order[at] - packs.len(), &places, &sites)),
+            },
+            |at, packed| {
+                let packed = packed?;
+                bytes += packed.len();
+                data[order[at]] = packed;
+                if at + 1 == packs.len() {
+                    before_parts = bytes;
+                }
                 // With less detail, there is less to pack in vain. The last attempt says how large the page is.
-                if number >= packs.len() && bytes > MOST_BYTES && !is_last { Err(None) } else { Ok(()) }
+                let expected = || before_parts + (bytes - before_parts) / (sampled - packs.len()) * parts.len();
+                let is_too_large = bytes > MOST_BYTES || at + 1 == sampled && expected() > MOST_EXPECTED;
+                if at >= packs.len() && is_too_large && !is_last { Err(None) } else { Ok(()) }
             },
         );
         match packed {

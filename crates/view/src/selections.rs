@@ -36,7 +36,8 @@ impl Selected {
         Ok(selected)
     }
 
-    fn plain(open: &Recordings, query: &Query) -> Result<Selected, NoAnswer> {
+    /// The same without findings.
+    pub(crate) fn plain(open: &Recordings, query: &Query) -> Result<Selected, NoAnswer> {
         let answer = open.ask(&selection(query))?;
         // No row is written out: the front end gets columns of all.
         let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
@@ -48,13 +49,17 @@ impl Selected {
 
     fn look_for_findings(&mut self, open: &Recordings) -> Result<(), NoAnswer> {
         if self.findings.is_none() {
-            let recording = open.recording();
-            let (found, _) = findings_of(&self.sums, &self.rows, &mut open.stacks(&self.view));
-            let found: Vec<Finding> = found.into_iter().map(|found| Finding::new(recording, found)).collect();
-            let found = serde_json::to_value(found).map_err(|error| NoAnswer::Json { what: "findings", error })?;
-            self.findings = Some(found);
+            self.findings = Some(self.find(open)?);
         }
         Ok(())
+    }
+
+    /// What is worth saying of it, in JSON.
+    pub(crate) fn find(&self, open: &Recordings) -> Result<Value, NoAnswer> {
+        let recording = open.recording();
+        let (found, _) = findings_of(&self.sums, &self.rows, &mut open.stacks(&self.view));
+        let found: Vec<Finding> = found.into_iter().map(|found| Finding::new(recording, found)).collect();
+        serde_json::to_value(found).map_err(|error| NoAnswer::Json { what: "findings", error })
     }
 
     /// All that is shown together.

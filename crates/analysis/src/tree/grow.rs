@@ -65,7 +65,7 @@ pub(super) struct End {
 pub(super) struct Twig {
     /// The frame, or the group; the part's root may have none.
     pub frame: Option<FrameId>,
-    key: Key,
+    pub key: Key,
     pub parent: u32,
     children: u32,
     /// Children that are too small.

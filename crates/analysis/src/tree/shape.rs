@@ -7,7 +7,7 @@ use super::{Direction, Part};
 use crate::priced::Priced;
 use crate::stable_key::Key;
 use crate::stacks::Stacks;
-use crate::sums::Sums;
+use crate::sums::{Site, Sums};
 use memtoll_model::FrameId;
 use rustc_hash::FxHashSet;
 
@@ -22,32 +22,41 @@ pub struct Shape {
     ends: Vec<u32>,
 }
 
-/// The sums of some branches.
-struct Found {
-    /// By branch: where its sums are.
-    places: Vec<u32>,
-    sums: Vec<(usize, Priced)>,
+/// The sums of branches whose callers come later. A sum is hundreds of bytes long, and there are hundreds of thousands of branches: the
+/// place of one is used again.
+#[derive(Default)]
+struct Open {
+    sums: Vec<Priced>,
+    free: Vec<u32>,
 }
 
-impl Found {
-    /// The sums of a branch, which has some from now on.
-    fn of(&mut self, branch: usize) -> &mut Priced {
-        if self.places[branch] == NONE {
-            self.places[branch] = self.sums.len() as u32;
-            self.sums.push((branch, Priced::default()));
+impl Open {
+    /// A place with nothing in it.
+    fn place(&mut self) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.sums[place as usize] = Priced::default();
+            return place;
         }
-        &mut self.sums[self.places[branch] as usize].1
+        self.sums.push(Priced::default());
+        self.sums.len() as u32 - 1
+    }
+
+    /// Adds what stands in a place to another one, and frees it.
+    fn give(&mut self, place: u32, to: u32) {
+        let sums = self.sums[place as usize];
+        self.sums[to as usize].add(&sums);
+        self.free.push(place);
     }
 }
 
 impl Shape {
-    /// The tree of sums, in which only the branches `grown` have branches.
-    pub fn new(stacks: &mut Stacks, sums: &Sums, grown: &FxHashSet<Key>) -> Shape {
+    /// The tree of sums, in which only the branches `grown` have branches; `None`: all may have some.
+    pub fn new(stacks: &mut Stacks, sums: &Sums, grown: Option<&FxHashSet<Key>>) -> Shape {
         let mut ends = vec![NONE; stacks.recording().stacks.len()];
         let paths: Vec<_> = sums.sites.iter().map(|site| (stacks.of(site.node), site)).collect();
         let paths: Vec<_> =
             paths.into_iter().filter(|(stack, _)| stack.matches).map(|(of, site)| (of.path, site)).collect();
-        let part = Part { grown: Some(grown), ..Part::whole(Direction::Callees) };
+        let part = Part { grown, ..Part::whole(Direction::Callees) };
         let mut names = FrameNames::new(&stacks.recording().frames, None);
         let mut callees = Callees::new(stacks, &paths, &part, &mut names);
         let twigs = twigs(&mut callees, &part, &mut names).unwrap_or_default();
@@ -59,26 +68,57 @@ impl Shape {
         Shape { twigs, ends }
     }
 
-    /// What each branch is called from, by number, and its frame. The root is called from itself.
-    pub fn branches(&self) -> impl Iterator<Item = (usize, Option<FrameId>)> {
-        self.twigs.iter().map(|twig| (twig.parent as usize, twig.frame))
+    /// What each branch is called from, by number, its frame, and its key. The root is called from itself.
+    pub fn branches(&self) -> impl Iterator<Item = (usize, Option<FrameId>, Key)> {
+        self.twigs.iter().map(|twig| (twig.parent as usize, twig.frame, twig.key))
     }
 
-    /// The sums of the branches that have some, by number. `sums` are a part of those that the tree is of.
-    pub fn add_up(&self, sums: &Sums) -> Vec<(usize, Priced)> {
-        let mut found = Found { places: vec![NONE; self.twigs.len()], sums: Vec::new() };
-        for site in &sums.sites {
-            if let Some(&branch) = self.ends.get(site.node.index()).filter(|branch| **branch != NONE) {
-                site.add_to(found.of(branch as usize));
+    /// The sums of the root.
+    pub fn root(&self, sums: &Sums) -> Priced {
+        let mut root = Priced::default();
+        self.ends(sums).for_each(|(_, site)| site.add_to(&mut root));
+        root
+    }
+
+    /// Calls `take` with each branch that has sums, from the leaves to the root: its number, its sums, and the branch below it that has
+    /// the same, if there is one. `sums` are those that the tree is of, or a part of them.
+    pub fn each(&self, sums: &Sums, mut take: impl FnMut(usize, &Priced, Option<usize>)) {
+        let mut ends: Vec<(u32, Site)> = self.ends(sums).collect();
+        ends.sort_unstable_by_key(|(branch, _)| *branch);
+        let mut open = Open::default();
+        // By branch: where its sums stand, and the only branch whose sums these are.
+        let mut places = vec![(NONE, NONE); self.twigs.len()];
+        for branch in (0..self.twigs.len() as u32).rev() {
+            let (mut place, mut same) = places[branch as usize];
+            while let Some((_, site)) = ends.pop_if(|(end, _)| *end == branch) {
+                if place == NONE {
+                    place = open.place();
+                }
+                same = NONE;
+                site.add_to(&mut open.sums[place as usize]);
+            }
+            if place == NONE {
+                continue;
+            }
+            take(branch as usize, &open.sums[place as usize], (same != NONE).then_some(same as usize));
+            if branch == 0 {
+                return;
+            }
+            // Most branches call one other, and take its sums over.
+            let caller = &mut places[self.twigs[branch as usize].parent as usize];
+            match caller.0 {
+                NONE => *caller = (place, branch),
+                callers => {
+                    caller.1 = NONE;
+                    open.give(place, callers);
+                }
             }
         }
-        // From the leaves to the root.
-        for branch in (1..self.twigs.len()).rev() {
-            if found.places[branch] != NONE {
-                let sums = *found.of(branch);
-                found.of(self.twigs[branch].parent as usize).add(&sums);
-            }
-        }
-        found.sums
+    }
+
+    /// The branch at which each site ends.
+    fn ends<'s>(&self, sums: &'s Sums) -> impl Iterator<Item = (u32, Site<'s>)> {
+        let end = |site: Site<'s>| Some((*self.ends.get(site.node.index())?, site));
+        sums.sites.iter().filter_map(end).filter(|(branch, _)| *branch != NONE)
     }
 }

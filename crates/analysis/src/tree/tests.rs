@@ -291,35 +291,39 @@ fn by_key(branch: &Branch, all: &mut BTreeMap<Key, Priced>) {
 }
 
 #[test]
-fn a_shape_adds_up_what_trees_of_parts_have() {
-    let mut branches = 0;
+fn a_shape_adds_up_what_trees_have() {
+    let (mut branches, mut taken_over) = (0, 0);
     for recording in recordings() {
         let whole = sums(&recording, Selection::default());
         let mut stacks = Stacks::new(&recording, &View::default());
         let tree = call_tree(&mut stacks, &whole, Direction::Callees);
         let mut keys = BTreeMap::new();
         by_key(&tree, &mut keys);
-        for leave_out in 1..4 {
-            let grown: FxHashSet<Key> = keys
-                .keys()
-                .enumerate()
-                .filter(|(at, _)| at % 4 != leave_out)
-                .map(|(_, key)| *key)
-                .chain([tree.key])
-                .collect();
-            let shape = Shape::new(&mut stacks, &whole, &grown);
-            let mut key_of: Vec<Key> = Vec::new();
-            for (number, (caller, frame)) in shape.branches().enumerate() {
-                let mut names = FrameNames::new(&recording.frames, None);
-                assert!(number == 0 || caller < number, "callers come before what they call");
-                key_of.push(frame.map_or(Key::EMPTY, |frame| key_of[caller].with_key(names.key(frame))));
-            }
+        let some = |left_out: usize| -> FxHashSet<Key> {
+            let stay = keys.keys().enumerate().filter(|(at, _)| at % 4 != left_out).map(|(_, key)| *key);
+            stay.chain([tree.key]).collect()
+        };
+        for grown in [None, Some(some(1)), Some(some(2)), Some(some(3))] {
+            let shape = Shape::new(&mut stacks, &whole, grown.as_ref());
+            let callers: Vec<usize> = shape.branches().map(|(caller, ..)| caller).collect();
+            assert!(callers.iter().enumerate().skip(1).all(|(number, caller)| *caller < number));
+            let key_of: Vec<Key> = shape.branches().map(|(.., key)| key).collect();
             for half in [0, recording.ended() / 2] {
                 let selection = Selection { from: Units(half), ..Selection::default() };
                 let part = sums(&recording, selection);
-                let found = shape.add_up(&part).into_iter().filter(|(_, sums)| *sums != Priced::default());
-                let found: BTreeMap<Key, Priced> = found.map(|(branch, sums)| (key_of[branch], sums)).collect();
-                let of_part = Part { grown: Some(&grown), ..Part::whole(Direction::Callees) };
+                let (mut found, mut all) = (BTreeMap::new(), vec![Priced::default(); key_of.len()]);
+                shape.each(&part, |branch, sums, same| {
+                    all[branch] = *sums;
+                    if let Some(same) = same {
+                        assert_eq!((callers[same], all[same]), (branch, *sums));
+                        taken_over += 1;
+                    }
+                    if *sums != Priced::default() {
+                        assert!(found.insert(key_of[branch], *sums).is_none());
+                    }
+                });
+                assert_eq!(shape.root(&part), all[0]);
+                let of_part = Part { grown: grown.as_ref(), ..Part::whole(Direction::Callees) };
                 let mut expected = BTreeMap::new();
                 by_key(&part_of_tree(&mut stacks, &part, &of_part).unwrap(), &mut expected);
                 assert_eq!(found, expected);
@@ -327,5 +331,5 @@ fn a_shape_adds_up_what_trees_of_parts_have() {
             }
         }
     }
-    assert!(branches > 100, "{branches}");
+    assert!(branches > 100 && taken_over > 20, "{branches}, {taken_over}");
 }
