@@ -162,13 +162,14 @@ fn page_of(
         let texts = if options.sources { open.texts(&whole.selected.rows, &sites) } else { BTreeMap::new() };
         let shown_before = match &before_with {
             Some((open, whole, ranked)) => {
-                open.profile(&whole.selected, Some(&Tree::of(ranked, detail.nodes)), &whole.sites(open, detail))
+                let tree = Tree::of(ranked, detail.nodes);
+                open.profile(&whole.selected, Some((&tree, &whole.findings)), &whole.sites(open, detail))
             }
             None => Pack::new(&NothingPack {}),
         };
         let places = parts.places(&mut tree);
         let packs = [
-            open.profile(&whole.selected, Some(&tree), &sites),
+            open.profile(&whole.selected, Some((&tree, &whole.findings)), &sites),
             open.patterns_of(&patterns, &sites),
             Pack::new(&SourcesPack { sources: texts }),
             shown_before,

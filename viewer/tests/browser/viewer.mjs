@@ -85,7 +85,7 @@ export async function show(page, hash) {
 
 /** Waits until the numbers of a view are those of what its labels say. */
 export async function settled(page) {
-    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)/.test(document.body.innerText));
+    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]:not(:has([aria-busy=true]))")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)|Looking for findings/.test(document.body.innerText));
 }
 
 /** Waits until something has a value, however slow the machine is. */

@@ -17,18 +17,21 @@ use memtoll_query::Query;
 use memtoll_query::query::When;
 use memtoll_tally::in_order;
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
 /// A whole recording.
 pub(super) struct Whole {
     pub selected: Selected,
+    pub findings: Value,
     pub tree: Branch,
 }
 
 impl Whole {
     pub fn of(open: &Recordings) -> Result<Whole, NoAnswer> {
         let selected = Selected::of(open, &Query { pages: true, ..Query::default() })?;
+        let findings = selected.findings(open)?;
         let tree = call_tree(&mut open.stacks(&selected.view), &selected.sums, Direction::Callees);
-        Ok(Whole { selected, tree })
+        Ok(Whole { selected, findings, tree })
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
