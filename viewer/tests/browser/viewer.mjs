@@ -153,12 +153,12 @@ after(async () => {
     servers.forEach((server) => server.kill());
 });
 
-/** From now on, the server's answers wait. Returns what lets them through. */
-export async function holdAnswers(page) {
+/** From now on, the server's answers wait, or those to some questions. Returns what lets them through. */
+export async function holdAnswers(page, isHeld = () => true) {
     let answer;
     const held = new Promise((resolve) => (answer = resolve));
     await page.route("**/answer", async (route) => {
-        await held;
+        if (isHeld(route.request().postDataJSON())) await held;
         await route.continue();
     });
     return answer;
