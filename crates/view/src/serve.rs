@@ -139,7 +139,6 @@ impl Listening {
             // What a page asks first is added up while the browser loads it.
             scope.spawn(|| {
                 locked(&engines.selection).prepare();
-                behind_others(SLOW_QUESTIONS);
                 locked(&engines.findings).prepare_findings();
             });
             // When the first page is there, nothing is in a hurry until the user drags.
