@@ -91,7 +91,7 @@ pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
         _ => blocks,
     };
     let hidden = hidden.min(blocks);
-    (if at % 2 == 0 { blocks - hidden } else { hidden }) as f64
+    (if at.is_multiple_of(2) { blocks - hidden } else { hidden }) as f64
 }
 
 /// The places of the numbers from which the columns of these metrics are made, in ascending order.
@@ -225,10 +225,10 @@ mod tests {
         let of = Priced { counts, unknown_fates: 9, without_pages: 3, ..Priced::default() };
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
         let all = values(&of, &tariff);
-        for column in 0..COUNT {
+        for (column, metric) in SHOWN.iter().enumerate() {
             let mut some = NOTHING;
             places(&[column]).into_iter().for_each(|place| some[place] = value_at(place, &of, &tariff));
-            assert_eq!(number(&some, column).to_bits(), number(&all, column).to_bits(), "{:?}", SHOWN[column]);
+            assert_eq!(number(&some, column).to_bits(), number(&all, column).to_bits(), "{metric:?}");
         }
         assert!((0..COUNT).any(|column| number(&all, column).is_nan()));
         let of_all: Vec<usize> = (0..COUNT).collect();
