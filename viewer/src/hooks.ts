@@ -21,7 +21,7 @@ export function useRows(scroller: RefObject<HTMLElement | null>, count: number, 
         count,
         getScrollElement: () => scroller.current,
         estimateSize: (index: number) => heights?.[index] ?? ROW,
-        overscan: 12,
+        overscan: 4,
         observeElementRect,
         observeElementOffset,
         scrollToFn: elementScroll,
@@ -45,7 +45,7 @@ export interface Size {
     height: number;
 }
 
-/** Size of an element as it changes, pixels. */
+/** Size of an element as it changes, pixels; 0 until the page is laid out. To ask for it before would lay it out within the task that renders. */
 export function useSize(element: RefObject<HTMLElement | null>): Size {
     const [size, setSize] = useState<Size>({ width: 0, height: 0 });
     useLayoutEffect(() => {
@@ -53,7 +53,6 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
         if (!of) return;
         const observer = new ResizeObserver(() => setSize({ width: of.clientWidth, height: of.clientHeight }));
         observer.observe(of);
-        setSize({ width: of.clientWidth, height: of.clientHeight });
         return () => observer.disconnect();
     }, []);
     return size;

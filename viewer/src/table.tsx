@@ -1,7 +1,7 @@
 // A long table of which only the rows in sight exist.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Resizing } from "./columns";
 import { useShown } from "./context";
 import { throughDoor } from "./door";
@@ -34,6 +34,17 @@ interface Props<Row> {
     heights?: readonly number[];
     /** What lies above the rows. */
     children?: ComponentChildren;
+}
+
+/** What stands in a row, made once until one of `inputs` changes: a step that changes the address alone draws no number again. */
+export function useOnceByRow<Row extends object>(make: (row: Row) => ComponentChildren, inputs: unknown[]): (row: Row) => ComponentChildren {
+    return useMemo(() => {
+        const made = new WeakMap<Row, ComponentChildren>();
+        return (row) => {
+            if (!made.has(row)) made.set(row, make(row));
+            return made.get(row);
+        };
+    }, inputs);
 }
 
 export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, heights, children }: Props<Row>) {

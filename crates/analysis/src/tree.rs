@@ -2,13 +2,15 @@
 //!
 //! Sums are hundreds of bytes long, and there are millions of stacks of dozens of frames. So the sums of a stack are added
 //! once, to the branch at which it ends, and from there those of each branch once to its caller's ([`grow`]). Where only
-//! large branches are wanted, one number of each stack decides which ones ([`Limit`]), and others are never made.
+//! large branches are wanted, one number of each stack decides which ones ([`Limit`]), and others are never made. A viewer that shows
+//! a few numbers of branches adds up only these ([`Outline`]).
 
 mod callees;
 mod callers;
 mod frame_names;
 mod groups;
 mod grow;
+mod outline;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -17,13 +19,15 @@ use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::stable_key::Key;
 use crate::stacks::Stacks;
-use crate::sums::Sums;
+use crate::sums::{Site, Sums};
 use callees::Callees;
 use callers::Callers;
 use frame_names::FrameNames;
 use groups::Groups;
-use grow::grow;
+pub use grow::Twig;
+use grow::{Ending, grow};
 use memtoll_model::FrameId;
+pub use outline::Outline;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 pub use shape::Shape;
@@ -92,6 +96,11 @@ impl Part<'_> {
     /// All of it.
     pub fn whole(direction: Direction) -> Self {
         Part { direction, function: None, by: None, below: None, depth: None, limit: None, grown: None }
+    }
+
+    /// The limit's number of these sums.
+    fn value(&self, of: &Priced) -> u64 {
+        self.limit.map_or(0, |limit| (limit.value)(of))
     }
 }
 
@@ -178,6 +187,30 @@ pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Bran
 
 /// A part of a call tree; nothing if no stack has the branch or the function.
 pub fn part_of_tree(stacks: &mut Stacks, sums: &Sums, part: &Part) -> Option<Branch> {
+    let value = |site: &Site| part.limit.map_or(0, |_| part.value(&site.metrics()));
+    part_with(stacks, sums, part, |site| (value(&site), site)).map(Outline::with_sums)
+}
+
+/// The same without sums. `of` says what is kept of those of each stack.
+pub fn outline<T>(
+    stacks: &mut Stacks,
+    sums: &Sums,
+    part: &Part,
+    mut of: impl FnMut(&Priced) -> T,
+) -> Option<Outline<T>> {
+    part_with(stacks, sums, part, |site| {
+        let metrics = site.metrics();
+        (part.value(&metrics), of(&metrics))
+    })
+}
+
+/// `of` gives the limit's number, and what is added up.
+fn part_with<'s, T>(
+    stacks: &mut Stacks,
+    sums: &'s Sums,
+    part: &Part,
+    mut of: impl FnMut(Site<'s>) -> (u64, T),
+) -> Option<Outline<T>> {
     let mut ends = Vec::with_capacity(sums.sites.len());
     let by = part.by.filter(|_| part.function.is_none());
     let mut groups = by.map(|by| Groups::new(by, part.direction));
@@ -185,13 +218,14 @@ pub fn part_of_tree(stacks: &mut Stacks, sums: &Sums, part: &Part) -> Option<Bra
         let stack = stacks.of(site.node);
         if stack.matches {
             let path = groups.as_mut().map_or(stack.path, |groups| groups.path(stacks, &stack));
-            ends.push((path, site));
+            let (value, of) = of(site);
+            ends.push(Ending { path, value, of });
         }
     }
     let labels = groups.map_or(Vec::new(), |groups| groups.labels);
     let mut names = FrameNames::new(&stacks.recording().frames, part.function).with(labels);
     match part.direction {
-        Direction::Callees => grow(&mut Callees::new(stacks, &ends, part, &mut names), &ends, part, &mut names),
-        Direction::Callers => grow(&mut Callers::new(stacks, &ends, part, &mut names), &ends, part, &mut names),
+        Direction::Callees => grow(&mut Callees::new(stacks, &ends, &mut names), ends, part, &mut names),
+        Direction::Callers => grow(&mut Callers::new(stacks, &ends, &mut names), ends, part, &mut names),
     }
 }

@@ -53,6 +53,11 @@ pub fn current() -> Option<Arc<Reading>> {
     WATCHED.with_borrow(Clone::clone)
 }
 
+/// Whether a cancellation has stopped a thread that reads for this thread's question: what it found is incomplete.
+pub fn is_cut() -> bool {
+    current().is_some_and(|reading| reading.is_cut())
+}
+
 /// Does work that reads events for a question. `None`: the work cannot be cancelled.
 pub fn during<T>(reading: Option<Arc<Reading>>, work: impl FnOnce() -> T) -> T {
     /// Puts back what was there, also where the work panics.

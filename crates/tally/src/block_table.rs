@@ -41,32 +41,35 @@ impl<B: Copy> BlockTable<B> {
         *entry = Entry { number, block };
     }
 
+    /// Where a block stands in the ring. No block has the number of an empty entry.
+    #[inline]
+    fn place(&self, number: u64) -> Option<usize> {
+        let place = number as usize % RING;
+        (self.ring[place].number == number && number != NO_BLOCK).then_some(place)
+    }
+
     /// What is known of a block that stays.
     pub fn get(&self, number: u64) -> Option<B> {
-        let entry = &self.ring[number as usize % RING];
-        match entry.number == number {
-            true => Some(entry.block),
-            false => self.survivors.get(&number).copied(),
+        match self.place(number) {
+            Some(place) => Some(self.ring[place].block),
+            None => self.survivors.get(&number).copied(),
         }
     }
 
     /// A block that stays, to be changed.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut B> {
-        let entry = &mut self.ring[number as usize % RING];
-        match entry.number == number {
-            true => Some(&mut entry.block),
-            false => self.survivors.get_mut(&number),
+        match self.place(number) {
+            Some(place) => Some(&mut self.ring[place].block),
+            None => self.survivors.get_mut(&number),
         }
     }
 
     #[inline]
     pub fn remove(&mut self, number: u64) -> Option<B> {
-        let entry = &mut self.ring[number as usize % RING];
-        if entry.number == number && number != NO_BLOCK {
-            entry.number = NO_BLOCK;
-            return Some(entry.block);
-        }
-        self.survivors.remove(&number)
+        let Some(place) = self.place(number) else { return self.survivors.remove(&number) };
+        let entry = &mut self.ring[place];
+        entry.number = NO_BLOCK;
+        Some(entry.block)
     }
 
     /// All that is known, in any order.
@@ -81,6 +84,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
+
+    #[test]
+    fn no_block_has_the_number_of_an_empty_entry() {
+        let mut table = BlockTable::new(0);
+        let last = RING as u64 - 1;
+        table.insert(last, 7);
+        assert_eq!((table.get(last), table.remove(last)), (Some(7), Some(7)));
+        assert_eq!(table.get_mut(NO_BLOCK), None);
+        assert_eq!((table.get(NO_BLOCK), table.remove(NO_BLOCK)), (None, None));
+    }
 
     proptest! {
         /// Against a plain map, with blocks of all ages removed.

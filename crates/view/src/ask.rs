@@ -19,14 +19,16 @@ pub struct Ask {
 #[derive(Clone, Default, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Page {
-    /// What the query's view shows: a table (of call sites: with totals and findings or, if the query asks for patterns,
-    /// these), lanes or activity.
+    /// What the query's view shows: a table (of call sites: with totals or, if the query asks for patterns, these), lanes or
+    /// activity.
     #[default]
     Shown,
     /// What the recording is, its time line, and the table of metrics.
     About,
     /// What to change, and what that saves. Of the whole run.
     Advice,
+    /// What is worth a look in what is selected. To find it may read all events.
+    Findings,
     /// A level of the query's tree, and what is below it as far as it is large enough to be seen.
     Level(Level),
     /// What changed, by the query's view: a table, or a tree of both sides; or what happened when before.
@@ -125,6 +127,7 @@ pub(crate) mod tests {
             Page::Shown,
             Page::About,
             Page::Advice,
+            Page::Findings,
             Page::Level(Level::default()),
             Page::Changes(Changes::default()),
             Page::Source { file: String::new() },

@@ -57,13 +57,13 @@ impl Recordings<'_> {
     /// The map, or the blocks of a range.
     pub(crate) fn memory(
         &self,
-        selections: &mut Selections,
+        selections: &Selections,
         last: &mut Option<LiveBlocks>,
         query: &Query,
         range: Option<(f64, f64)>,
     ) -> Result<Pack, NoAnswer> {
         self.needs_frees()?;
-        let selected = selections.of(self, query)?;
+        let selected = &*selections.of(self, query)?;
         let thread_filter = &selected.sums.thread_filter;
         let at = until(self.recording(), selected.sums.selection.to, thread_filter);
         let processes = self.processes(at, thread_filter);

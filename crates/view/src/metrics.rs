@@ -73,20 +73,38 @@ pub const NOTHING: Values = [0.0; WIDTH];
 
 /// The numbers of a call site, a branch or the whole.
 pub fn values(of: &Priced, tariff: &Tariff) -> Values {
-    let mut values = NOTHING;
-    let sums = SHOWN.iter().map(|metric| metric.sum(of) as f64);
-    let variances = INEXACT.iter().map(|index| tariff.variance(SHOWN[*index], of));
+    std::array::from_fn(|place| value_at(place, of, tariff))
+}
+
+/// One of these numbers, by its place. It may be less than nothing: what parts of a whole have adds up to what that has.
+pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
+    if let Some(metric) = SHOWN.get(place) {
+        return metric.sum(of) as i64 as f64;
+    }
+    if let Some(index) = INEXACT.get(place - COUNT) {
+        return tariff.variance(SHOWN[*index], of);
+    }
     let (blocks, sees) = (of.blocks(), tariff.sees());
-    let hidden = HIDEABLE.map(|seen| match seen {
+    let at = place - BLOCKS;
+    let hidden = match HIDEABLE[at / 2] {
         Seen::Frees => of.unknown_fates,
         Seen::Pages if sees.pages => of.without_pages,
         Seen::Units if sees.pages && sees.units => of.without_units,
         _ => blocks,
-    });
-    let blocks = hidden.into_iter().flat_map(|hidden| [blocks - hidden.min(blocks), hidden.min(blocks)]);
-    let all = sums.chain(variances).chain(blocks.map(|blocks| blocks as f64));
-    values.iter_mut().zip(all).for_each(|(value, number)| *value = number);
-    values
+    };
+    let hidden = hidden.min(blocks);
+    (if at.is_multiple_of(2) { blocks - hidden } else { hidden }) as f64
+}
+
+/// The places of the numbers from which the columns of these metrics are made, in ascending order.
+pub fn places(columns: &[usize]) -> Vec<usize> {
+    let has = |column: usize| columns.contains(&column);
+    let is_wanted = |place: &usize| match INEXACT.get(place.wrapping_sub(COUNT)) {
+        Some(column) => has(*column),
+        None if *place < COUNT => has(*place),
+        None => columns.iter().any(|column| SHOWN[*column].about().seen == HIDEABLE[(place - BLOCKS) / 2]),
+    };
+    (0..WIDTH).filter(is_wanted).collect()
 }
 
 /// The number of a metric in a row, by its column; NaN: it is known of none of the row's blocks.
@@ -195,6 +213,7 @@ mod tests {
     use super::*;
     use memtoll_text::amounts::Nanoseconds;
     use memtoll_trace::meta::{Clock, Prices};
+    use memtoll_trace::metrics::Metrics;
 
     #[test]
     fn means_are_sums_and_lists_are_of_what_is_shown() {
@@ -207,5 +226,26 @@ mod tests {
         let of = Priced { lifetime_ns: Nanoseconds(30), ..Priced::default() };
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
         assert_eq!(values(&of, &tariff)[SHOWN.iter().position(|metric| *metric == Metric::Lifetime).unwrap()], 30.0);
+    }
+
+    #[test]
+    fn the_numbers_of_a_column_tell_what_all_numbers_tell_of_it() {
+        let counts = Metrics { new_blocks: 9, live_blocks: 4, small_faults: 7, ..Metrics::default() };
+        let of = Priced { counts, unknown_fates: 9, without_pages: 3, ..Priced::default() };
+        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
+        let all = values(&of, &tariff);
+        for (column, metric) in SHOWN.iter().enumerate() {
+            let mut some = NOTHING;
+            places(&[column]).into_iter().for_each(|place| some[place] = value_at(place, &of, &tariff));
+            assert_eq!(number(&some, column).to_bits(), number(&all, column).to_bits(), "{metric:?}");
+        }
+        assert!((0..COUNT).any(|column| number(&all, column).is_nan()));
+        let of_all: Vec<usize> = (0..COUNT).collect();
+        assert_eq!(places(&of_all), (0..WIDTH).collect::<Vec<_>>());
+        assert!(INEXACT.iter().enumerate().all(|(at, column)| places(&[*column]).contains(&(COUNT + at))));
+        // A part of a price may be less than nothing.
+        let cost = SHOWN.iter().position(|metric| *metric == Metric::Cost).unwrap();
+        let less = Priced { allocator_ns: Nanoseconds(0u64.wrapping_sub(5)), ..Priced::default() };
+        assert_eq!(value_at(cost, &less, &tariff), -5.0);
     }
 }

@@ -68,6 +68,7 @@ packs! {
     BlocksPack { "blocks": BlockColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     ChangedTreesPack { "tree": ChangedTreeColumns, "before.frames": FrameColumns, "after.frames": FrameColumns, };
     ChangesPack { "compare": ChangeColumns, } ["before", "after", "margin"];
+    FindingsPack {};
     FunctionsPack { "functions": FunctionColumns, "frames": FrameColumns, } ["own", "total"];
     GenerationsPack { "sites": SiteColumns, "frames": FrameColumns, } ["bytes", "blocks"];
     GroupsPack {} ["groups"];

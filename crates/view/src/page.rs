@@ -182,13 +182,13 @@ fn page_of<'a>(
         let shown_before = match before_with {
             Some((open, whole)) => {
                 let tree = Tree::of(&whole.ranked, detail.nodes);
-                open.profile(&whole.selected, Some(&tree), &whole.sites(open, detail))
+                open.profile(&whole.selected, Some((&tree, &whole.findings)), &whole.sites(open, detail))
             }
             None => Pack::new(&NothingPack {}),
         };
         let places = parts.places(&mut tree);
         let packs = [
-            open.profile(&whole.selected, Some(&tree), &sites),
+            open.profile(&whole.selected, Some((&tree, &whole.findings)), &sites),
             open.patterns_of(&whole.patterns, &sites),
             Pack::new(&SourcesPack { sources: texts }),
             shown_before,

@@ -1,4 +1,4 @@
-//! A selection: its sums, its balance, findings, and call sites.
+//! A selection: its sums, its balance, and call sites.
 
 use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
@@ -15,6 +15,7 @@ use memtoll_analysis::figures::{Facts, Figure};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::{PeakIs, Sums};
 use rustc_hash::FxHashSet;
+use serde_json::Value;
 
 impl From<Estimate> for Estimated {
     fn from(Estimate { value, low, high }: Estimate) -> Estimated {
@@ -35,16 +36,16 @@ pub(crate) struct Sites {
 }
 
 impl Recordings<'_> {
-    /// A selection with these of its call sites, and with its call tree, if there is one.
-    pub(crate) fn profile(&self, of: &Selected, tree: Option<&Tree>, sites: &Sites) -> Pack {
+    /// A selection with these of its call sites; in a page, with its call tree and findings.
+    pub(crate) fn profile(&self, of: &Selected, in_page: Option<(&Tree, &Value)>, sites: &Sites) -> Pack {
         let mut frames = FrameTable::default();
-        let tree = tree.map(|tree| (tree, tree.columns(|frame| frames.number(frame))));
+        let tree = in_page.map(|(tree, _)| (tree, tree.columns(|frame| frames.number(frame))));
         let columns = self.site_columns(&mut frames, &of.rows, &sites.shown, sites.others);
         let mut pack = Pack::new(&ProfilePack {
             totals: self.totals(of),
             balance: self.balance(of),
             memory: self.resident(of),
-            findings: of.findings.clone().unwrap_or_default(),
+            findings: in_page.map(|(_, findings)| findings.clone()),
             wrappers: of.wrappers.clone(),
             damage: of.sums.damage.clone(),
             types: columns.types,
@@ -85,7 +86,6 @@ impl Recordings<'_> {
             totals: self.totals(of),
             balance: self.balance(of),
             memory: self.resident(of),
-            findings: of.findings.clone().unwrap_or_default(),
             wrappers: of.wrappers.clone(),
             damage: of.sums.damage.clone(),
             slice,

@@ -26,7 +26,7 @@ use running::Running;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 /// What a browser may load and do: only what comes from here, and no code in the page itself.
@@ -136,6 +136,11 @@ impl Listening {
                     }
                 });
             }
+            // What a page asks first is added up while the browser loads it.
+            scope.spawn(|| {
+                locked(&engines.selection).prepare();
+                locked(&engines.findings).prepare_findings();
+            });
             // When the first page is there, nothing is in a hurry until the user drags.
             if is_shown.recv().is_ok() {
                 behind_others(NO_QUESTION);
@@ -183,10 +188,12 @@ fn done_behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 struct Engines<'a> {
     /// Of what is selected.
     selection: Mutex<Engine<'a>>,
-    /// Of what happens when.
+    /// Of what the recording is, and what happens when.
     time: Mutex<Engine<'a>>,
     /// The same, divided among functions or types.
     stacked: Mutex<Engine<'a>>,
+    /// Of what is worth a look in a selection.
+    findings: Mutex<Engine<'a>>,
     /// Of whole recordings. The page asks for the advice while it waits for its first view, so these stand behind the others.
     slow: Mutex<Engine<'a>>,
     running: Running,
@@ -194,14 +201,20 @@ struct Engines<'a> {
 
 impl<'a> Engines<'a> {
     fn of(open: Recordings<'a>) -> Engines<'a> {
-        let [time, stacked, slow] = [(); 3].map(|()| Mutex::new(Engine::new(open.again())));
-        Engines { selection: Mutex::new(Engine::new(open)), time, stacked, slow, running: Running::default() }
+        let selection = Engine::new(open);
+        let [time, stacked, findings, slow] = [(); 4].map(|()| Mutex::new(selection.again()));
+        Engines { selection: Mutex::new(selection), time, stacked, findings, slow, running: Running::default() }
     }
 
     /// Returns when no slow question is being answered: these read all events, too, and both at once take twice as long.
     fn wait_for_slow_answer(&self) {
         drop(self.slow.lock());
     }
+}
+
+/// A question that made another thread panic says nothing about this one.
+fn locked<'e, 'a>(engine: &'e Mutex<Engine<'a>>) -> MutexGuard<'e, Engine<'a>> {
+    engine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) -> Reply {
@@ -273,11 +286,11 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         Ok(ask) => ask,
         Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
     };
-    // A question that made another thread panic says nothing about this one.
     let engine = match (&ask.page, &ask.query.view) {
         (Page::Advice | Page::Changes(_) | Page::Memory { .. } | Page::Layout { .. }, _) => &engines.slow,
-        (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
+        (Page::About, _) | (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
         (Page::Stacked { .. }, _) => &engines.stacked,
+        (Page::Findings, _) => &engines.findings,
         _ => &engines.selection,
     };
     let is_slow = std::ptr::eq(engine, &engines.slow);
@@ -285,7 +298,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     let named = request.headers().iter().find(|header| header.field.equiv("X-Question"));
     let number = named.and_then(|header| header.value.as_str().parse().ok());
     let wanted = engines.running.begin(number);
-    let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut engine = locked(engine);
     let answer = match wanted.is_cancelled() {
         true => Err(NoAnswer::Cancelled),
         false => {

@@ -2,7 +2,7 @@
 
 use crate::ask::Level;
 use crate::frame_table::FrameTable;
-use crate::metrics::{self, Values};
+use crate::metrics::{self, NOTHING};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};
@@ -12,10 +12,9 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stable_key::Key;
-use memtoll_analysis::tree::{Below, Branch, Dropped, Limit, Part, part_of_tree};
+use memtoll_analysis::tree::{Below, Limit, Part, Twig, outline};
 use memtoll_query::Query;
 use memtoll_query::query::TreeQuery;
-use std::cmp::Reverse;
 
 /// Nodes of an answer. A screen has room for fewer.
 const MOST_NODES: usize = 4_000;
@@ -27,15 +26,12 @@ fn index(metric: Metric) -> Result<usize, NoAnswer> {
 }
 
 /// A node of an answer.
-struct Node<'b> {
+struct Node {
     parent: usize,
-    /// `None`: smaller branches together.
-    branch: Option<&'b Branch>,
-    /// How many smaller branches.
-    others: usize,
-    metrics: Priced,
-    /// Whether it has children that are not in the answer.
-    has_more: bool,
+    /// The branch, by its number.
+    branch: usize,
+    /// Whether it is the smaller branches below it together.
+    are_others: bool,
 }
 
 impl Recordings<'_> {
@@ -71,21 +67,32 @@ impl Recordings<'_> {
             limit: Some(Limit { value: &value, share: tree.min_percent / 100.0, most: MOST_NODES }),
             ..Part::whole(tree.direction)
         };
-        let top = match part_of_tree(&mut self.stacks(&selected.view), &selected.sums, &wanted) {
-            None if !trail.is_empty() => return Err(NoAnswer::NoCallPath),
-            top => top.unwrap_or_default(),
+        let tariff = self.tariff.of_sums(&selected.sums);
+        // Only the numbers that are shown are added up.
+        let places = metrics::places(&columns);
+        let mut numbers = vec![Vec::new(); places.len()];
+        let mut count = 0;
+        let keep = |of: &Priced| {
+            places.iter().zip(&mut numbers).for_each(|(place, all)| all.push(metrics::value_at(*place, of, &tariff)));
+            count += 1;
+            count - 1
         };
-        let nodes = nodes(&top, &value);
+        let outline = match outline(&mut self.stacks(&selected.view), &selected.sums, &wanted, keep) {
+            None if !trail.is_empty() => return Err(NoAnswer::NoCallPath),
+            outline => outline.unwrap_or_default(),
+        };
+        let nodes = nodes(outline.branches());
         let mut frames = FrameTable::default();
         let mut labels = Vec::new();
         let mut of = LevelColumns::default();
         for node in &nodes {
-            let frame = node.branch.and_then(|branch| branch.frame);
-            let label = node.branch.and_then(|branch| branch.label.clone());
+            let branch = &outline.branches()[node.branch];
+            let frame = branch.frame.filter(|_| !node.are_others);
+            let label = branch.label.clone().filter(|_| !node.are_others);
             of.parent.push(node.parent as f64);
             of.frame.push(frame.map_or(0.0, |id| f64::from(frames.number(id)) + 1.0));
-            of.others.push(node.others as f64);
-            of.more.push(f64::from(u8::from(node.has_more)));
+            of.others.push(if node.are_others { branch.dropped as f64 } else { 0.0 });
+            of.more.push(f64::from(u8::from(node.are_others || branch.has_more)));
             of.label.push(if label.is_some() { labels.len() as f64 + 1.0 } else { 0.0 });
             labels.extend(label);
         }
@@ -93,32 +100,29 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&LevelPack { labels, texts });
         pack.columns("tree", &of);
         pack.columns("frames", &frames);
-        let tariff = self.tariff.of_sums(&selected.sums);
-        let rows: Vec<Values> = nodes.iter().map(|node| metrics::values(&node.metrics, &tariff)).collect();
+        let mut rows = vec![NOTHING; nodes.len()];
+        for (place, numbers) in places.into_iter().zip(numbers) {
+            let added = outline.add_up(|stack: &usize| numbers[*stack]);
+            for (row, node) in rows.iter_mut().zip(&nodes) {
+                row[place] = if node.are_others { added.of_dropped[node.branch] } else { added.of_branch[node.branch] };
+            }
+        }
         metrics::write_some(&mut pack, "tree", &rows, |index| columns.contains(&index));
         Ok(pack)
     }
 }
 
-/// All branches, largest first below the same one; what is dropped of one stands beside its children.
-fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> {
-    let node = |parent, branch: &'b Branch| Node {
-        parent,
-        branch: Some(branch),
-        others: 0,
-        metrics: branch.metrics,
-        has_more: branch.has_more,
-    };
-    let mut nodes = vec![node(0, top)];
+/// All branches, level by level, largest first below the same one; what is dropped of one stands beside those below it.
+fn nodes(branches: &[Twig]) -> Vec<Node> {
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); branches.len()];
+    branches.iter().enumerate().skip(1).for_each(|(number, branch)| below[branch.parent as usize].push(number));
+    let mut nodes = vec![Node { parent: 0, branch: 0, are_others: false }];
     let mut at = 0;
-    while let Some(branch) = nodes.get(at).map(|node| node.branch) {
-        if let Some(branch) = branch {
-            let mut children: Vec<&Branch> = branch.children.iter().collect();
-            children.sort_by_key(|child| Reverse(value(&child.metrics)));
-            nodes.extend(children.into_iter().map(|child| node(at, child)));
-            let Dropped { branches, metrics } = branch.dropped();
-            if branches > 0 {
-                nodes.push(Node { parent: at, branch: None, others: branches, metrics, has_more: true });
+    while let Some(&Node { branch, are_others, .. }) = nodes.get(at) {
+        if !are_others {
+            nodes.extend(below[branch].iter().map(|&branch| Node { parent: at, branch, are_others: false }));
+            if branches[branch].dropped > 0 {
+                nodes.push(Node { parent: at, branch, are_others: true });
             }
         }
         at += 1;
@@ -130,39 +134,17 @@ fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> 
 mod tests {
     use super::*;
     use memtoll_model::FrameId;
-    use memtoll_trace::metrics::Metrics;
 
-    fn branch(frame: Option<u32>, allocations: u64, children: Vec<Branch>) -> Branch {
-        let counts = Metrics { new_blocks: allocations, ..Metrics::default() };
-        let mut branch = Branch::default();
-        (branch.frame, branch.children) = (frame.map(FrameId::new), children);
-        branch.metrics = Priced { counts, ..Priced::default() };
-        branch
+    fn twig(frame: Option<u32>, parent: u32, dropped: usize) -> Twig {
+        let frame = frame.map(FrameId::new);
+        Twig { frame, label: None, key: Key::EMPTY, parent, children: 0, dropped, has_more: false }
     }
 
     #[test]
     fn what_is_dropped_stands_beside_its_siblings() {
-        let one = |frame, value| branch(Some(frame), value, vec![]);
-        let mut first = branch(Some(1), 90, vec![one(3, 4), one(2, 79)]);
-        first.dropped = Some(Box::new(Dropped { branches: 2, metrics: one(0, 7).metrics }));
-        let mut second = one(5, 91);
-        second.has_more = true;
-        let top = branch(None, 181, vec![first, second]);
-        let nodes = nodes(&top, &|of: &Priced| of.allocations());
-        let of = |node: &Node| {
-            let frame = node.branch.and_then(|branch| branch.frame).map(FrameId::get);
-            (node.parent, frame, node.metrics.allocations(), node.others, node.has_more)
-        };
-        assert_eq!(
-            nodes.iter().map(of).collect::<Vec<_>>(),
-            [
-                (0, None, 181, 0, false),
-                (0, Some(5), 91, 0, true),
-                (0, Some(1), 90, 0, false),
-                (2, Some(2), 79, 0, false),
-                (2, Some(3), 4, 0, false),
-                (2, None, 7, 2, true),
-            ]
-        );
+        let of = |frame, parent, dropped| twig(Some(frame), parent, dropped);
+        let branches = [twig(None, 0, 0), of(5, 0, 0), of(1, 0, 2), of(2, 2, 0), of(3, 2, 0)];
+        let nodes: Vec<_> = nodes(&branches).iter().map(|node| (node.parent, node.branch, node.are_others)).collect();
+        assert_eq!(nodes, [(0, 0, false), (0, 1, false), (0, 2, false), (2, 3, false), (2, 4, false), (2, 2, true)]);
     }
 }

@@ -107,7 +107,6 @@ export interface Profile {
     totals: Totals;
     balance: Balance;
     memory: Memory;
-    findings: Finding[];
     /** Null: there are none. */
     wrappers: Wrappers | null;
     frames: Frame[];
@@ -191,7 +190,7 @@ export function sitesOf(pack: With<SiteColumn, Pick<ProfilePack["head"], "types"
 }
 
 export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
-    const { totals, balance, memory, findings, wrappers, texts } = pack.head;
+    const { totals, balance, memory, wrappers, texts } = pack.head;
     const frames = framesOf(pack, texts, "");
     const treeOf = (): CallTree => {
         const [parent, frame, others] = pack.all("tree.parent", "tree.frame", "tree.others");
@@ -200,7 +199,7 @@ export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
     const sites = sitesOf(pack, frames);
     const [site, low, high] = pack.all("dearest.site", "dearest.low", "dearest.high");
     const dearest = new Map(Array.from(site, (site, at): [number, [number, number]] => [site, [low[at]!, high[at]!]]));
-    return { totals, balance, memory, findings, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest, tree: pack.has("tree.parent") ? treeOf() : null };
+    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest, tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */

@@ -3,7 +3,7 @@
 import type { FunctionCosts } from "./function_costs";
 import type { Span } from "./activity";
 import type { Advised } from "./advice";
-import type { Metric, Profile, Timeline } from "./answer";
+import type { Finding, Metric, Profile, Timeline } from "./answer";
 import type { Comparison } from "./comparison";
 import type { Damage } from "./damage";
 import type { Changed } from "./changed_tree";
@@ -60,6 +60,8 @@ export interface Source {
     readonly step: number;
     open(): Promise<Recording>;
     profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile>;
+    /** What is worth a look in the selection, the most important first. */
+    findings(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Finding[]>;
     /** A call tree; branches below `part.least` may not be loaded. */
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
     /** Sums by thread or process. */

@@ -94,6 +94,12 @@ export interface Estimated {
     high: number;
 }
 
+export interface FindingsPack {
+    head: { findings: Finding[]; };
+    column: never;
+    family: never;
+}
+
 export interface FunctionsPack {
     head: { others: number; damage: string[]; texts: string[]; };
     column: "functions.frame" | "functions.modules" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
@@ -235,7 +241,7 @@ export interface ProcessOfRun {
 }
 
 export interface ProfilePack {
-    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
+    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "dearest.site" | "dearest.low" | "dearest.high" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }
@@ -284,7 +290,7 @@ export interface Slice {
 }
 
 export interface SlicePack {
-    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[]; wrappers: Wrappers | null; damage: string[]; slice: Slice; };
+    head: { totals: Totals; balance: Balance; memory: Memory; wrappers: Wrappers | null; damage: string[]; slice: Slice; };
     column: "sites.index" | "tree.index";
     family: "sites" | "tree";
 }

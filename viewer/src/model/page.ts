@@ -1,7 +1,7 @@
 // Answers of a self-contained page: made from its own packs, of the whole recording and of slices of its time.
 
 import type { Advised } from "./advice";
-import { profileOf, type Metric, type Profile } from "./answer";
+import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
 import { Damage } from "./damage";
 import { merged, type Changed } from "./changed_tree";
@@ -63,6 +63,11 @@ export class Page implements Source {
         const middle = ({ head: { slice } }: Slice) => (slice.from_ns + slice.to_ns) / 2;
         const part = this.slices.filter((slice) => middle(slice) >= from && middle(slice) <= to);
         return joined(profileOf(whole, this.metrics), part, this.metrics);
+    }
+
+    /** Of the whole run only. */
+    findings(): Promise<Finding[]> {
+        return Promise.resolve(this.whole?.head.findings ?? []);
     }
 
     private noEvents(): Promise<never> {

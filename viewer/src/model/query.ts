@@ -34,7 +34,6 @@ export interface Query {
     pages?: boolean;
     metric?: string;
     view?: View;
-    findings?: boolean;
     patterns?: boolean;
 }
 
@@ -44,6 +43,7 @@ export type Borders = "selection" | "marks";
 export type Page =
     | "about"
     | "advice"
+    | "findings"
     | "functions"
     | { level: { columns: string[]; label: string | null; path: number[] } }
     | { changes: { before: When | null; path?: [number, number][] } }

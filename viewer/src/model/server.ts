@@ -2,13 +2,13 @@
 
 import type { Span } from "./activity";
 import type { Advised } from "./advice";
-import { profileOf, type Metric, type Profile } from "./answer";
+import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { branchesOf, type Step } from "./loaded_tree";
 import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackChartPack, StackedPack } from "./packs";
+import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack, ChangesPack, FindingsPack, GenerationsPack, FunctionsPack, GroupsPack, LanesPack, LayoutPack, LevelPack, MapPack, PatternsPack, ProfilePack, ResidentPack, SourcePack, StackChartPack, StackedPack } from "./packs";
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { selects } from "./cuts";
 import { COARSER } from "./stacked";
@@ -121,7 +121,11 @@ export class Server implements Source {
     }
 
     async profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile> {
-        return profileOf(await this.shown<ProfilePack>(selection, { view: table("site"), findings: true }, signal), this.metrics);
+        return profileOf(await this.shown<ProfilePack>(selection, { view: table("site") }, signal), this.metrics);
+    }
+
+    async findings(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Finding[]> {
+        return (await this.answer<FindingsPack>({ query: queryOf(selection), page: "findings" }, signal)).head.findings;
     }
 
     groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>> {

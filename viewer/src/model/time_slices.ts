@@ -87,7 +87,6 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
         balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance),
         // Resident sets are known of whole processes.
         memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, with_mappings: null, reserved: null },
-        findings: slices.length === 1 ? slices[0]!.head.findings : [],
         dearest: new Map(),
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },

@@ -26,12 +26,12 @@ function saving({ low, high }: Range, title: string, unit: Unit): string {
     return `saves ${range(low, high)} ${title}`;
 }
 
-/** What to change in the program, and what that saves: cards, the one that saves most first. */
-export function Advice() {
+/** What to change in the program, and what that saves: cards, the one that saves most first. `isBelow`: what stands above it is not there yet, and would move it. */
+export function Advice({ isBelow }: { isBelow: boolean }) {
     const { source, state, profile } = useShown();
     const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !selects(state) && state.sizes === "";
     const loaded = useLoaded(isWhole ? "advice" : null, (signal) => source.advice(signal));
-    if (!isWhole) return null;
+    if (!isWhole || isBelow) return null;
     const advice = loaded.value;
     if (!advice) return <section><Pending of={loaded}>Looking for what to change …</Pending></section>;
     if (advice.findings.length === 0)

@@ -15,7 +15,7 @@ import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Cell, Empty, FoldWrappers, GroupChoice, Heading, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Details } from "./details";
-import { Table } from "../table";
+import { Table, useOnceByRow } from "../table";
 
 const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
 
@@ -96,6 +96,14 @@ export function Lines() {
         return [sorted(shown, order, value), found.filter((row) => value(row) === 0).length] as const;
     }, [all, state.search, state.zeros, state.focus, state.order, metric]);
     const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
+    const wholes = useMemo(() => new Map(columns.map((one) => [one.name, wholeOf(profile, one)?.value ?? null])), [columns, profile]);
+    const cells = useOnceByRow(
+        (row: Row) =>
+            columns.map((one) => (
+                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={wholes.get(one.name) ?? null} isMain={false} />
+            )),
+        [columns, most, wholes],
+    );
     const chosen = state.focus === "" ? -1 : rows.findIndex((row) => row.focus === state.focus);
 
     useEffect(() => {
@@ -158,9 +166,7 @@ export function Lines() {
                                 <Door to={{ focus: row === rows[chosen] ? "" : row.focus }}>{row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}</Door>
                                 {row.frame && <FoldWrappers around={row.frame} />}
                             </div>
-                            {columns.map((one) => (
-                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={wholeOf(profile, one)?.value ?? null} isMain={false} />
-                            ))}
+                            {cells(row)}
                         </>
                     )}
                 />

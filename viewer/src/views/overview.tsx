@@ -1,14 +1,15 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
+import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Metric, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
 import { Advice } from "./advice";
 import { OF_PAGES, type Balance, type Estimated, type Memory } from "../model/packs";
-import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../widgets";
+import { Define, Empty, FoldWrappers, Name, Pending, PlaceLink } from "../widgets";
 
 interface Part {
     name: string;
@@ -153,14 +154,15 @@ function Resident({ memory, processes }: { memory: Memory; processes: number }) 
 /** With its last stop, unless it ends in a command. */
 const Sentence = ({ text }: { text: string }) => <bdi>{text}{/\.\w+$/.test(text) ? "" : "."}</bdi>;
 
-function Findings() {
-    const { profile, answered, source, state } = useShown();
-    if (!source.asks && (answered.from !== null || answered.to !== null)) return <Empty>This page holds findings of the whole run only. Press Esc for it.</Empty>;
-    if (profile.findings.length === 0)
-        return <Empty>{answered.from !== null || answered.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
+function Findings({ of }: { of: Loaded<Finding[]> }) {
+    const { answered, source, state } = useShown();
+    const isPart = answered.from !== null || answered.to !== null;
+    if (!source.asks && isPart) return <Empty>This page holds findings of the whole run only. Press Esc for it.</Empty>;
+    if (!of.value) return <Pending of={of}>Looking for findings …</Pending>;
+    if (of.value.length === 0) return <Empty>{isPart ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
     return (
         <ol class="findings">
-            {profile.findings.map((finding, index) => (
+            {of.value.map((finding, index) => (
                 <li key={index}>
                     <p>
                         <Sentence text={finding.text} />
@@ -176,6 +178,21 @@ function Findings() {
                 </li>
             ))}
         </ol>
+    );
+}
+
+/** What comes later than the numbers: findings of what these are of, which may take a reading of all events, and the advice below them. */
+function Later() {
+    const { source, answered } = useShown();
+    const found = useLoaded(JSON.stringify(answered), (signal) => source.findings(answered, signal));
+    return (
+        <div class="first">
+            <section class="found" aria-busy={useIsStale()}>
+                <h2>Findings</h2>
+                <Findings of={found} />
+            </section>
+            <Advice isBelow={found.value === null && !found.failed} />
+        </div>
     );
 }
 
@@ -224,6 +241,8 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
 export function Overview() {
     const { profile, answered, recording, damage, metric, setCopy } = useShown();
     const share = shareOf(profile, metric, recording.metrics);
+    // It fades by itself.
+    const later = useRef(newStale());
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
         return profile.sites
@@ -263,14 +282,7 @@ export function Overview() {
                 })}
             </dl>
             <div class="columns">
-                <div class="first">
-                    <section>
-                        <h2>Findings</h2>
-                        <Findings />
-                    </section>
-                    {/* It comes later than all else, and moves nothing. */}
-                    <Advice />
-                </div>
+                <StaleParts.Provider value={later.current}><Later /></StaleParts.Provider>
                 <section>
                     <h2 title={metric.help}>
                         Lines by {metric.title}{" "}

@@ -85,7 +85,7 @@ export async function show(page, hash) {
 
 /** Waits until the numbers of a view are those of what its labels say. */
 export async function settled(page) {
-    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)/.test(document.body.innerText));
+    await page.waitForFunction(() => document.querySelector("main[aria-busy=false]:not(:has([aria-busy=true]))")?.innerText.trim() && !/Reading (all events|call stacks)|Adding up (what|sizes)|Looking for findings/.test(document.body.innerText));
 }
 
 /** Waits until something has a value, however slow the machine is. */
@@ -153,12 +153,12 @@ after(async () => {
     servers.forEach((server) => server.kill());
 });
 
-/** From now on, the server's answers wait. Returns what lets them through. */
-export async function holdAnswers(page) {
+/** From now on, the server's answers wait, or those to some questions. Returns what lets them through. */
+export async function holdAnswers(page, isHeld = () => true) {
     let answer;
     const held = new Promise((resolve) => (answer = resolve));
     await page.route("**/answer", async (route) => {
-        await held;
+        if (isHeld(route.request().postDataJSON())) await held;
         await route.continue();
     });
     return answer;

@@ -32,7 +32,7 @@ test("slices add up, the last one says what is live, the highest one what was at
     const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
-            { totals: { values, intervals: { cost: [0, 2] }, peak_is: "exact", processes: 1 }, balance, findings: [at], slice: { from_ns: at, to_ns: at + 1 } },
+            { totals: { values, intervals: { cost: [0, 2] }, peak_is: "exact", processes: 1 }, balance, slice: { from_ns: at, to_ns: at + 1 } },
             ["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
         );
     const [sampled, exactly] = [{ "bytes.variance": [30, 20] }, {}];
@@ -52,8 +52,6 @@ test("slices add up, the last one says what is live, the highest one what was at
     expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
     expect(both.balance.processor_ns).toBe(20);
     expect(both.balance.rest).toEqual({ value: 10, low: 4, high: 18 });
-    expect(both.findings).toEqual([]);
-    expect(joined(whole, slices.slice(0, 1), metrics).findings).toEqual([0]);
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
 });
 

@@ -32,6 +32,7 @@ test("each question is one that the server understands", async () => {
         server.lanes(some, signal),
         server.activity({ from: 5, to: 7.75 }, { process: "", thread: "io" }),
         server.advice(signal),
+        server.findings(some, signal),
         server.tree(some, part, signal),
         server.tree(all, { ...part, reversed: false, through: "", by: "module" }, signal),
         server.compare(all, null, signal),

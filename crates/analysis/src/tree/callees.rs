@@ -1,11 +1,9 @@
 //! From the entries inwards. Paths are known by what they are called from, so they are a tree already; several are one
 //! branch where frames are called the same.
 
-use super::Part;
 use super::frame_names::FrameNames;
-use super::grow::{ByName, Child, End, Way};
+use super::grow::{ByName, Child, End, Ending, Way};
 use crate::stacks::{Path, Stacks};
-use crate::sums::Site;
 
 /// No path: what is above the root, or outside of the function.
 const NONE: u32 = u32::MAX;
@@ -28,16 +26,13 @@ pub(super) struct Callees<'a> {
 }
 
 impl<'a> Callees<'a> {
-    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Callees<'a> {
+    pub fn new<T>(stacks: &'a Stacks<'a>, ends: &[Ending<T>], names: &mut FrameNames) -> Callees<'a> {
         let count = stacks.paths();
         let mut is_used = vec![false; count];
         let mut values = vec![0u64; count];
-        for (path, site) in ends {
+        for Ending { path, value, .. } in ends {
             is_used[path.number()] = true;
-            if let Some(limit) = part.limit {
-                let value = &mut values[path.number()];
-                *value = value.wrapping_add((limit.value)(&site.metrics()));
-            }
+            values[path.number()] = values[path.number()].wrapping_add(*value);
         }
         let caller = |number: usize| stacks.split(Path::numbered(number));
         for number in (1..count).rev() {

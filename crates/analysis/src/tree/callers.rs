@@ -1,10 +1,8 @@
 //! From the allocations outwards: all stacks side by side, sorted anew by each further frame.
 
-use super::Part;
 use super::frame_names::FrameNames;
-use super::grow::{ByName, Child, End, Way};
+use super::grow::{ByName, Child, End, Ending, Way};
 use crate::stacks::{Path, Stacks};
-use crate::sums::Site;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -31,11 +29,11 @@ pub(super) struct Callers<'a> {
 }
 
 impl<'a> Callers<'a> {
-    pub fn new(stacks: &'a Stacks<'a>, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Callers<'a> {
+    pub fn new<T>(stacks: &'a Stacks<'a>, ends: &[Ending<T>], names: &mut FrameNames) -> Callers<'a> {
         let begins = begins(stacks, names);
         let mut of_path = vec![NONE; stacks.paths()];
         let (mut values, mut items) = (Vec::new(), Vec::new());
-        for (path, site) in ends {
+        for Ending { path, value, .. } in ends {
             let Some(begin) = begins.as_ref().map_or(Some(*path), |begins| begins[path.number()]) else { continue };
             if of_path[begin.number()] == NONE {
                 of_path[begin.number()] = items.len() as u32;
@@ -44,10 +42,7 @@ impl<'a> Callers<'a> {
             }
             let stack = of_path[begin.number()];
             of_path[path.number()] = stack;
-            if let Some(limit) = part.limit {
-                let value = &mut values[stack as usize];
-                *value = value.wrapping_add((limit.value)(&site.metrics()));
-            }
+            values[stack as usize] = values[stack as usize].wrapping_add(*value);
         }
         let ends = vec![None; items.len()];
         Callers { stacks, of_path, values, ends, items, sorted: Vec::new() }

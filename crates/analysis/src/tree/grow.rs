@@ -1,9 +1,9 @@
 //! How a tree grows, whichever way: bundles of stacks are split, frame by frame.
 
-use super::{Below, Branch, Dropped, Part};
+use super::outline::Outline;
+use super::{Below, Part};
 use crate::stable_key::Key;
 use crate::stacks::Path;
-use crate::sums::Site;
 use crate::tree::frame_names::FrameNames;
 use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
@@ -53,6 +53,14 @@ pub(super) trait Way {
     fn end(&mut self, path: Path) -> Option<End>;
 }
 
+/// A stack, and what is added up of it.
+pub(super) struct Ending<T> {
+    pub path: Path,
+    /// The limit's number.
+    pub value: u64,
+    pub of: T,
+}
+
 /// Where the sums of a stack go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct End {
@@ -61,36 +69,52 @@ pub(super) struct End {
     pub is_dropped: bool,
 }
 
-/// A branch without its sums, which are much larger.
-pub(super) struct Twig {
-    /// The frame, or the group; the part's root may have none.
+/// A branch without its sums.
+pub struct Twig {
+    /// The frame, if it is one.
     pub frame: Option<FrameId>,
+    /// The group, if it is one.
+    pub label: Option<String>,
     pub key: Key,
+    /// What it is below, by number; the first one is below itself.
     pub parent: u32,
-    children: u32,
+    pub children: u32,
     /// Children that are too small.
-    dropped: usize,
-    has_more: bool,
+    pub dropped: usize,
+    /// Whether it has children that are beyond the part that was asked for.
+    pub has_more: bool,
 }
 
 impl Twig {
-    fn new(frame: Option<FrameId>, key: Key, parent: u32) -> Twig {
-        Twig { frame, key, parent, children: 0, dropped: 0, has_more: false }
+    /// The root of all.
+    pub(super) fn root() -> Twig {
+        Twig { frame: None, label: None, key: Key::EMPTY, parent: 0, children: 0, dropped: 0, has_more: false }
+    }
+
+    fn new(frame: FrameId, key: Key, parent: u32, names: &FrameNames) -> Twig {
+        let label = names.label(frame).map(str::to_owned);
+        Twig { frame: label.is_none().then_some(frame), label, key, parent, ..Twig::root() }
     }
 }
 
-/// The part of the tree that is asked for, of the stacks that end so, with their sums.
-pub(super) fn grow<W: Way>(way: &mut W, ends: &[(Path, Site)], part: &Part, names: &mut FrameNames) -> Option<Branch> {
+/// The part of the tree that is asked for, of the stacks that end so.
+pub(super) fn grow<W: Way, T>(
+    way: &mut W,
+    ends: Vec<Ending<T>>,
+    part: &Part,
+    names: &mut FrameNames,
+) -> Option<Outline<T>> {
     let twigs = twigs(way, part, names)?;
-    let ends: Vec<(End, Site)> = ends.iter().filter_map(|(path, site)| Some((way.end(*path)?, *site))).collect();
-    (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends, names))
+    let ends: Vec<(End, T)> =
+        ends.into_iter().filter_map(|Ending { path, of, .. }| Some((way.end(path)?, of))).collect();
+    (part.function.is_none() || !ends.is_empty()).then_some(Outline { twigs, ends })
 }
 
 /// The branches of the part, each before what is below it. Nothing: no stack leads to it.
 pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) -> Option<Vec<Twig>> {
     let all = way.all();
     let (root, bundle) = match part.below {
-        None => (Twig::new(None, Key::EMPTY, 0), all),
+        None => (Twig::root(), all),
         Some(below) => find(way, all, below, names)?,
     };
     let least = part.limit.map(|limit| ((way.value(&bundle) as f64 * limit.share) as u64).max(1));
@@ -121,7 +145,7 @@ pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) ->
             }
             let number = twigs.len();
             let key = twigs[at].key.with_key(name);
-            twigs.push(Twig::new(Some(frame), key, at as u32));
+            twigs.push(Twig::new(frame, key, at as u32, names));
             twigs[at].children += 1;
             way.settle(&bundle, End { branch: number as u32, is_dropped: false });
             let is_leaf = part.grown.is_some_and(|grown| !grown.contains(&key));
@@ -134,64 +158,16 @@ pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) ->
     Some(twigs)
 }
 
-/// Gives branches their sums, from the leaves to the root. Each is made once, where it stays.
-fn add_up(twigs: &[Twig], ends: &[(End, Site)], names: &FrameNames) -> Branch {
-    // The stacks that end at branch n: `order[starts[n]..starts[n + 1]]`.
-    let mut starts = vec![0; twigs.len() + 2];
-    ends.iter().for_each(|(end, _)| starts[end.branch as usize + 2] += 1);
-    for number in 2..starts.len() {
-        starts[number] += starts[number - 1];
-    }
-    let mut order = vec![0; ends.len()];
-    for (index, (end, _)) in ends.iter().enumerate() {
-        let place = &mut starts[end.branch as usize + 1];
-        order[*place] = index;
-        *place += 1;
-    }
-    let mut made: Vec<Vec<Branch>> = Vec::new();
-    made.resize_with(twigs.len(), Vec::new);
-    for (number, twig) in twigs.iter().enumerate().rev() {
-        let label = twig.frame.and_then(|frame| names.label(frame));
-        let mut branch = Branch::new(twig.frame.filter(|_| label.is_none()), twig.key);
-        branch.label = label.map(str::to_owned);
-        branch.has_more = twig.has_more;
-        if twig.dropped > 0 {
-            branch.dropped = Some(Box::new(Dropped { branches: twig.dropped, ..Dropped::default() }));
-        }
-        branch.children = std::mem::take(&mut made[number]);
-        branch.children.reverse();
-        for &index in &order[starts[number]..starts[number + 1]] {
-            let (end, site) = ends[index];
-            site.add_to(&mut branch.metrics);
-            if let Some(dropped) = branch.dropped.as_mut().filter(|_| end.is_dropped) {
-                site.add_to(&mut dropped.metrics);
-            }
-        }
-        for child in &branch.children {
-            branch.metrics.add(&child.metrics);
-        }
-        if number == 0 {
-            return branch;
-        }
-        let siblings = &mut made[twig.parent as usize];
-        if siblings.is_empty() {
-            siblings.reserve_exact(twigs[twig.parent as usize].children as usize);
-        }
-        siblings.push(branch);
-    }
-    Branch::default()
-}
-
 /// The branch at which the part begins, and its stacks.
 fn find<W: Way>(way: &mut W, all: W::Bundle, below: Below, names: &mut FrameNames) -> Option<(Twig, W::Bundle)> {
-    let mut root = Twig::new(None, Key::EMPTY, 0);
+    let mut root = Twig::root();
     match below {
         Below::Trail(trail) => {
             let mut bundle = all;
             for &key in trail {
                 let next = way.split(bundle, names);
                 let child = next.into_iter().find(|child| root.key.with_key(child.name) == key)?;
-                root = Twig::new(Some(child.frame), key, 0);
+                root = Twig::new(child.frame, key, 0, names);
                 bundle = child.bundle;
             }
             Some((root, bundle))
@@ -202,7 +178,7 @@ fn find<W: Way>(way: &mut W, all: W::Bundle, below: Below, names: &mut FrameName
                 for child in way.split(bundle, names) {
                     let here = above.with_key(child.name);
                     if here == key {
-                        return Some((Twig::new(Some(child.frame), key, 0), child.bundle));
+                        return Some((Twig::new(child.frame, key, 0, names), child.bundle));
                     }
                     open.push((here, child.bundle));
                 }

@@ -2,7 +2,7 @@
 
 use super::callees::Callees;
 use super::frame_names::FrameNames;
-use super::grow::{Twig, Way, twigs};
+use super::grow::{Ending, Twig, Way, twigs};
 use super::{Direction, Part};
 use crate::priced::Priced;
 use crate::stable_key::Key;
@@ -54,15 +54,15 @@ impl Shape {
     pub fn new(stacks: &mut Stacks, sums: &Sums, grown: Option<&FxHashSet<Key>>) -> Shape {
         let mut ends = vec![NONE; stacks.recording().stacks.len()];
         let paths: Vec<_> = sums.sites.iter().map(|site| (stacks.of(site.node), site)).collect();
-        let paths: Vec<_> =
-            paths.into_iter().filter(|(stack, _)| stack.matches).map(|(of, site)| (of.path, site)).collect();
+        let matching = paths.into_iter().filter(|(stack, _)| stack.matches);
+        let paths: Vec<_> = matching.map(|(of, site)| Ending { path: of.path, value: 0, of: site.node }).collect();
         let part = Part { grown, ..Part::whole(Direction::Callees) };
         let mut names = FrameNames::new(&stacks.recording().frames, None);
-        let mut callees = Callees::new(stacks, &paths, &part, &mut names);
+        let mut callees = Callees::new(stacks, &paths, &mut names);
         let twigs = twigs(&mut callees, &part, &mut names).unwrap_or_default();
-        for (path, site) in &paths {
+        for Ending { path, of: node, .. } in &paths {
             if let Some(end) = callees.end(*path) {
-                ends[site.node.index()] = end.branch;
+                ends[node.index()] = end.branch;
             }
         }
         Shape { twigs, ends }

@@ -122,6 +122,51 @@ fn branches_have_the_sums_of_the_stacks_through_them() {
     assert!(trees > 50, "{trees}");
 }
 
+/// The branches level by level, as they are below their callers, and what is dropped of each.
+fn level_by_level(root: &Branch) -> Vec<(Key, u64, u64)> {
+    let mut open = vec![root];
+    let mut at = 0;
+    while let Some(branch) = open.get(at).copied() {
+        open.extend(&branch.children);
+        at += 1;
+    }
+    let mut found: Vec<_> =
+        open.into_iter().map(|branch| (branch.key, branch.metrics.bytes.0, branch.dropped().metrics.bytes.0)).collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_number_alone_adds_up_to_that_of_all_sums() {
+    let mut dropped = 0;
+    for recording in recordings() {
+        let sums = sums(&recording, Selection::default());
+        let mut stacks = Stacks::new(&recording, &View { unfold: true, ..View::default() });
+        let value = |of: &Priced| of.new_blocks;
+        for direction in [Direction::Callees, Direction::Callers] {
+            for (by, share) in [(None, 0.1), (Some(By::Module), 0.0), (Some(By::Type), 0.3)] {
+                let limit = Some(Limit { value: &value, share, most: 40 });
+                let part = Part { by, limit, ..Part::whole(direction) };
+                let root = part_of_tree(&mut stacks, &sums, &part).unwrap();
+                let outline = outline(&mut stacks, &sums, &part, |of| of.bytes.0).unwrap();
+                let added = outline.add_up(|bytes| *bytes as f64);
+                let numbers = added.of_branch.iter().zip(&added.of_dropped);
+                let twigs = outline.branches().iter().zip(numbers);
+                let mut alone: Vec<_> =
+                    twigs.map(|(twig, (all, rest))| (twig.key, *all as u64, *rest as u64)).collect();
+                alone.sort_unstable();
+                assert_eq!(alone, level_by_level(&root));
+                let labels = |number: usize| outline.branches()[number].label.clone();
+                let of_root = outline.branches().iter().enumerate().skip(1).filter(|(_, twig)| twig.parent == 0);
+                let of_root: Vec<_> = of_root.map(|(number, _)| labels(number)).collect();
+                assert_eq!(of_root, root.children.iter().map(|child| child.label.clone()).collect::<Vec<_>>());
+                dropped += alone.iter().filter(|(.., rest)| *rest > 0).count();
+            }
+        }
+    }
+    assert!(dropped > 5, "{dropped}");
+}
+
 fn deepest(root: &Branch) -> Vec<&Branch> {
     let mut path = vec![];
     let mut at = root;

@@ -194,15 +194,19 @@ sent! {
     /// A function, and what comes back without its blocks.
     HeldBelowOfResident { function: String, alone: u64, }
 
+    /// What is worth a look in a selection, the most important first.
+    FindingsPack { findings: Value as "Finding[]", }
+
     /// What to change, as `memtoll advise --format json` has it.
     AdvicePack { advice: Value as "Advised", }
 
-    /// Sums, call sites and findings of a selection; in a page, with its call tree.
+    /// Sums and call sites of a selection; in a page, with its call tree and findings.
     ProfilePack {
         totals: Totals,
         balance: Balance,
         memory: Memory,
-        findings: Value as "Finding[]",
+        /// `None`: a server is asked for them.
+        findings: Option<Value> as "Finding[] | null",
         wrappers: Option<Wrappers>,
         damage: Vec<String>,
         types: Vec<String>,
@@ -216,7 +220,6 @@ sent! {
         totals: Totals,
         balance: Balance,
         memory: Memory,
-        findings: Value as "Finding[]",
         wrappers: Option<Wrappers>,
         damage: Vec<String>,
         slice: Slice,

@@ -19,6 +19,7 @@ use memtoll_query::Query;
 use memtoll_query::query::When;
 use memtoll_tally::in_order;
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
 /// The call tree of a recording without sums: it can be made before it is known what lies in memory, while events are read.
@@ -57,6 +58,7 @@ impl<'a> Outline<'a> {
 /// A whole recording.
 pub(super) struct Whole<'a> {
     pub selected: Selected,
+    pub findings: Value,
     /// How its call sites use memory.
     pub patterns: Patterns,
     /// Its call tree.
@@ -74,16 +76,15 @@ impl<'a> Whole<'a> {
 
     /// The call tree, and findings and patterns, are made side by side.
     pub fn of(open: &Recordings<'a>, mut outline: Outline<'a>) -> Result<Whole<'a>, NoAnswer> {
-        let mut selected = Selected::plain(open, &Query { pages: true, ..Query::default() })?;
+        let selected = Selected::of(open, &Query { pages: true, ..Query::default() })?;
         let (ranked, patterns, findings) = std::thread::scope(|scope| {
             let (selected, other) = (&selected, open.again());
-            let beside = scope.spawn(move || (other.all_patterns(selected), selected.find(&other)));
+            let beside = scope.spawn(move || (other.all_patterns(selected), selected.findings(&other)));
             let ranked = outline.ranked(selected);
             let (patterns, findings) = joined(beside);
             (ranked, patterns, findings)
         });
-        selected.findings = Some(findings?);
-        Ok(Whole { selected, patterns, ranked, open: outline.open })
+        Ok(Whole { selected, findings: findings?, patterns, ranked, open: outline.open })
     }
 
     pub fn sites(&self, open: &Recordings, detail: Detail) -> Sites {
