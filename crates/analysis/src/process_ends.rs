@@ -50,7 +50,7 @@ mod tests {
         let at = Selection { to: Units(end), instant: true, ..Selection::default() };
         let expected: u64 = last.iter().map(|index| left(*index)).sum();
         assert_eq!(live(&recording, at, ThreadFilter::default()), expected);
-        // What the others left was freed by none of them.
+        // What the others left is gone, but was not freed.
         let sums_at = |selection| sums_of(&recording, selection, ThreadFilter::default());
         assert_eq!(sums_at(at).total.freed(), all.total.freed());
         // A span that goes on to the end has what each process left.

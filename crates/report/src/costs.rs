@@ -228,11 +228,15 @@ mod tests {
     use memtoll_trace::op::Op;
 
     fn words(metrics: &Metrics, seconds: f64) -> String {
+        words_of(|tariff| tariff.price(metrics), seconds)
+    }
+
+    fn words_of(metrics: impl Fn(&Tariff) -> Priced, seconds: f64) -> String {
         let price = |median| Price { median, p10: median, p90: median };
         let prices = Prices { minor_fault: price(1000.0), zeroing: price(400.0), ..Prices::default() };
         // A unit is a nanosecond.
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
-        let metrics = tariff.price(metrics);
+        let metrics = metrics(&tariff);
         let watched = Watched { seconds, kept: "never freed", processor: Some(400e6) };
         in_words(&metrics, &tariff, watched).join("\n") + "\n"
     }
@@ -265,6 +269,25 @@ mod tests {
             ..frames
         };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
+    }
+
+    #[test]
+    fn what_a_process_left_does_not_live_on() {
+        let counts = Metrics {
+            new_blocks: 4,
+            live_blocks: 3,
+            bytes: Bytes(4 * 80),
+            largest_bytes: Bytes(80),
+            lifetime: Units(3_000_000),
+            ..Metrics::default()
+        };
+        let ended = |tariff: &Tariff| {
+            let mut metrics = tariff.price(&counts);
+            metrics.end();
+            metrics
+        };
+        let text = words_of(ended, 0.5);
+        assert!(text.contains("of 80 B; 3 were there when their process ended, the others live 3.0 ms."), "{text}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Tree {
     keys: FxHashSet<Key>,
 }
 
-/// The branches of a tree, ranked once for trees of up to so many nodes as were asked for.
+/// The branches of a tree, ranked once. A tree of them has at most as many nodes as [`Ranked::new`] was asked for.
 pub struct Ranked {
     /// Each with the place of its caller, which comes before it, its frame, and its key.
     branches: Vec<(usize, Option<FrameId>, Key)>,

@@ -141,9 +141,9 @@ export function Lifetimes() {
 
 const IN_CELL: [string, string] = ["in the cell", "Freed blocks of the chosen size and lifetime, and their share of all of them."];
 
-/** The columns of numbers that are copied. */
 const STEPS: Column = { title: "growth steps", unit: "count" };
 
+/** The columns of numbers that are copied. */
 const COPIED: Column[] = [
     { title: "in the cell", unit: "count" },
     { title: "blocks", unit: "count" },

@@ -123,7 +123,12 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         }));
         return () => setCopy(null);
     }, [pack, sums]);
-    const programs = useMemo(() => new Map(recording.about.processes.map(({ pid, program }) => [pid, program])), [recording]);
+    /** By process: what it executed, one after the other. */
+    const programs = useMemo(() => {
+        const all = new Map<number, Set<string>>();
+        for (const { pid, program } of recording.about.processes.toSorted((a, b) => a.began_ns - b.began_ns)) all.set(pid, (all.get(pid) ?? new Set()).add(program));
+        return all;
+    }, [recording]);
     const hasWaits = sees && waits.length > 0;
     const template = `minmax(160px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 1fr)" : ""}`;
     const heights = useMemo(() => rows.map(({ lane }) => (lane === null ? ROW : ROW + LANE)), [rows]);
@@ -185,7 +190,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                                 {thread && !isProcess ? (
                                     <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi>{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft">{thread.tid} of {pid}</span></Door>
                                 ) : (
-                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{programs.get(pid)}</bdi></b></Door>
+                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{[...(programs.get(pid) ?? [])].join(", then ")}</bdi></b></Door>
                                 )}
                             </div>
                             <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>

@@ -294,6 +294,12 @@ test("a thread has the allocator's time that Lines and the report have, in a spa
     assert.deepEqual(problems, []);
 });
 
+test("a process is named after all programs that it executed", async (t) => {
+    const { page, problems } = await viewed(t, "executed", "view=threads");
+    await page.locator('main [role="row"] b', { hasText: /^\d+ env, then wrapped$/ }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
 test("threads stand below their processes, and are sorted by what they do", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=threads");
     await tableRows(page).first().waitFor();

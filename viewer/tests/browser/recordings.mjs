@@ -202,6 +202,7 @@ const MAKERS = {
     rows,
     waiting,
     together,
+    executed,
     resized,
 };
 
@@ -269,6 +270,12 @@ function together() {
     const name = "a-file-with-a-name-that-is-longer-than-its-column";
     run("strip", "-o", name, "waiting");
     return record("together", "sh", "-c", `./wrapped; ./${name}`);
+}
+
+/** Processes, one of which executes a second program. */
+function executed() {
+    assert.ok(recordings.wrapped, "its program is there");
+    return record("executed", "sh", "-c", "env ./wrapped; ./wrapped");
 }
 
 /** A wrapper of the allocator that many lines call, one of which grows a table again and again. */

@@ -27,7 +27,7 @@ pub(super) struct Outline<'a> {
     /// Knows all stacks.
     open: Recordings<'a>,
     shape: Shape,
-    /// The call sites of which it is.
+    /// How many call sites it has.
     sites: usize,
 }
 
