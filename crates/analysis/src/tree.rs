@@ -5,6 +5,7 @@
 //! large branches are wanted, one number of each stack decides which ones ([`Limit`]), and others are never made. A viewer that shows
 //! a few numbers of branches adds up only these ([`Outline`]).
 
+mod bottom_up;
 mod callees;
 mod callers;
 mod frame_names;
@@ -133,23 +134,19 @@ pub struct Dropped {
 /// A root of nothing.
 impl Default for Branch {
     fn default() -> Branch {
-        Branch::new(None, Key::EMPTY)
-    }
-}
-
-impl Branch {
-    fn new(frame: Option<FrameId>, key: Key) -> Branch {
         Branch {
-            frame,
+            frame: None,
             label: None,
-            key,
+            key: Key::EMPTY,
             metrics: Priced::default(),
             children: Vec::new(),
             dropped: None,
             has_more: false,
         }
     }
+}
 
+impl Branch {
     /// What was dropped of it.
     pub fn dropped(&self) -> Dropped {
         self.dropped.as_deref().copied().unwrap_or_default()

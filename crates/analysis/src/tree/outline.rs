@@ -1,9 +1,11 @@
 //! A part of a tree without its sums: its branches, and at which of them each stack ends. Then as much is added up as is shown:
 //! single numbers, which takes a fraction of the time, or all sums.
 
+use super::bottom_up::each_branch;
 use super::grow::{End, Twig};
 use super::{Branch, Dropped};
 use crate::sums::Site;
+use rustc_hash::FxHashMap;
 
 /// Branches, and what is added up of stacks.
 pub struct Outline<T> {
@@ -52,49 +54,41 @@ impl<T> Outline<T> {
 impl Outline<Site<'_>> {
     /// Gives branches their sums, from the leaves to the root. Each is made once, where it stays.
     pub(super) fn with_sums(self) -> Branch {
-        let Outline { mut twigs, ends } = self;
-        // The stacks that end at branch n: `order[starts[n]..starts[n + 1]]`.
-        let mut starts = vec![0; twigs.len() + 2];
-        ends.iter().for_each(|(end, _)| starts[end.branch as usize + 2] += 1);
-        for number in 2..starts.len() {
-            starts[number] += starts[number - 1];
-        }
-        let mut order = vec![0; ends.len()];
-        for (index, (end, _)) in ends.iter().enumerate() {
-            let place = &mut starts[end.branch as usize + 1];
-            order[*place] = index;
-            *place += 1;
+        let Outline { twigs, ends } = self;
+        let mut dropped: FxHashMap<usize, Box<Dropped>> = FxHashMap::default();
+        for (end, site) in ends.iter().filter(|(end, _)| end.is_dropped) {
+            let branch = end.branch as usize;
+            let of = dropped.entry(branch).or_default();
+            of.branches = twigs[branch].dropped;
+            site.add_to(&mut of.metrics);
         }
         let mut made: Vec<Vec<Branch>> = Vec::new();
         made.resize_with(twigs.len(), Vec::new);
-        while let Some(twig) = twigs.pop() {
-            let number = twigs.len();
-            let mut branch = Branch::new(twig.frame, twig.key);
-            branch.label = twig.label;
-            branch.has_more = twig.has_more;
-            if twig.dropped > 0 {
-                branch.dropped = Some(Box::new(Dropped { branches: twig.dropped, ..Dropped::default() }));
+        let mut root = None;
+        let ends = ends.into_iter().map(|(end, site)| (end.branch, site)).collect();
+        each_branch(&twigs, ends, |number, sums, _| {
+            let twig = &twigs[number];
+            let mut children = std::mem::take(&mut made[number]);
+            children.reverse();
+            let branch = Branch {
+                frame: twig.frame,
+                label: twig.label.clone(),
+                key: twig.key,
+                metrics: *sums,
+                children,
+                dropped: dropped.remove(&number),
+                has_more: twig.has_more,
+            };
+            if number == 0 {
+                root = Some(branch);
+                return;
             }
-            branch.children = std::mem::take(&mut made[number]);
-            branch.children.reverse();
-            for &index in &order[starts[number]..starts[number + 1]] {
-                let (end, site) = ends[index];
-                site.add_to(&mut branch.metrics);
-                if let Some(dropped) = branch.dropped.as_mut().filter(|_| end.is_dropped) {
-                    site.add_to(&mut dropped.metrics);
-                }
-            }
-            for child in &branch.children {
-                branch.metrics.add(&child.metrics);
-            }
-            let parent = twig.parent as usize;
-            let Some(above) = twigs.get(parent) else { return branch };
-            let siblings = &mut made[parent];
+            let siblings = &mut made[twig.parent as usize];
             if siblings.is_empty() {
-                siblings.reserve_exact(above.children as usize);
+                siblings.reserve_exact(twigs[twig.parent as usize].children as usize);
             }
             siblings.push(branch);
-        }
-        Branch::default()
+        });
+        root.unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
 //! The branches of a tree without their sums: found once, for many sums of the same recording.
 
+use super::bottom_up::each_branch;
 use super::callees::Callees;
 use super::frame_names::FrameNames;
 use super::grow::{Ending, Twig, Way, twigs};
@@ -11,7 +12,7 @@ use crate::sums::{Site, Sums};
 use memtoll_model::FrameId;
 use rustc_hash::FxHashSet;
 
-/// No branch, or no sums.
+/// No branch.
 const NONE: u32 = u32::MAX;
 
 /// A call tree from the threads' entries inwards.
@@ -20,33 +21,6 @@ pub struct Shape {
     twigs: Vec<Twig>,
     /// The branch at which the stack of a node ends, by node of [`memtoll_model::Recording::stacks`].
     ends: Vec<u32>,
-}
-
-/// The sums of branches whose callers come later. A sum is hundreds of bytes long, and there are hundreds of thousands of branches: the
-/// place of one is used again.
-#[derive(Default)]
-struct Open {
-    sums: Vec<Priced>,
-    free: Vec<u32>,
-}
-
-impl Open {
-    /// A place with nothing in it.
-    fn place(&mut self) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.sums[place as usize] = Priced::default();
-            return place;
-        }
-        self.sums.push(Priced::default());
-        self.sums.len() as u32 - 1
-    }
-
-    /// Adds what stands in a place to another one, and frees it.
-    fn give(&mut self, place: u32, to: u32) {
-        let sums = self.sums[place as usize];
-        self.sums[to as usize].add(&sums);
-        self.free.push(place);
-    }
 }
 
 impl Shape {
@@ -82,38 +56,8 @@ impl Shape {
 
     /// Calls `take` with each branch that has sums, from the leaves to the root: its number, its sums, and the branch below it that has
     /// the same, if there is one. `sums` are those that the tree is of, or a part of them.
-    pub fn each(&self, sums: &Sums, mut take: impl FnMut(usize, &Priced, Option<usize>)) {
-        let mut ends: Vec<(u32, Site)> = self.ends(sums).collect();
-        ends.sort_unstable_by_key(|(branch, _)| *branch);
-        let mut open = Open::default();
-        // By branch: where its sums stand, and the only branch whose sums these are.
-        let mut places = vec![(NONE, NONE); self.twigs.len()];
-        for branch in (0..self.twigs.len() as u32).rev() {
-            let (mut place, mut same) = places[branch as usize];
-            while let Some((_, site)) = ends.pop_if(|(end, _)| *end == branch) {
-                if place == NONE {
-                    place = open.place();
-                }
-                same = NONE;
-                site.add_to(&mut open.sums[place as usize]);
-            }
-            if place == NONE {
-                continue;
-            }
-            take(branch as usize, &open.sums[place as usize], (same != NONE).then_some(same as usize));
-            if branch == 0 {
-                return;
-            }
-            // Most branches call one other, and take its sums over.
-            let caller = &mut places[self.twigs[branch as usize].parent as usize];
-            match caller.0 {
-                NONE => *caller = (place, branch),
-                callers => {
-                    caller.1 = NONE;
-                    open.give(place, callers);
-                }
-            }
-        }
+    pub fn each(&self, sums: &Sums, take: impl FnMut(usize, &Priced, Option<usize>)) {
+        each_branch(&self.twigs, self.ends(sums).collect(), take);
     }
 
     /// The branch at which each site ends.
