@@ -1,7 +1,9 @@
 //! What lies where in a process: the mappings that the kernel tells of, with the call sites that made them.
 
 use memtoll_trace::ids::{Bytes, NodeId, Ticks};
+use rangemap::RangeMap;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub const HUGE_PAGE: Bytes = Bytes(2 << 20);
 
@@ -58,16 +60,32 @@ pub struct Mapping {
     pub since: Option<Ticks>,
 }
 
+impl Mapping {
+    /// Whether it stays what it is in anonymous memory that ends at `end`.
+    fn stays_in(&self, end: u64) -> bool {
+        match self.kind {
+            Kind::Anonymous | Kind::Stack | Kind::Loader => true,
+            // Zero-initialised variables that are joined with what lies behind them.
+            Kind::Globals => self.end <= end,
+            Kind::File | Kind::Shared | Kind::Recorder => false,
+        }
+    }
+}
+
 /// The mappings of a process, which do not overlap, by their first addresses.
 #[derive(Clone, Default)]
 pub struct AddressSpace {
     mappings: BTreeMap<u64, Mapping>,
+    /// Spans of anonymous memory of which the kernel told as one, as far as they are still there, by the number of the telling.
+    told: RangeMap<u64, u64>,
+    tellings: u64,
 }
 
 impl AddressSpace {
     /// The same mappings without owners.
     pub fn forget_owners(&mut self) {
         self.mappings.values_mut().for_each(|mapping| mapping.node = None);
+        self.told.clear();
     }
 
     /// The mapping that holds `address`, and where it begins.
@@ -85,23 +103,49 @@ impl AddressSpace {
             let is_behind_file = self.mappings.range(..start).next_back().is_some_and(|(_, before)| {
                 before.end == start && matches!(before.kind, Kind::File | Kind::Globals) && before.node.is_none()
             });
-            return self.fill(start, end, if is_behind_file { Kind::Globals } else { kind }, kind);
+            return self.join(start, end, if is_behind_file { Kind::Globals } else { kind }, kind);
         }
         self.unmap(start, length);
         self.mappings
             .insert(start, Mapping { end, kind, node: None, pages: Pages::Usual, reserved: false, since: None });
     }
 
-    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
+    /// Anonymous memory spans `start..end`. An allocator that maps page after page lets the kernel tell of all of them each time: what
+    /// it told of before is left as it is.
+    fn join(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
+        if start == end {
+            return;
+        }
+        if let Some((at, mapping)) = self.find(end - 1)
+            && !mapping.stays_in(end)
+        {
+            self.told.remove(at.max(start)..end);
+        }
+        let is_within = |span: &Range<u64>| start <= span.start && span.end <= end;
+        let all = start..end;
+        let known = self.told.overlapping(&all).map(|(span, _)| span.clone()).filter(is_within);
+        let known: Vec<_> = known.chain([end..end]).collect();
+        let mut at = start;
+        for known in known {
+            // What lies between two spans of which it told, with what lies beside it and may become one with it.
+            let before = self.find(at.saturating_sub(1)).filter(|_| start < at);
+            let from = before.map_or(at, |(begin, _)| begin.max(start));
+            let behind = self.find(known.start).filter(|_| known.start < end);
+            let to = behind.map_or(known.start, |(_, mapping)| mapping.end.min(end));
+            let is_edge = at == known.start && (at == start || at == end);
+            if !is_edge {
+                self.fill(from, to, if from == start { first } else { rest }, rest);
+            }
+            at = known.end;
+        }
+        self.told.insert(all, self.tellings);
+        self.tellings += 1;
+    }
+
+    /// Anonymous memory is at `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
     /// without an owner become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`,
     /// if nothing is known of that; `rest`: of what else nothing is known.
     fn fill(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
-        let keep = |mapping: &Mapping| match mapping.kind {
-            Kind::Anonymous | Kind::Stack | Kind::Loader => true,
-            // Zero-initialised variables that are joined with what lies behind them.
-            Kind::Globals => mapping.end <= end,
-            Kind::File | Kind::Shared | Kind::Recorder => false,
-        };
         let within = |(at, mapping): (&u64, &Mapping)| (*at, *mapping);
         let mut before: Vec<(u64, Mapping)> = self.mappings.range(start..end).map(within).collect();
         if let Some((at, mapping)) = self.find(start)
@@ -120,7 +164,7 @@ impl AddressSpace {
             _ => parts.push((from, part)),
         };
         let mut at = start;
-        for (from, old) in before.into_iter().filter(|(_, mapping)| keep(mapping)) {
+        for (from, old) in before.into_iter().filter(|(_, mapping)| mapping.stays_in(end)) {
             let from = from.max(start);
             if at < from {
                 add(at, nobodys(at, from));
@@ -167,6 +211,7 @@ impl AddressSpace {
             let mapping = *mapping;
             self.mappings.insert(at, Mapping { end: address, ..mapping });
             self.mappings.insert(address, mapping);
+            self.told.remove(address - 1..address + 1);
         }
     }
 
@@ -192,6 +237,9 @@ impl AddressSpace {
     /// Memory was given back.
     pub fn unmap(&mut self, start: u64, length: Bytes) {
         let end = start.saturating_add(length.0);
+        if start < end {
+            self.told.remove(start..end);
+        }
         if let Some((at, mapping)) = self.find(start)
             && at < start
         {
@@ -245,6 +293,7 @@ impl AddressSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn kinds(space: &AddressSpace) -> Vec<(u64, u64, Kind, u32)> {
         space.mappings.iter().map(|(start, m)| (*start, m.end, m.kind, NodeId::or_zero(m.node))).collect()
@@ -366,5 +415,52 @@ mod tests {
         assert!(space.may_be_huge(HUGE + 5, false));
         assert!(!space.may_be_huge(HUGE - 1, false));
         assert!(!space.may_be_huge(2 * HUGE, true));
+    }
+    #[derive(Clone, Copy, Debug)]
+    enum Change {
+        Map(Kind),
+        Owned(u32),
+        GivenBack,
+        Unmap,
+        Protect,
+        IsStack,
+    }
+
+    fn changes() -> impl Strategy<Value = (u64, u64, Change)> {
+        let kinds = [Kind::Anonymous, Kind::Loader, Kind::File, Kind::Globals].map(Change::Map);
+        let others = [Change::GivenBack, Change::Unmap, Change::Protect, Change::IsStack];
+        let change = prop_oneof![
+            4 => Just(Change::Map(Kind::Anonymous)),
+            2 => proptest::sample::select(kinds.to_vec()),
+            3 => (1..4u32).prop_map(Change::Owned),
+            1 => proptest::sample::select(others.to_vec()),
+        ];
+        // Many changes begin where others do.
+        (prop_oneof![Just(4), 0..30u64], 1..12u64, change)
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_kernel_told_before_changes_nothing(changes in proptest::collection::vec(changes(), 1..40)) {
+            let (mut space, mut plain) = (AddressSpace::default(), AddressSpace::default());
+            for (number, (start, pages, change)) in changes.into_iter().enumerate() {
+                plain.told = RangeMap::new();
+                for space in [&mut space, &mut plain] {
+                    let (length, at) = (Bytes(pages), Ticks(number as u64));
+                    match change {
+                        Change::Map(kind) => space.map(start, length, kind),
+                        Change::Owned(node) => space.owned(start, length, NodeId::new(node), Kind::Anonymous, at),
+                        Change::GivenBack => space.given_back(start, length, at),
+                        Change::Unmap => space.unmap(start, length),
+                        Change::Protect => space.protect(start, length, Access::None),
+                        Change::IsStack => space.is_stack(start),
+                    }
+                }
+                let known = |space: &AddressSpace, page| space.find(page).map(|(_, mapping)| Mapping { end: 0, ..*mapping });
+                for page in 0..64 {
+                    prop_assert_eq!(known(&space, page), known(&plain, page), "page {}", page);
+                }
+            }
+        }
     }
 }
