@@ -53,17 +53,29 @@ impl Kept {
 /// What a thread keeps, by size in steps.
 type OfThread = [Kept; (LARGEST / STEP) as usize + 1];
 
+/// Where a thread's cache is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// It has none yet.
+    Nowhere,
+    At(usize),
+    /// The thread has ended, and given back what it had.
+    Gone,
+}
+
 /// The caches of all threads. Nearly all events come here, so the usual one touches a line of the processor's cache or two.
 pub struct CachedChunks {
-    /// By number.
-    threads: Vec<Option<Box<OfThread>>>,
+    /// By the thread's number.
+    places: Vec<Place>,
+    /// Of threads that run, with their numbers.
+    caches: Vec<(usize, Box<OfThread>)>,
     /// How many of the addresses that are kept have each slot. Where there is none, no cache is searched.
     slots: Box<[u32]>,
 }
 
 impl Default for CachedChunks {
     fn default() -> CachedChunks {
-        CachedChunks { threads: Vec::new(), slots: vec![0; SLOTS].into() }
+        CachedChunks { places: Vec::new(), caches: Vec::new(), slots: vec![0; SLOTS].into() }
     }
 }
 
@@ -88,20 +100,45 @@ impl CachedChunks {
         MOST as u64
     }
 
+    /// What a thread keeps of a size, if it runs.
     #[inline]
-    fn of(&mut self, thread: ThreadNo, size: u64) -> &mut Kept {
+    fn of(&mut self, thread: ThreadNo, size: u64) -> Option<&mut Kept> {
         let number = thread.get() as usize;
-        if number >= self.threads.len() {
-            self.threads.resize_with(number + 1, || None);
+        if number >= self.places.len() {
+            self.places.resize(number + 1, Place::Nowhere);
         }
-        let kept = self.threads[number].get_or_insert_with(|| Box::new([Kept::default(); _]));
-        &mut kept[(size / STEP) as usize]
+        let at = match self.places[number] {
+            Place::At(at) => at,
+            Place::Gone => return None,
+            Place::Nowhere => {
+                self.caches.push((number, Box::new([Kept::default(); _])));
+                self.places[number] = Place::At(self.caches.len() - 1);
+                self.caches.len() - 1
+            }
+        };
+        Some(&mut self.caches[at].1[(size / STEP) as usize])
+    }
+
+    /// A thread gives back what it keeps.
+    pub fn ended(&mut self, thread: ThreadNo) {
+        let number = thread.get() as usize;
+        if number >= self.places.len() {
+            self.places.resize(number + 1, Place::Nowhere);
+        }
+        let Place::At(at) = std::mem::replace(&mut self.places[number], Place::Gone) else { return };
+        let (_, cache) = self.caches.swap_remove(at);
+        if let Some((moved, _)) = self.caches.get(at) {
+            self.places[*moved] = Place::At(at);
+        }
+        for address in cache.iter().flat_map(Kept::all) {
+            self.slots[slot(*address)] -= 1;
+        }
     }
 
     #[inline]
     pub fn released(&mut self, block: &Block, thread: ThreadNo) {
         let size = size_of(block);
-        if Self::has_size(size) && self.of(thread, size).add(block.address) {
+        if Self::has_size(size) && self.of(thread, size).is_some_and(|kept| kept.add(block.address)) {
             self.slots[slot(block.address)] += 1;
         }
     }
@@ -112,7 +149,7 @@ impl CachedChunks {
             return;
         }
         let size = size_of(block);
-        let is_own = Self::has_size(size) && self.of(block.thread, size).remove(block.address);
+        let is_own = Self::has_size(size) && self.of(block.thread, size).is_some_and(|kept| kept.remove(block.address));
         if is_own || self.is_taken_elsewhere(block.address) {
             self.slots[slot(block.address)] -= 1;
         }
@@ -121,15 +158,13 @@ impl CachedChunks {
     /// Whether another thread kept it, or in another size: malloc may have moved it meanwhile.
     #[cold]
     fn is_taken_elsewhere(&mut self, address: u64) -> bool {
-        let mut all = self.threads.iter_mut().flatten().flat_map(|kept| kept.iter_mut());
+        let mut all = self.caches.iter_mut().flat_map(|(_, cache)| cache.iter_mut());
         all.any(|kept| kept.remove(address))
     }
 
-    /// The chunks of threads that run, by address; a thread that ends gives its own back.
-    pub fn of_running(&self, runs: impl Fn(ThreadNo) -> bool) -> Vec<Range<u64>> {
-        let threads = self.threads.iter().enumerate().filter_map(|(number, kept)| Some((number, kept.as_ref()?)));
-        let running = threads.filter(|(number, _)| ThreadNo::new(*number as u32).is_some_and(&runs));
-        let sizes = running.flat_map(|(_, kept)| kept.iter().zip((0..).step_by(STEP as usize)));
+    /// The chunks of all threads that run, by address.
+    pub fn chunks(&self) -> Vec<Range<u64>> {
+        let sizes = self.caches.iter().flat_map(|(_, cache)| cache.iter().zip((0..).step_by(STEP as usize)));
         let chunks = sizes.flat_map(|(kept, size)| kept.all().iter().map(move |at| chunks::of_bytes(*at, size)));
         let mut all: Vec<Range<u64>> = chunks.collect();
         all.sort_unstable_by_key(|chunk| chunk.start);
@@ -158,7 +193,29 @@ mod tests {
         cached.acquired(&block(0x1010 + 8 * 112, 100));
         let of_100 = (0..6).map(|number| 0x1008 + number * 112..0x1008 + (number + 1) * 112);
         let expected: Vec<_> = of_100.chain(std::iter::once(0x8008..0x8418)).collect();
-        assert_eq!(cached.of_running(|_| true), expected);
-        assert!(cached.of_running(|_| false).is_empty());
+        assert_eq!(cached.chunks(), expected);
+        cached.ended(ThreadNo::FIRST);
+        assert!(cached.chunks().is_empty());
+        cached.released(&block(0x1010, 100), ThreadNo::FIRST);
+        assert!(cached.chunks().is_empty(), "it gives back at once what it frees in its last moment");
+    }
+
+    #[test]
+    fn caches_stay_their_threads_where_one_of_them_ends() {
+        let mut cached = CachedChunks::default();
+        let [first, second, third] = [1, 2, 3].map(|number| ThreadNo::new(number).unwrap());
+        for (thread, address) in [(first, 0x1010), (second, 0x2010), (third, 0x3010)] {
+            cached.released(&block(address, 24), thread);
+        }
+        cached.ended(first);
+        cached.released(&block(0x4010, 24), third);
+        // What a thread kept that has ended, another one may get.
+        cached.acquired(&block(0x1010, 24));
+        cached.acquired(&Block { thread: second, ..block(0x3010, 24) });
+        let of = |address: u64| address - 8..address + 24;
+        assert_eq!(cached.chunks(), [of(0x2010), of(0x4010)]);
+        cached.ended(second);
+        cached.ended(second);
+        assert_eq!(cached.chunks(), [of(0x4010)]);
     }
 }

@@ -79,6 +79,8 @@ pub struct Reading<'r> {
     live: BlockTable<Block>,
     moving: FxHashMap<ThreadNo, Vec<(Range<u64>, StackId)>>,
     caches: CachedChunks,
+    /// Threads that end until then, the next one last.
+    ends: Vec<(u64, ThreadNo)>,
     /// Blocks of the parent, by address: the child's events know no numbers of these.
     inherited: FxHashMap<Address, Block>,
 }
@@ -106,21 +108,29 @@ impl<'r> Reading<'r> {
             },
         };
         let inherited = std::mem::take(&mut memory.blocks).into_iter();
+        let image = &recording.images[index];
+        let ends = image.threads.iter().filter_map(|thread| Some((thread.ended?, thread.number)));
+        let mut ends: Vec<_> = ends.filter(|(ended, _)| *ended <= at.0).collect();
+        ends.sort_unstable_by(|one, other| other.cmp(one));
         Ok(Reading {
-            image: &recording.images[index],
+            image,
             at,
             memory,
             live: BlockTable::new(Block::NONE),
             moving: FxHashMap::default(),
             caches: CachedChunks::default(),
+            ends,
             inherited: inherited.map(|block| (Address(block.address), block)).collect(),
         })
     }
 
     /// Events in the order of their times.
     pub fn add(&mut self, events: &[Event]) {
-        let Reading { image, at, memory, live, moving, caches, inherited } = self;
+        let Reading { image, at, memory, live, moving, caches, ends, inherited } = self;
         for event in events.iter().take_while(|event| event.time <= *at) {
+            while let Some((_, thread)) = ends.pop_if(|(ended, _)| *ended < event.time.0) {
+                caches.ended(thread);
+            }
             let node = image.node(event.node);
             match (event.op.effect(), event.block) {
                 (Effect::Acquire, Which::Number(number)) if !event.op.is_pooled() => {
@@ -169,14 +179,9 @@ impl<'r> Reading<'r> {
 
     /// There are no more events until then.
     pub fn finish(self) -> ProgramMemory {
-        let Reading { image, at, mut memory, live, caches, inherited, .. } = self;
-        let ended: FxHashSet<ThreadNo> = image
-            .threads
-            .iter()
-            .filter(|thread| thread.ended.is_some_and(|ended| ended <= at.0))
-            .map(|thread| thread.number)
-            .collect();
-        memory.cached = caches.of_running(|thread| !ended.contains(&thread));
+        let Reading { mut memory, live, mut caches, ends, inherited, .. } = self;
+        ends.into_iter().for_each(|(_, thread)| caches.ended(thread));
+        memory.cached = caches.chunks();
         memory.sorted_places = memory.places.all.iter().copied().collect();
         memory.sorted_places.sort_unstable();
         memory.blocks = live.into_blocks().chain(inherited.into_values()).collect();
