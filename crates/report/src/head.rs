@@ -239,11 +239,11 @@ fn stay(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, of: Numbers
         true => String::new(),
         false => {
             let whose = match sums.total.live_blocks {
-                1 => "it is".to_owned(),
-                all if all == runtime_blocks => "all of them are".to_owned(),
-                _ => format!("{} of them", format::count(runtime_blocks)),
+                1 => String::new(),
+                all if all == runtime_blocks => "all ".to_owned(),
+                _ => format!("{} of them ", format::count(runtime_blocks)),
             };
-            format!(", {whose} the runtime's ({})", format::bytes(runtime_bytes))
+            format!(", {whose}the runtime's ({})", format::bytes(runtime_bytes))
         }
     };
     let blocks = of.things(Metric::LiveBlocks, "block");
