@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, countOfSites, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
@@ -286,7 +286,7 @@ export function Overview() {
                 <section>
                     <h2 title={metric.help}>
                         Lines by {metric.title}{" "}
-                        <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.reduce((all, { others }) => all + Math.max(1, others), 0))}</Door>
+                        <Door to={{ view: "lines", search: "" }} class="link">all {count(countOfSites(profile.sites))}</Door>
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chanceOf, type Metric, type Profile } from "../../src/model/answer";
+import { chanceOf, countOfSites, type Metric, type Profile, type Site } from "../../src/model/answer";
 import { Damage } from "../../src/model/damage";
 import { asCsv, asMarkdown, asText, type TextTable } from "../../src/model/table_text";
 import { packed } from "./packed";
@@ -104,4 +104,8 @@ test("what is missing is told once, as sentences, and forgotten when the file is
     damage.add({});
     damage.clear();
     expect(told).toEqual([[], ["The file is cut off: the last 3 bytes are missing.", "The file is damaged at byte 7: a checksum does not match."], []]);
+});
+
+test("call sites that share the last row count one by one", () => {
+    expect(countOfSites([{ others: 0 }, { others: 0 }, { others: 2214 }] as Site[])).toBe(2216);
 });
