@@ -129,7 +129,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     let all = total.allocations();
     let resized = match total.reallocations {
         0 => String::new(),
-        n => format!(", {} of them reallocation{}", said(Metric::Reallocations), s(n)),
+        1 => ", 1 of them a reallocation".to_owned(),
+        _ => format!(", {} of them reallocations", said(Metric::Reallocations)),
     };
     let together = format!("allocation{} of {} together{resized}", s(all), said(Metric::Bytes));
     let mut lines: Vec<(String, String)> = vec![(said(Metric::Allocations), together)];
