@@ -272,8 +272,10 @@ export function TimelineBand() {
                     drag selects{!source.asks && `, in steps of ${timeAt(source.step, source.step / 10)}`}, the wheel zooms
                 </span>
                 {isPart && <span class="soft shown">{timeAt(seen.to - seen.from, (seen.to - seen.from) / 100)} shown</span>}
-                <button onClick={() => zoom(0.5)} aria-label="zoom in" title="Zoom in (+)">+</button>
-                <button onClick={() => zoom(2)} aria-label="zoom out" title="Zoom out (−)" disabled={!isPart}>−</button>
+                <span class="zooms">
+                    <button onClick={() => zoom(0.5)} aria-label="zoom in" title="Zoom in (+)">+</button>
+                    <button onClick={() => zoom(2)} aria-label="zoom out" title="Zoom out (−)" disabled={!isPart}>−</button>
+                </span>
                 {(isPart || state.from !== null || state.to !== null) && (
                     <button onClick={() => (isPart ? see({ from: 0, to: end }) : both())} title={isPart ? "Show the whole run" : "Zoom into the selection (z)"}>{isPart ? "whole run" : "selection"}</button>
                 )}

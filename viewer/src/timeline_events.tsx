@@ -51,7 +51,8 @@ export function Events({ activity, seen, pixels, isSum, isOfLive, moves }: Props
     };
     const peaks: Sign[] = [];
     if (isOfLive && peak && peak.bytes > 0) {
-        const text = `peak ${isSum ? "at most " : ""}${bytes(peak.bytes)}`;
+        // How much several processes had together at most is what the sums say: this curve may know it better in its own intervals.
+        const text = isSum ? "peak" : `peak ${bytes(peak.bytes)}`;
         peaks.push({ at: peak.at, text, title: `${text}, at ${timeOf(peak.at, activity.interval)}: what was live then`, to: toMetric("peak") });
     }
     return (

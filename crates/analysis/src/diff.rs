@@ -8,7 +8,7 @@ pub use noise::{CONFIDENCE, Noise, single};
 pub use samples::Samples;
 
 use crate::library::qualified_name;
-use crate::metric::{Metric, Place, all_in, number_in};
+use crate::metric::{About, Metric, Place, Price, TABLE, all_in, number_in};
 use crate::priced::Priced;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::{Stacks, Texts, View};
@@ -23,6 +23,20 @@ pub struct Run<'a> {
     pub sums: &'a Sums,
     /// What things cost in it.
     pub tariff: Tariff,
+}
+
+impl Run<'_> {
+    fn knows(&self, metric: Metric) -> bool {
+        metric.is_known_of(&self.sums.total, self.tariff.sees())
+    }
+
+    /// Whether its value of a metric can be held against those of all others. A sum of prices cannot where it lacks one that
+    /// another recording has.
+    pub fn compares(&self, metric: Metric, sides: &Sides) -> bool {
+        let is_part = |about: &&About| metric.about().price == Price::Sum && about.price != Price::None;
+        let lacks = |part: Metric| !self.knows(part) && sides.iter().flatten().any(|run| run.knows(part));
+        self.knows(metric) && !TABLE.iter().filter(is_part).any(|part| lacks(part.metric))
+    }
 }
 
 /// The recordings before the change, and those after it. Neither is empty.
@@ -57,7 +71,7 @@ impl Quantity {
 
     /// Whether it is known of all recordings.
     pub fn is_known(self, sides: &Sides) -> bool {
-        sides.iter().flatten().all(|run| self.metric().is_known_of(&run.sums.total, run.tariff.sees()))
+        sides.iter().flatten().all(|run| run.compares(self.metric(), sides))
     }
 
     /// How far its value may be off.

@@ -163,7 +163,7 @@ metrics! {
     /// Blocks that nothing points to when the program ends.
     LostBlocks "lost-blocks", "lost blocks": Count, Search, None, Sum {} = |m| m.lost_blocks;
     /// Bytes of blocks that only lost blocks point to.
-    IndirectlyLost "indirectly-lost", "indirectly lost": Bytes, Search, None, Sum {} = |m| m.indirectly_lost_bytes.0;
+    IndirectlyLost "indirectly-lost", "indirectly lost": Bytes, Search, None, Sum { TotalIfAny } = |m| m.indirectly_lost_bytes.0;
     /// Blocks that only lost blocks point to.
     IndirectlyLostBlocks "indirectly-lost-blocks", "indirectly lost blocks": Count, Search, None, Sum {} = |m| m.indirectly_lost_blocks;
     /// Bytes of blocks that can be reached only through pointers into the middle of blocks, which may be none.

@@ -1,5 +1,6 @@
 //! Findings as sentences.
 
+use crate::types_of_blocks;
 use crate::unnamed_functions;
 use crate::wastes::saves;
 use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
@@ -223,7 +224,7 @@ fn costly_line(
     let mut text = format!("{place} takes {} of {of}", percent(share));
     if let Some(what) = finding.site.as_ref().and_then(|site| memory(line, site)) {
         text += &format!(": {what}");
-        text += &kinds(&finding.parts);
+        text += &types_of_blocks::listed(&finding.parts);
     }
     let is_of_waits = matches!(finding.what, What::Waiting(_) | What::WaitingForDisk(_));
     text += &most_of(line, whole, is_of_waits);
@@ -336,32 +337,6 @@ pub(crate) fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
         (Some(kind), None) => format!("{number} × {} of {size}", names::short_kind(kind)),
         (None, _) => format!("{} of {size}", format::counted(line.blocks, "block")),
     })
-}
-
-/// ` (280,000 × String, 91 × Vec<Rec> and 3 more types)`, where a line's blocks are of several types; those that cost most
-/// first.
-fn kinds(parts: &[Row]) -> String {
-    const SHOWN: usize = 3;
-    let mut types: Vec<(&str, u64)> = Vec::new();
-    for part in parts.iter().filter(|part| part.metrics.allocations() > 0) {
-        let name = part.type_name.as_deref().unwrap_or("");
-        match types.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, number)) => *number += part.metrics.allocations(),
-            None => types.push((name, part.metrics.allocations())),
-        }
-    }
-    if types.len() < 2 {
-        return String::new();
-    }
-    let named = types.iter().filter(|(name, _)| !name.is_empty()).take(SHOWN);
-    let mut shown: Vec<String> =
-        named.map(|(name, number)| format!("{} × {}", format::count(*number), names::short_kind(name))).collect();
-    let more = types.len() - shown.len();
-    if more == 0 {
-        let last = shown.pop().unwrap_or_default();
-        return format!(" ({} and {last})", shown.join(", "));
-    }
-    format!(" ({} and {})", shown.join(", "), format::counted(more as u64, "more type"))
 }
 
 /// What is known to have been touched, and what may have been, bytes.

@@ -79,6 +79,7 @@ pub mod threads;
 pub mod timeline;
 mod totals;
 pub mod tree;
+mod types_of_blocks;
 pub mod unnamed_functions;
 pub mod wastes;
 mod without_tables;

@@ -135,7 +135,7 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         run.marks_of_header.wait_for(name);
     }
     let directory = std::fs::read_link(format!("/proc/{}/cwd", what.pid)).unwrap_or_default();
-    crate::describe_command(&run, what.version, proc_files::command(what.pid), &directory);
+    crate::describe_command(&run, what.version, crate::identity::Identity::of_started(what.pid).command, &directory);
     let text = format!("memtoll was attached to process {}, which was running", what.pid);
     run.note(Note { time: 0, text, missing: false });
     run.looks.attaches_to(what.pid);

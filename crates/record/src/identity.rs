@@ -31,6 +31,7 @@ impl Identity {
     }
 
     fn new(kernels: String, command: Vec<String>, executable: String) -> Identity {
+        let command = program_in_title(&command, &executable).map_or(command, |program| vec![program]);
         let by_descriptor = command.first().is_some_and(|word| word.starts_with("/proc/"));
         let argument = command.first().map_or("", |word| last_part(word));
         let is_cut = kernels.len() == KERNELS_NAME;
@@ -70,6 +71,16 @@ impl Identity {
     }
 }
 
+/// The program that a title begins with, where a process that runs already shows one in the place of its command line: it is one
+/// string with blanks, and only empty ones follow. The arguments that the program was started with are lost.
+fn program_in_title(command: &[String], executable: &str) -> Option<String> {
+    let (title, rest) = command.split_first()?;
+    // The path of a file may have blanks, too.
+    let is_title = !executable.ends_with(last_part(title)) && rest.iter().all(String::is_empty);
+    let (program, _) = title.split_once(' ').filter(|_| is_title)?;
+    Some(program.trim_end_matches(':').to_owned()).filter(|program| !program.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +102,19 @@ mod tests {
         assert_eq!(name("exactly-15-long", &["something else"], "/y/z"), "exactly-15-long");
         assert_eq!(name("exe", &["/proc/self/exe", "--type=zygote"], "/opt/chrome/chrome"), "chrome");
         assert_eq!(name("", &[], "/opt/tool"), "tool");
+    }
+
+    #[test]
+    fn a_title_is_no_command_line() {
+        let command = |command: &[&str], executable| identity("x", command, executable).command;
+        assert_eq!(command(&["redis-server *:7777", "", "", ""], "/usr/bin/redis-check-rdb"), ["redis-server"]);
+        assert_eq!(command(&["nginx: master process nginx -g x", ""], "/usr/sbin/nginx"), ["nginx"]);
+        assert_eq!(command(&["/opt/my app/run", ""], "/opt/my app/run"), ["/opt/my app/run", ""]);
+        assert_eq!(command(&["/opt/my app", "a b"], "/opt/x"), ["/opt/my app", "a b"]);
+        assert_eq!(command(&["cat", ""], "/bin/cat"), ["cat", ""]);
+        let attached = identity("redis-server", &["redis-server *:7777", "", ""], "/usr/bin/redis-check-rdb");
+        let shown = ["redis-server *:7777", "", ""].map(str::to_owned);
+        assert_eq!(attached.title(&shown, "redis-server").as_deref(), Some("redis-server *:7777"));
     }
 
     #[test]

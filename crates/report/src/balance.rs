@@ -189,8 +189,9 @@ fn resident(recording: &Recording, sums: &Sums, tariff: &Tariff, lines: &mut Lin
     let processes = if sums.are_of_several() { " of all processes at one instant" } else { "" };
     let at_end =
         at_end.map(|of| format!("; {}{} at the end", format::bytes(of.bytes), give_or_take(of.bytes, of.error)));
-    let seen =
-        unseen.map(|units| format!(", as last seen {} before it", format::seconds(tariff.ns(units as f64) / 1e9)));
+    let seen = unseen
+        .filter(|units| *units > 0)
+        .map(|units| format!(", as last seen {} before the end", format::seconds(tariff.ns(units as f64) / 1e9)));
     lines.beside(
         format::bytes(program),
         &format!(

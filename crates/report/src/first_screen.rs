@@ -3,6 +3,7 @@
 
 use crate::caveats;
 use crate::head::{self, stays};
+use crate::live_curve;
 use crate::lost_blocks;
 use crate::numbers::Numbers;
 use crate::section::{BOLD, FAINT, title};
@@ -51,7 +52,7 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     }
     lines.push(String::new());
     lines.extend(totals(answer, sums, width));
-    lines.extend(curve(sums, width));
+    lines.extend(curve(recording, sums, width));
     lines.push(String::new());
     // What the recorder noted, such as processes that it could not record. Others explain figures of the report.
     let notes = statements("note", recording.notes.iter(), width);
@@ -214,8 +215,8 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     line(&all.time_with_error(), &format!("of CPU time for memory{share}{most}"), width)
 }
 
-fn curve(sums: &Sums, width: usize) -> Option<String> {
-    let bars = head::bars(sums, width - NUMBERS)?;
+fn curve(recording: &Recording, sums: &Sums, width: usize) -> Option<String> {
+    let bars = live_curve::bars(recording, sums, width - NUMBERS)?;
     Some(format!("{:>width$}  {bars}", "live bytes", width = NUMBERS - 2))
 }
 

@@ -9,8 +9,8 @@ use memtoll_text::table::Table;
 /// A table of them, those that grow most first.
 pub fn render(grown: &[Grown], rows: usize, width: Option<usize>) -> String {
     if grown.is_empty() {
-        let text =
-            "No line grows steadily: of none does the least that is live rise from each window of time to the next.";
+        let text = "No line grows steadily. A line would be listed here if the lowest number of its live bytes rose from each \
+             window of time to the next.";
         return format::wrapped("", text, width);
     }
     let several = grown.iter().any(|one| one.pid != grown[0].pid);

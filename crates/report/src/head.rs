@@ -1,5 +1,6 @@
 //! The head of the first screen: which run, which part of it, and its totals.
 
+use crate::live_curve;
 use crate::lost_blocks;
 use crate::numbers::Numbers;
 use crate::processes::bad_end;
@@ -21,7 +22,7 @@ use memtoll_text::visible;
 use memtoll_text::wrap;
 use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::Clock;
-use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use memtoll_trace::summary::PeakWithMappings;
 
 /// The head. `matching`: what the filter lets through, if there is one.
 pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, limits: Limits) -> String {
@@ -96,7 +97,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
         text += &format::wrapped(&format!("{number:>14}  "), &what, prose(limits.width));
     }
     let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
-    if let Some(line) = bars(sums, room) {
+    if let Some(line) = live_curve::bars(recording, sums, room) {
         // The curve leaves out what the peak above it has in mappings.
         let is_part = sums.peak_with_mappings().as_ref().is_some_and(PeakWithMappings::is_of_both);
         text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
@@ -120,19 +121,6 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     "\n".to_owned() + &format::wrapped("", &what, width)
 }
 
-/// The curve of live bytes in at most `room` columns, if it is known and has a shape.
-pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
-    let curve = sums.curve.as_ref()?;
-    let line = format::sparkline(shown_of(curve, sums), room);
-    (line.chars().count() > 8).then_some(line)
-}
-
-/// The intervals of a curve that lie in the report's span.
-fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
-    let before = sums.selection.from.0.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
-    curve.highest.get(before as usize..).unwrap_or_default()
-}
-
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let total = &sums.total;
     let tariff = Tariff::of(recording);
@@ -141,7 +129,8 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     let all = total.allocations();
     let resized = match total.reallocations {
         0 => String::new(),
-        n => format!(", {} of them reallocation{}", said(Metric::Reallocations), s(n)),
+        1 => ", 1 of them a reallocation".to_owned(),
+        _ => format!(", {} of them reallocations", said(Metric::Reallocations)),
     };
     let together = format!("allocation{} of {} together{resized}", s(all), said(Metric::Bytes));
     let mut lines: Vec<(String, String)> = vec![(said(Metric::Allocations), together)];
@@ -250,8 +239,12 @@ fn stay(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, of: Numbers
     let of_runtime = match sums.selection.to < Units::MAX || runtime_blocks == 0 {
         true => String::new(),
         false => {
-            let (blocks, bytes) = (format::count(runtime_blocks), format::bytes(runtime_bytes));
-            format!(", {blocks} of them the runtime's ({bytes})")
+            let whose = match sums.total.live_blocks {
+                1 => String::new(),
+                all if all == runtime_blocks => "all ".to_owned(),
+                _ => format!("{} of them ", format::count(runtime_blocks)),
+            };
+            format!(", {whose}the runtime's ({})", format::bytes(runtime_bytes))
         }
     };
     let blocks = of.things(Metric::LiveBlocks, "block");

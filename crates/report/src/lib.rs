@@ -22,6 +22,7 @@ mod head;
 pub mod json;
 pub mod lanes;
 pub mod list;
+mod live_curve;
 mod lost_blocks;
 pub mod next_command;
 mod numbers;

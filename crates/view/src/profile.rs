@@ -149,6 +149,7 @@ impl Recordings<'_> {
             Some(Estimate::exact(processor).minus(balance.explained()))
         });
         let sees = self.tariff.sees();
+        let waits = tariff.estimates(of.matching.as_ref().unwrap_or(&of.sums.total));
         let knows_others = sees.fault_prices && (sees.faults || balance.faults.counted.is_some());
         packs::Balance {
             processor_ns: balance.program().map(|program| program.value),
@@ -160,8 +161,8 @@ impl Recordings<'_> {
             other_faults: (knows_others && is_all).then(|| part(balance.other_faults)),
             recorder: balance.recorder.filter(|_| is_all).map(part),
             rest: rest.filter(|_| is_all).map(part),
-            waiting_ns: sees.switches.then_some(costs.waiting),
-            reading_ns: sees.switches.then_some(costs.reading),
+            waiting: sees.switches.then(|| part(waits.waiting)),
+            reading: sees.switches.then(|| part(waits.reading)),
             sees_faults: sees.faults,
         }
     }

@@ -1,5 +1,7 @@
 // What to change, as `memtoll advise --format json` has it.
 
+import { number, type Unit } from "./format";
+
 export interface Range {
     low: number;
     likely: number;
@@ -49,4 +51,13 @@ export interface Advised {
     processor_ns: number | null;
     below_threshold: number;
     threshold: number;
+}
+
+/** `saves 1.70 s to 2.00 s CPU time`; a loss is called a loss. Without an upper bound, it says what is likely, as `memtoll advise` does. */
+export function saving({ low, likely, high }: Range, title: string, unit: Unit): string {
+    const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
+    const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
+    if (high === null) return low > 0 ? `saves at least ${show(low)}, likely ${show(likely)} ${title}` : `saves likely ${show(likely)} ${title}, perhaps much more`;
+    if (low < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
+    return `saves ${range(low, high)} ${title}`;
 }

@@ -168,6 +168,9 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
 
 type SiteColumn = "sites.frame" | "sites.kind" | "sites.inlined" | "sites.element" | "sites.elements" | "sites.inlined_frames";
 
+/** How many call sites there are, those that share the last row too. */
+export const countOfSites = (sites: Site[]): number => sites.reduce((all, { others }) => all + Math.max(1, others), 0);
+
 /** The call sites of a pack. */
 export function sitesOf(pack: With<SiteColumn, Pick<ProfilePack["head"], "types" | "site_others">>, frames: Frame[]): Site[] {
     const { types, site_others: others } = pack.head;

@@ -55,8 +55,8 @@ export interface Balance {
     other_faults: Estimated | null;
     recorder: Estimated | null;
     rest: Estimated | null;
-    waiting_ns: number | null;
-    reading_ns: number | null;
+    waiting: Estimated | null;
+    reading: Estimated | null;
     sees_faults: boolean;
 }
 

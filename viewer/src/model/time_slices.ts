@@ -29,8 +29,8 @@ function balanceOf(all: Balance[], none: Balance): Balance {
         other_faults: both(a.other_faults, b.other_faults, add),
         recorder: both(a.recorder, b.recorder, add),
         rest: both(a.rest, b.rest, add),
-        waiting_ns: both(a.waiting_ns, b.waiting_ns, sum),
-        reading_ns: both(a.reading_ns, b.reading_ns, sum),
+        waiting: both(a.waiting, b.waiting, add),
+        reading: both(a.reading, b.reading, add),
         sees_faults: a.sees_faults && b.sees_faults,
     }), first);
 }

@@ -1,8 +1,8 @@
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { selects } from "../model/cuts";
-import type { Change, Range, Verified } from "../model/advice";
-import { count, counted, number, percent, type Unit } from "../model/format";
+import { saving, type Change, type Range, type Verified } from "../model/advice";
+import { count, counted, percent, type Unit } from "../model/format";
 import { Door } from "../door";
 import { toFunction } from "../model/ways";
 import { Empty, Pending, PlaceLink } from "../widgets";
@@ -16,15 +16,6 @@ const SAVES: [string, string, Unit][] = [
     ["allocations", "allocations", "count"],
     ["faults", "page faults", "count"],
 ];
-
-/** `saves 1.70 s to 2.00 s CPU time`; a loss is called a loss. */
-function saving({ low, high }: Range, title: string, unit: Unit): string {
-    const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
-    const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
-    if (high === null) return `saves at least ${show(low)} ${title}`;
-    if (low < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
-    return `saves ${range(low, high)} ${title}`;
-}
 
 /** What to change in the program, and what that saves: cards, the one that saves most first. `isBelow`: what stands above it is not there yet, and would move it. */
 export function Advice({ isBelow }: { isBelow: boolean }) {

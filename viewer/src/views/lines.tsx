@@ -4,7 +4,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, numbersOf, shownIn, totalOf, valueOf, wholeOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, countOfSites, numbersOf, shownIn, totalOf, valueOf, wholeOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, counted } from "../model/format";
 import { groupKey } from "../model/site_groups";
 import { frameName, siteKey, siteName } from "../model/names";
@@ -136,7 +136,7 @@ export function Lines() {
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
-                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
+                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{group === "line" && all.length < countOfSites(profile.sites) && `, of ${counted(countOfSites(profile.sites), "line")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
             {!pack && ASKED.includes(group) ? (
                 <Pending of={asked}>Reading all events …</Pending>

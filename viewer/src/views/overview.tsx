@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, countOfSites, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
@@ -52,7 +52,7 @@ function partsOf(balance: Balance, metrics: Metric[]): Part[] {
 }
 
 /** What threads waited for, by the names of metrics; it is no CPU time. */
-const WAITS = [["waiting_ns", "waiting"], ["reading_ns", "reading"]] as const;
+const WAITS = ["waiting", "reading"] as const;
 
 const nsOf = (part: { of: Estimated | null } | undefined) => Math.max(0, part?.of?.value ?? 0);
 
@@ -67,7 +67,7 @@ function Cost() {
     const sum = Math.max(parts.reduce((sum, part) => sum + nsOf(part), 0), isFiltered ? (whole ?? 0) : 0);
     const isTooMuch = balance.rest !== null && balance.rest.value < 0;
     const others = balance.other_faults?.value ?? 0;
-    const waits = WAITS.flatMap(([name, title]) => ((balance[name] ?? 0) > memory / 10 ? [`${time(balance[name]!)} of ${title}`] : []));
+    const waits = WAITS.flatMap((name) => ((balance[name]?.value ?? 0) > memory / 10 ? [`${time(balance[name]!.value)} of ${name}`] : []));
     const isLess = parts.some((part) => part.of === null);
     const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
     // Lines say who pays for a part; what no line pays for has a definition.
@@ -101,16 +101,16 @@ function Cost() {
                         </li>
                     );
                 })}
-                {WAITS.map(([name, metric]) => {
-                    const ns = balance[name] ?? 0;
-                    if (ns <= 0) return null;
+                {WAITS.map((name) => {
+                    const of = balance[name];
+                    if (!of || of.value <= 0) return null;
                     return (
                         <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
                             <span class="key waiting" />
-                            <Door to={toMetric(metric)}>{recording.metrics.find((one) => one.name === metric)?.title}</Door>
-                            <b title={exact(ns, "ns")}>{time(ns)}</b>
+                            <Door to={toMetric(name)}>{recording.metrics.find((one) => one.name === name)?.title}</Door>
+                            {shown(of)}
                             <span class="soft">beside CPU time</span>
-                            <Define name={metric} />
+                            <Define name={name} />
                         </li>
                     );
                 })}
@@ -128,7 +128,7 @@ function Cost() {
                 )}
                 {!balance.sees_faults ? "The kernel did not show page faults: their cost is not known. " : balance.faults === null && "What page faults cost is not known: their price is measured when a recording ends. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
-                {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
+                {balance.waiting === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting.value === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
             <Resident memory={profile.memory} processes={totals.processes} />
@@ -231,7 +231,7 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
     };
     const processor = profile.balance.processor_ns;
     if (processor !== null && CPU_TIME.includes(metric.name)) {
-        const waits = (row: number) => (metric.name === "cost" ? WAITS.map(([, title]): [string, number] => [title, of(title, row)]) : []);
+        const waits = (row: number) => (metric.name === "cost" ? WAITS.map((name): [string, number] => [name, of(name, row)]) : []);
         return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns, of(metric.name, row)), waits };
     }
     const whole = wholeOf(profile, metric);
@@ -286,7 +286,7 @@ export function Overview() {
                 <section>
                     <h2 title={metric.help}>
                         Lines by {metric.title}{" "}
-                        <Door to={{ view: "lines", search: "" }} class="link">all {count(profile.sites.reduce((all, { others }) => all + Math.max(1, others), 0))}</Door>
+                        <Door to={{ view: "lines", search: "" }} class="link">all {count(countOfSites(profile.sites))}</Door>
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>

@@ -183,6 +183,22 @@ test("what was live at the peak, at the end, and never freed is one click away",
     assert.deepEqual(problems, []);
 });
 
+test("what several processes have at most stands in the sums alone", async (t) => {
+    const { page, problems } = await viewed(t, "together", "view=overview");
+    await page.locator(".events.peak .door").filter({ hasText: /^peak$/ }).waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("whatever stands above the curves is there as a whole", async (t) => {
+    const { page, problems } = await viewed(t, "marked", "view=overview&filter=main");
+    for (const width of [1000, 1150, 1280, 1500]) {
+        await page.setViewportSize({ width, height: 800 });
+        const beyond = await page.locator(".time .caption > *").evaluateAll((parts) => parts.filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.textContent));
+        assert.deepEqual(beyond, [], `${width} pixels`);
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("the peak stands on the time line, and the axis ends with its highest value", async (t) => {
     const { page, problems } = await viewed(t, "single");
     const peak = page.locator(".events.peak .door");

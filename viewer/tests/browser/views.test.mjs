@@ -194,6 +194,16 @@ test("all columns of Lines have room on a screen of 1280 pixels", async () => {
     server.stop();
 });
 
+test("what threads waited carries its error, as the parts of the CPU time do", async () => {
+    const server = await start(recordings.waiting);
+    const { page, problems, close } = await open(server.url);
+    const waiting = page.locator(".parts li", { has: page.locator(".key.waiting") }).first();
+    assert.match(await waiting.innerText(), /waiting\s+\S+ (±|to|ms to|µs to) /);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("at 200 % on a screen of 1280 pixels, no page scrolls sideways", async () => {
     const server = await start(recordings.waiting);
     const { page, problems, close } = await open(server.url, { viewport: { width: 640, height: 400 } });

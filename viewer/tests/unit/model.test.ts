@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chanceOf, type Metric, type Profile } from "../../src/model/answer";
+import { chanceOf, countOfSites, type Metric, type Profile, type Site } from "../../src/model/answer";
 import { Damage } from "../../src/model/damage";
 import { asCsv, asMarkdown, asText, type TextTable } from "../../src/model/table_text";
 import { packed } from "./packed";
@@ -29,7 +29,7 @@ test("slices add up, the last one says what is live, the highest one what was at
     const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
     const part = (value: number) => ({ value, low: value - 3, high: value + 4 });
-    const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
+    const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting: part(2), reading: part(0), sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
             { totals: { values, intervals: { cost: [0, 2] }, peak_is: "exact", processes: 1 }, balance, slice: { from_ns: at, to_ns: at + 1 } },
@@ -104,4 +104,8 @@ test("what is missing is told once, as sentences, and forgotten when the file is
     damage.add({});
     damage.clear();
     expect(told).toEqual([[], ["The file is cut off: the last 3 bytes are missing.", "The file is damaged at byte 7: a checksum does not match."], []]);
+});
+
+test("call sites that share the last row count one by one", () => {
+    expect(countOfSites([{ others: 0 }, { others: 0 }, { others: 2214 }] as Site[])).toBe(2216);
 });

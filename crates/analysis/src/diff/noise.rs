@@ -38,8 +38,8 @@ pub struct Noise {
     totals: Values,
     /// How many call sites matter. One in twenty of them would look changed by chance; all together should not.
     candidates: usize,
-    /// How many quantities are known of all recordings.
-    quantities: usize,
+    /// The quantities that are known of all recordings.
+    known: Vec<Quantity>,
     has_intervals: bool,
 }
 
@@ -47,9 +47,9 @@ impl Noise {
     /// For call sites with these values.
     pub fn new<'v>(sides: &Sides, all: impl Iterator<Item = &'v Values>) -> Noise {
         let has_intervals = sides.iter().all(|runs| runs.len() > 1);
-        let quantities = Quantity::ALL.iter().filter(|quantity| quantity.is_known(sides)).count().max(1);
-        let mut noise = Noise { totals: Values::totals(sides), candidates: 1, quantities, has_intervals };
-        let matters = |values: &&Values| Quantity::ALL.iter().any(|quantity| noise.matters(*quantity, values));
+        let known = Quantity::ALL.into_iter().filter(|quantity| quantity.is_known(sides)).collect();
+        let mut noise = Noise { totals: Values::totals(sides), candidates: 1, known, has_intervals };
+        let matters = |values: &&Values| noise.known.iter().any(|quantity| noise.matters(*quantity, values));
         noise.candidates = all.filter(matters).count().max(1);
         noise
     }
@@ -82,12 +82,12 @@ impl Noise {
                 false => self.is_resolved(*quantity, samples),
             }
         };
-        Quantity::ALL.iter().any(exceeds)
+        self.known.iter().any(exceeds)
     }
 
     fn is_significant(&self, quantity: Quantity, values: &Values) -> bool {
         // Bonferroni: the chance of one false alarm among all is that of one.
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / (self.candidates * self.quantities) as f64;
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / (self.candidates * self.known.len().max(1)) as f64;
         let samples = values.of(quantity);
         let difference = samples.difference().abs();
         difference >= LEAST_SHARE * self.whole(quantity)
@@ -106,6 +106,6 @@ impl Noise {
             whole if whole > 0.0 => values.of(*quantity).difference().abs() / whole,
             _ => 0.0,
         };
-        Quantity::ALL.iter().map(share).fold(0.0, f64::max)
+        self.known.iter().map(share).fold(0.0, f64::max)
     }
 }

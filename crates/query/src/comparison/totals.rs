@@ -14,7 +14,7 @@ pub struct Total {
     pub key: &'static str,
     /// Of its values.
     pub unit: Unit,
-    /// `None` for a side of which a recording does not know it.
+    /// `None` for a side of which a recording does not know it, or knows less of it than another one.
     samples: [Option<Vec<Estimate>>; 2],
 }
 
@@ -39,8 +39,8 @@ pub(super) fn totals(sides: &Sides) -> Vec<Total> {
     let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > Bytes::ZERO);
     let metric = |about: &'static About| {
         let value = |run: &Run| {
-            let is_known = about.metric.is_known_of(&run.sums.total, run.tariff.sees());
-            is_known.then(|| run.tariff.estimate(about.metric, &run.sums.total))
+            let compares = run.compares(about.metric, sides);
+            compares.then(|| run.tariff.estimate(about.metric, &run.sums.total))
         };
         let total = Total { name: name(about), key: about.key, unit: about.unit, samples: each(&value) };
         (about.is_in(Place::Total) || about.is_in(Place::TotalIfAny) && is_any(&total)).then_some(total)
@@ -75,5 +75,37 @@ impl Total {
     /// The mean of a side.
     pub fn mean(&self, side: usize) -> Option<Estimate> {
         self.samples[side].as_deref().map(Estimate::mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Answers, Comparison, Side};
+    use crate::{Query, Session};
+    use memtoll_analysis::sites::GroupBy;
+    use memtoll_model::Recording;
+
+    #[test]
+    fn costs_with_the_price_of_faults_are_not_compared_with_costs_without_it() {
+        let golden = |name: &str| {
+            let path = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
+            Recording::open(std::path::Path::new(&path)).unwrap()
+        };
+        // The kernel was not asked in the second one.
+        let recordings = ["costs", "tiny"].map(golden);
+        let known = |one: usize, other: usize| {
+            let sessions = [one, other].map(|index| [Session::new(&recordings[index])]);
+            let side = |index: usize| Side { sessions: &sessions[index], query: Query::default() };
+            let answers = Answers::ask([side(0), side(1)]).unwrap();
+            let comparison = Comparison::new(&answers, GroupBy::Site);
+            let cost = comparison.totals.iter().find(|total| total.key == "cost_ns").unwrap();
+            (
+                [0, 1].map(|side| cost.mean(side).is_some()),
+                comparison.quantities().any(|quantity| quantity.metric() == Metric::Cost),
+            )
+        };
+        assert_eq!(known(0, 1), ([true, false], false));
+        assert_eq!(known(1, 1), ([true, true], true));
     }
 }

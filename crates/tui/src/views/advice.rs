@@ -36,9 +36,9 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
     let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
     let saves: Vec<String> = SHOWN
         .into_iter()
-        .filter_map(|saving| Some(format!("{} {}", finding.saves.amount(saving)?, saving.title())))
+        .filter_map(|saving| Some(format!("{} {}", saving.title(), finding.saves.amount(saving)?)))
         .collect();
-    text.extend(paragraph("   saves ", &saves.join(", "), width));
+    text.extend(paragraph("   saves ", &saves.join("; "), width));
     if let Some(found) = &finding.verified {
         text.extend(paragraph("   verified ", &verified(found), width));
     }

@@ -259,8 +259,9 @@ sent! {
         other_faults: Option<Estimated>,
         recorder: Option<Estimated>,
         rest: Option<Estimated>,
-        waiting_ns: Option<f64>,
-        reading_ns: Option<f64>,
+        /// Beside the CPU time.
+        waiting: Option<Estimated>,
+        reading: Option<Estimated>,
         sees_faults: bool,
     }
 
