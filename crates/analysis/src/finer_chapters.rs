@@ -2,7 +2,7 @@
 
 use crate::chapters::chapters_of;
 use memtoll_model::{Chapters, Recording};
-use memtoll_tally::span::{self, Chapters as _, Slicer, Slices, Which};
+use memtoll_tally::span::{self, Slicer, Slices, Which};
 use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
@@ -31,29 +31,7 @@ impl Sliced {
         Sliced { cuts, known: RwLock::default(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Cuts chapters. That reads each of their events once, so it takes long; others may ask meanwhile. What cannot be read is
-    /// not cut. `tell` receives the share that is done.
-    pub fn cut(&self, recording: &Recording, which: Which, mut tell: impl FnMut(f64)) {
-        let images = 0..recording.images.len();
-        let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
-        let images: Vec<_> = chapters.iter().map(|(index, chapters)| (*index, OfImage::plain(chapters))).collect();
-        let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
-        let mut before = 0;
-        for (index, chapters) in &images {
-            // Damage is reported when the chapter is asked for.
-            let _ = span::cut(chapters, &self.cuts, which, |number, slices| {
-                let kept = self.keep((*index, number), slices);
-                tell((before + number + 1) as f64 / all as f64);
-                kept
-            });
-            before += chapters.times().len();
-            if self.is_full() {
-                break;
-            }
-        }
-    }
-
-    /// Cuts the chapters of an image for a caller that reads all of its events; `None`: it has none.
+    /// Cuts the chapters of an image for a caller that reads all of its events, while others ask; `None`: it has none.
     pub fn cutting<'a>(&'a self, recording: &'a Recording, index: usize, which: Which) -> Option<Cutting<'a>> {
         let chapters = chapters_of(recording, index).filter(|_| !self.is_full())?;
         Some(Cutting { sliced: self, index, chapters, slicer: Some(Slicer::new(&self.cuts, which)), begun: 0 })
