@@ -79,6 +79,17 @@ export function useCanvas(canvas: RefObject<HTMLCanvasElement | null>, { width, 
 /** How often a recording that is being made was opened: what is shown is loaded anew then. */
 export const Generation = createContext(0);
 
+/** The next task: what comes behind it does not lengthen this one, after which the browser can draw. */
+const nextTask = () =>
+    new Promise<void>((resolve) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => {
+            port1.close();
+            resolve();
+        };
+        port2.postMessage(null);
+    });
+
 export type Loaded<T> = { value: T | null; error: string; loading: boolean; failed: boolean };
 
 /** The parts of the page whose numbers are of something else than what is selected by now: their answers are on the way. */
@@ -128,7 +139,9 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     useEffect(() => {
         if (key === null) return;
         const abort = new AbortController();
-        latest.current(abort.signal).then(
+        // An answer is unpacked in one task, and shown in the next.
+        const answer = latest.current(abort.signal).finally(nextTask);
+        answer.then(
             (value) => !abort.signal.aborted && setLoaded({ of: key, value, error: "", failed: false }),
             (error: unknown) => {
                 if (abort.signal.aborted) return;

@@ -8,11 +8,15 @@ function three(value: number): string {
     return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
 }
 
-/** Made once: a formatter of its own for each number takes most of the time of a table. */
-const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+/** `12,345.60`. The browser can write this, too, but to load its languages takes longer than all else that a page does when it is opened. */
+export function grouped(value: number, digits = 0): string {
+    const [whole, part] = (value + 0).toFixed(digits).split("."); // + 0: not -0
+    const groups = whole!.replace(/\B(?=(\d{3})+$)/g, ",");
+    return part === undefined ? groups : `${groups}.${part}`;
+}
 
 export function count(value: number): string {
-    return WHOLE.format(Math.round(value) + 0); // + 0: not -0
+    return grouped(Math.round(value));
 }
 
 /** `1 block`, `29,461 blocks`, `2 processes`. */
@@ -146,8 +150,7 @@ function cutOf(value: number, low: number, high: number, unit: Unit | "share"): 
     const { factor: before, digits: known } = cut(largest);
     const { factor, name, digits } = cut(Math.ceil((largest / before) * 10 ** known) / 10 ** known * before);
     const steps = (value: number) => (value / factor) * 10 ** digits;
-    const text = (steps: number) =>
-        (steps / 10 ** digits + 0).toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits), maximumFractionDigits: Math.max(0, digits) });
+    const text = (steps: number) => grouped(steps / 10 ** digits, Math.max(0, digits));
     // A bound is rounded up, so that it stays true.
     return { name, shown: (value) => text(Math.round(steps(value)) + 0), up: (value) => text(Math.max(1, Math.ceil(steps(value) - 1e-9))) };
 }

@@ -1,5 +1,7 @@
 // How a type lies in memory, as rows of a table.
 
+import { grouped } from "./format";
+
 /** What `memtoll layout --format json` says of a type. */
 export interface Layout {
     name: string;
@@ -61,5 +63,5 @@ export function partsOf({ members, holes }: Layout): Part[] {
 /** `8`, `3 b` of a bit-field. */
 export function sizeText(bits: number | null): string {
     if (bits === null) return "?";
-    return bits % 8 === 0 ? (bits / 8).toLocaleString("en-US") : `${bits} b`;
+    return bits % 8 === 0 ? grouped(bits / 8) : `${bits} b`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byChance, bytes, counted, csvCell, estimate, exact, inRow, known, markdownCell, percent, share, shortCount, signed, signedEstimate, spelledOut, time } from "../../src/model/format";
+import { byChance, bytes, counted, csvCell, estimate, exact, grouped, inRow, known, markdownCell, percent, share, shortCount, signed, signedEstimate, spelledOut, time } from "../../src/model/format";
 
 test("numbers have three digits and a unit", () => {
     expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
@@ -59,4 +59,9 @@ test("cells cannot leave their table", () => {
     expect(csvCell("=HYPERLINK(1)")).toBe("'=HYPERLINK(1)");
     expect(csvCell("-12")).toBe("-12");
     expect(markdownCell("a|b\n<img>")).toBe("a\\|b \\<img\\>");
+});
+
+test("groups digits by three, as a browser would", () => {
+    expect([0, -0, 7, 999, 1000, 12345, 1234567, -1234, -123456].map((value) => grouped(value))).toEqual(["0", "0", "7", "999", "1,000", "12,345", "1,234,567", "-1,234", "-123,456"]);
+    expect([grouped(1234.5, 2), grouped(0.125, 3), grouped(1e6, 1), grouped(123456.789, 3)]).toEqual(["1,234.50", "0.125", "1,000,000.0", "123,456.789"]);
 });
