@@ -111,7 +111,8 @@ fn side_by_side(
             scope.spawn(|| at_end.add(events));
         }
         if let Some(cutting) = cutting {
-            scope.spawn(move || cutting.add(block, events));
+            // Others read on.
+            scope.spawn(move || _ = cutting.add(block, events));
         }
         take(events);
     });

@@ -31,7 +31,23 @@ impl Sliced {
         Sliced { cuts, known: RwLock::default(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Cuts the chapters of an image for a caller that reads all of its events, while others ask; `None`: it has none.
+    /// Cuts all chapters, while others ask. What cannot be read is not cut: who asks for it hears why.
+    pub fn cut(&self, recording: &Recording) {
+        for index in 0..recording.images.len() {
+            let Some(mut cutting) = self.cutting(recording, index, Which::All) else { continue };
+            let mut block = 0;
+            let read = recording.for_each_events(index, |events| {
+                let cut = cutting.add(block, events);
+                block += 1;
+                cut
+            });
+            if read.is_ok() {
+                cutting.finish();
+            }
+        }
+    }
+
+    /// Cuts the chapters of an image for a caller that reads all of its events; `None`: it has none.
     pub fn cutting<'a>(&'a self, recording: &'a Recording, index: usize, which: Which) -> Option<Cutting<'a>> {
         let chapters = chapters_of(recording, index).filter(|_| !self.is_full())?;
         Some(Cutting { sliced: self, index, chapters, slicer: Some(Slicer::new(&self.cuts, which)), begun: 0 })
@@ -93,8 +109,8 @@ pub struct Cutting<'a> {
 }
 
 impl Cutting<'_> {
-    /// The next block of events, by its number among the image's.
-    pub fn add(&mut self, block: usize, events: &[Event]) {
+    /// The next block of events, by its number among the image's. Breaks where further ones change nothing.
+    pub fn add(&mut self, block: usize, events: &[Event]) -> ControlFlow<()> {
         if self.chapters.of_block(block) == self.begun {
             self.end_chapter();
             let chapters = OfImage::plain(&self.chapters);
@@ -104,7 +120,9 @@ impl Cutting<'_> {
             }
             self.begun += 1;
         }
-        self.slicer.iter_mut().for_each(|slicer| slicer.push(events));
+        let Some(slicer) = &mut self.slicer else { return ControlFlow::Break(()) };
+        slicer.push(events);
+        ControlFlow::Continue(())
     }
 
     /// All events were read.

@@ -12,7 +12,6 @@ use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_model::reading;
 use memtoll_query::{Query, View};
-use memtoll_tally::span::Which;
 use std::sync::{Arc, OnceLock};
 
 /// Finds who writes the page that is asked for, and keeps what the next page may need.
@@ -51,7 +50,7 @@ impl<'a> Engine<'a> {
         let _ = self.selections.of(&self.open, &Query::default()).and_then(|whole| whole.findings(&self.open));
     }
 
-    /// Looks for what to change, and cuts the time into slices, if there are to be some: both read all events.
+    /// Looks for what to change, which reads all events.
     pub fn prepare_advice(&self) {
         let _ = self.advice();
     }
@@ -62,11 +61,7 @@ impl<'a> Engine<'a> {
             return Ok(known.clone());
         }
         let (open, whole) = (&self.open, self.selections.of(&self.open, &Query::default())?);
-        let pass = EventPass::new(open.recording(), &whole.sums);
-        let mut pass = match open.session().sliced() {
-            Some(sliced) => pass.cutting(sliced, Which::All),
-            None => pass,
-        };
+        let mut pass = EventPass::new(open.recording(), &whole.sums);
         let found = open.advice(&mut pass, (&whole.sums, &whole.view), open.settings.sources)?;
         if !reading::is_cut() {
             // Another thread may have been faster, and found the same.
@@ -121,8 +116,6 @@ impl<'a> Engine<'a> {
 mod tests {
     use super::*;
     use crate::Compared;
-    use crate::recordings::cuts;
-    use memtoll_analysis::finer_chapters::Sliced;
     use memtoll_model::Recording;
     use memtoll_model::reading::{self, Reading};
     use std::path::Path;
@@ -166,22 +159,18 @@ mod tests {
         assert_eq!(found, other.answer(&Ask { page: Page::Findings, ..Ask::default() }).unwrap().bytes());
     }
 
-    /// Which is why nothing else reads all events to cut them.
     #[test]
-    fn the_reading_for_the_advice_cuts_slices() {
+    fn advice_that_was_prepared_reads_nothing_and_a_cancelled_one_is_not_kept() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
         let recording = Recording::open(Path::new(file)).unwrap();
         let ask = Ask { page: Page::Advice, ..Ask::default() };
         let expected = Engine::new(Recordings::new(&recording, Compared::default())).answer(&ask).unwrap().bytes();
-        let sliced = Sliced::new(cuts(&recording));
-        let mut engine = Engine::new(Recordings::new(&recording, Compared::default()).with_slices(&sliced));
+        let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
         let cancelled = Arc::new(Reading::default());
         cancelled.cancel();
         reading::during(Some(cancelled), || engine.prepare_advice());
         assert!(engine.advice.get().is_none());
-        assert_eq!(sliced.bytes(), 0);
         engine.again().prepare_advice();
-        assert!(sliced.bytes() > 0);
         let asked = Arc::new(Reading::default());
         let found = reading::during(Some(asked.clone()), || engine.answer(&ask)).unwrap();
         assert_eq!((found.bytes(), asked.events()), (expected, 0));

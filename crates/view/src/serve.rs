@@ -138,7 +138,9 @@ impl Listening {
             // What a page asks first is added up while the browser loads it.
             locked(&engines.selection).prepare();
             scope.spawn(|| locked(&engines.findings).prepare_findings());
-            done_behind_others(|| work.done(|| locked(&engines.advice).prepare_advice()));
+            done_behind_others(SLOW_QUESTIONS, || work.done(|| locked(&engines.advice).prepare_advice()));
+            // Both at once would take the advice twice as long.
+            done_behind_others(NO_QUESTION, || sliced.cut(recording));
         });
     }
 
@@ -154,16 +156,17 @@ impl Listening {
     }
 }
 
-/// How far behind other threads one stands that answers slow questions. Further behind, other programs that need the processors
-/// would starve it.
+/// How far behind other threads one stands that answers slow questions, and one that no question waits for. Further
+/// behind, other programs that need the processors would starve them.
 const SLOW_QUESTIONS: i32 = 5;
+const NO_QUESTION: i32 = 10;
 
 /// Does something in a thread that, with those that it starts, leaves the processors to threads that answer.
-fn done_behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn done_behind_others<T: Send>(nice: i32, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             // SAFETY: a system call without memory. 0 is the calling thread.
-            let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, SLOW_QUESTIONS) };
+            let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
             work()
         });
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -304,7 +307,7 @@ fn answer(request: &mut Request, engines: &Engines) -> Reply {
         false => {
             let engine = &mut *engine;
             let mut answer = || reading::during(Some(wanted.clone()), || engine.answer(&ask));
-            if is_slow { done_behind_others(answer) } else { answer() }
+            if is_slow { done_behind_others(SLOW_QUESTIONS, answer) } else { answer() }
         }
     };
     let answer = match wanted.is_cut() {
@@ -348,7 +351,7 @@ mod tests {
         // SAFETY: a system call without memory. 0 is the calling thread.
         let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         let before = nice();
-        assert_eq!(done_behind_others(nice), before.max(SLOW_QUESTIONS));
+        assert_eq!(done_behind_others(SLOW_QUESTIONS, nice), before.max(SLOW_QUESTIONS));
         assert_eq!(nice(), before);
     }
 }

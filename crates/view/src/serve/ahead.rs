@@ -1,5 +1,5 @@
-//! The reading of all events that the server does before a page asks for what it finds: what to change, and slices of the time.
-//! Slices are wanted whether or not a page waits for the advice, so a question that is cancelled does not end it.
+//! The reading of all events that the server does before a page asks for what it finds: what to change. A question that is
+//! cancelled ends its waiting only, as the page asks again when the user comes back.
 
 use memtoll_model::reading::{self, Reading};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
