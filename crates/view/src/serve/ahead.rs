@@ -29,9 +29,10 @@ impl Ahead {
         Work(self)
     }
 
-    /// For a question that may wait: it counts the events that are read here.
+    /// For a question that may wait: then it counts the events that are read here.
     pub(super) fn waiting(&self) -> Reading {
-        self.reading.waiting()
+        let works = *self.works();
+        if works { self.reading.waiting() } else { Reading::default() }
     }
 
     /// Returns when no work is under way, or the question is cancelled.
@@ -67,7 +68,12 @@ impl Drop for Work<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_model::Recording;
+    use std::ops::ControlFlow;
+    use std::path::Path;
     use std::sync::mpsc;
+
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
 
     #[test]
     fn a_question_waits_for_the_work_or_its_cancellation() {
@@ -87,7 +93,13 @@ mod tests {
             cancelled.cancel();
             ahead.wake();
             assert_eq!(is_over.recv(), Ok("cancelled"));
-            work.done(|| assert!(reading::current().is_some_and(|reading| !reading.is_cancelled())));
+            let counts = ahead.waiting();
+            work.done(|| {
+                let recording = Recording::open(Path::new(FILE)).unwrap();
+                recording.for_each_events(0, |_| ControlFlow::Continue(())).unwrap();
+            });
+            assert!(counts.events() > 0);
+            assert_eq!(ahead.waiting().events(), 0, "what was read before is not read for it");
             assert_eq!(is_over.recv(), Ok("answered"));
         });
     }
