@@ -59,7 +59,7 @@ pub enum Language {
 
 impl<'a> Facts<'a> {
     /// Reads the events in a pass.
-    pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks, pass: &mut dyn EventPass) -> Facts<'a> {
+    pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks, pass: &mut EventPass) -> Facts<'a> {
         let tariff = Tariff::of(recording).of_sums(sums);
         let (making, found) = (Making::of(recording, sums, &tariff), rows(stacks, sums, GroupBy::Site));
         let mut lines = lines(&making, &found);

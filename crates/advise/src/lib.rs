@@ -37,7 +37,7 @@ pub use source::Root;
 pub use sources::read_sources;
 
 use facts::{Draft, Facts};
-use memtoll_analysis::event_pass::{EventPass, SinglePass};
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::findings::{Share, Whole};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
@@ -75,17 +75,11 @@ struct Weighed {
 
 /// Looks for what is worth changing.
 pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wish) -> Advice {
-    advise_in(&mut SinglePass::new(recording, sums), recording, sums, stacks, wish)
+    advise_in(&mut EventPass::new(recording, sums), recording, sums, stacks, wish)
 }
 
 /// The same, in a pass over the events that may have other readers.
-pub fn advise_in(
-    pass: &mut dyn EventPass,
-    recording: &Recording,
-    sums: &Sums,
-    stacks: &mut Stacks,
-    wish: &Wish,
-) -> Advice {
+pub fn advise_in(pass: &mut EventPass, recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wish) -> Advice {
     let facts = Facts::of(recording, sums, stacks, pass);
     let processor = facts.processor();
     let peak = sums.total.peak_bytes;
@@ -154,7 +148,7 @@ pub fn advise_in(
 pub fn overestimates(recording: &Recording) -> Vec<String> {
     let sums = memtoll_analysis::sums::sums(recording, Selection::default());
     let mut stacks = Stacks::new(recording, &View::default());
-    let facts = Facts::of(recording, &sums, &mut stacks, &mut SinglePass::new(recording, &sums));
+    let facts = Facts::of(recording, &sums, &mut stacks, &mut EventPass::new(recording, &sums));
     let drafts = RULES.iter().flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule.id, draft)));
     let told = drafts.flat_map(|(rule, draft)| {
         let more = Ceiling::of(&facts, &draft).exceeded(&draft.saves);

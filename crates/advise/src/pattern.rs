@@ -222,7 +222,7 @@ pub fn patterns(
     recording: &Recording,
     stacks: &mut Stacks,
     watch: &Watch,
-    pass: &mut dyn EventPass,
+    pass: &mut EventPass,
 ) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
     let Watch { of_stack, sites: watched, lines, longest } = *watch;
     let mut under_way = vec![0u64; lines];

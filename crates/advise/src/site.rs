@@ -174,7 +174,7 @@ pub fn sites(
     found: &[Row],
     stacks: &mut Stacks,
     lines: &mut [Site],
-    pass: &mut dyn EventPass,
+    pass: &mut EventPass,
 ) -> (Vec<Site>, Vec<String>) {
     let (recording, tariff) = (making.recording, making.tariff);
     let mut chosen: Vec<usize> = Vec::new();

@@ -8,7 +8,7 @@ use crate::rules::RuleId;
 use crate::site::Site;
 use memtoll_analysis::container_elements::{Element, Layout};
 use memtoll_analysis::costs::Costs;
-use memtoll_analysis::event_pass::SinglePass;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, View};
@@ -58,7 +58,7 @@ pub fn with_facts<T>(made: Vec<Made>, own: OwnWork, question: impl FnOnce(&Facts
     let sums = sums(&recording, Selection::default());
     let mut stacks = Stacks::new(&recording, &View::default());
     let lines = rows(&mut stacks, &sums, GroupBy::Site);
-    let mut facts = Facts::of(&recording, &sums, &mut stacks, &mut SinglePass::new(&recording, &sums));
+    let mut facts = Facts::of(&recording, &sums, &mut stacks, &mut EventPass::new(&recording, &sums));
     let is_known = |row: &&Row| row.frame.is_some_and(|frame| recording.frames.frame(frame).line.is_some());
     let known = lines.iter().find(is_known).expect("a line of the program");
     facts.sites = made.into_iter().map(|made| site(made, known)).collect();

@@ -2,7 +2,7 @@
 
 use crate::chapters::chapters_of;
 use memtoll_model::{Chapters, Recording};
-use memtoll_tally::span::{self, Chapters as _, Slicer, Slices, Which};
+use memtoll_tally::span::{self, Slicer, Slices, Which};
 use memtoll_trace::chapter::{Chapter, Wanted};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::NodeId;
@@ -31,24 +31,18 @@ impl Sliced {
         Sliced { cuts, known: RwLock::default(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Cuts chapters. That reads each of their events once, so it takes long; others may ask meanwhile. What cannot be read is
-    /// not cut. `tell` receives the share that is done.
-    pub fn cut(&self, recording: &Recording, which: Which, mut tell: impl FnMut(f64)) {
-        let images = 0..recording.images.len();
-        let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
-        let images: Vec<_> = chapters.iter().map(|(index, chapters)| (*index, OfImage::plain(chapters))).collect();
-        let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
-        let mut before = 0;
-        for (index, chapters) in &images {
-            // Damage is reported when the chapter is asked for.
-            let _ = span::cut(chapters, &self.cuts, which, |number, slices| {
-                let kept = self.keep((*index, number), slices);
-                tell((before + number + 1) as f64 / all as f64);
-                kept
+    /// Cuts all chapters, while others ask. What cannot be read is not cut: who asks for it hears why.
+    pub fn cut(&self, recording: &Recording) {
+        for index in 0..recording.images.len() {
+            let Some(mut cutting) = self.cutting(recording, index, Which::All) else { continue };
+            let mut block = 0;
+            let read = recording.for_each_events(index, |events| {
+                let cut = cutting.add(block, events);
+                block += 1;
+                cut
             });
-            before += chapters.times().len();
-            if self.is_full() {
-                break;
+            if read.is_ok() {
+                cutting.finish();
             }
         }
     }
@@ -115,8 +109,8 @@ pub struct Cutting<'a> {
 }
 
 impl Cutting<'_> {
-    /// The next block of events, by its number among the image's.
-    pub fn add(&mut self, block: usize, events: &[Event]) {
+    /// The next block of events, by its number among the image's. Breaks where further ones change nothing.
+    pub fn add(&mut self, block: usize, events: &[Event]) -> ControlFlow<()> {
         if self.chapters.of_block(block) == self.begun {
             self.end_chapter();
             let chapters = OfImage::plain(&self.chapters);
@@ -126,7 +120,9 @@ impl Cutting<'_> {
             }
             self.begun += 1;
         }
-        self.slicer.iter_mut().for_each(|slicer| slicer.push(events));
+        let Some(slicer) = &mut self.slicer else { return ControlFlow::Break(()) };
+        slicer.push(events);
+        ControlFlow::Continue(())
     }
 
     /// All events were read.

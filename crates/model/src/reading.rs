@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Shared by the threads that read for one question.
 #[derive(Default, Debug)]
 pub struct Reading {
-    events: AtomicU64,
+    events: Arc<AtomicU64>,
     is_cancelled: AtomicBool,
     is_cut: AtomicBool,
 }
@@ -18,6 +18,11 @@ thread_local! {
 }
 
 impl Reading {
+    /// Of a question that waits for what is read here: it can be cancelled alone.
+    pub fn waiting(&self) -> Reading {
+        Reading { events: self.events.clone(), ..Reading::default() }
+    }
+
     /// Events that were read so far.
     pub fn events(&self) -> u64 {
         self.events.load(Relaxed)
@@ -89,5 +94,15 @@ mod tests {
         outer.cancel();
         assert!(!outer.is_cut());
         assert!(matches!(outer.count(1), Err(Unreadable::Cancelled)) && outer.is_cut() && !inner.is_cut());
+    }
+
+    #[test]
+    fn a_question_that_waits_counts_what_is_read_for_it_and_is_cancelled_alone() {
+        let reading = Reading::default();
+        let waits = reading.waiting();
+        assert!(reading.count(3).is_ok());
+        waits.cancel();
+        assert!(reading.count(4).is_ok());
+        assert_eq!((waits.events(), waits.is_cancelled(), waits.is_cut()), (7, true, false));
     }
 }

@@ -21,7 +21,7 @@ mod tests;
 pub use by_group::{Groups, group_of};
 use replays::Run;
 use slices::Cutter;
-pub use slices::{Slice, Slicer, Slices, Which, cut};
+pub use slices::{Slice, Slicer, Slices, Which};
 pub use sparse_rows::{SparseRow, SparseRows};
 pub use sums::{Live, Sites};
 use sums::{Sums, plus};
@@ -55,7 +55,7 @@ pub trait Chapters: Sync {
     fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), Unreadable>;
     /// How call sites used memory in it.
     fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, Unreadable>;
-    /// Its slices, if it was [`cut`].
+    /// Its slices, if it was cut by a [`Slicer`].
     fn slices(&self, _number: usize) -> Option<Arc<Slices>> {
         None
     }

@@ -6,24 +6,17 @@ use crate::packs::AdvicePack;
 use crate::recordings::Recordings;
 use crate::source_file;
 use memtoll_advise::{Place, Root, Wish, advise_in, read_sources};
-use memtoll_analysis::event_pass::{EventPass, SinglePass};
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::Sums;
-use memtoll_query::Query;
 use std::path::Path;
 
 impl Recordings<'_> {
-    /// What to change, of the whole run: savings are predicted for runs. Where sources may be read, snippets have their
-    /// names.
-    pub(crate) fn advice(&self, reads_sources: bool) -> Result<Pack, NoAnswer> {
-        let (sums, view) = self.session().sums(&Query::default())?;
-        self.advice_in(&mut SinglePass::new(self.recording(), &sums), (&sums, &view), reads_sources)
-    }
-
-    /// The same, in a pass over the events that may have other readers. The sums are those of the whole run.
-    pub(crate) fn advice_in(
+    /// What to change, of the whole run, whose sums these are: savings are predicted for runs. The pass over the events may have
+    /// other readers. Where sources may be read, snippets have their names.
+    pub(crate) fn advice(
         &self,
-        pass: &mut dyn EventPass,
+        pass: &mut EventPass,
         (sums, view): (&Sums, &View),
         reads_sources: bool,
     ) -> Result<Pack, NoAnswer> {

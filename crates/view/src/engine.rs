@@ -8,27 +8,31 @@ use crate::pack::Pack;
 use crate::packs::FindingsPack;
 use crate::recordings::Recordings;
 use crate::selections::Selections;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_model::reading;
 use memtoll_query::{Query, View};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Finds who writes the page that is asked for, and keeps what the next page may need.
 pub struct Engine<'a> {
     open: Recordings<'a>,
     /// Those that other engines have added up, too.
     selections: Arc<Selections>,
+    /// What to change, if one of them has looked for it.
+    advice: Arc<OnceLock<Pack>>,
     live_blocks: Option<LiveBlocks>,
     looked_up: Option<LookedUp>,
 }
 
 impl<'a> Engine<'a> {
     pub fn new(open: Recordings<'a>) -> Engine<'a> {
-        Engine { open, selections: Arc::default(), live_blocks: None, looked_up: None }
+        Engine { open, selections: Arc::default(), advice: Arc::default(), live_blocks: None, looked_up: None }
     }
 
     /// One more for the same recordings: what one of them has added up, the others know.
     pub fn again(&self) -> Engine<'a> {
-        Engine { selections: self.selections.clone(), ..Engine::new(self.open.again()) }
+        Engine { selections: self.selections.clone(), advice: self.advice.clone(), ..Engine::new(self.open.again()) }
     }
 
     /// What was kept is made anew.
@@ -46,13 +50,35 @@ impl<'a> Engine<'a> {
         let _ = self.selections.of(&self.open, &Query::default()).and_then(|whole| whole.findings(&self.open));
     }
 
+    /// Looks for what to change, which reads all events.
+    pub fn prepare_advice(&self) {
+        let _ = self.advice();
+    }
+
+    /// What to change.
+    fn advice(&self) -> Result<Pack, NoAnswer> {
+        if let Some(known) = self.advice.get() {
+            return Ok(known.clone());
+        }
+        let (open, whole) = (&self.open, self.selections.of(&self.open, &Query::default())?);
+        let mut pass = EventPass::new(open.recording(), &whole.sums);
+        let found = open.advice(&mut pass, (&whole.sums, &whole.view), open.settings.sources)?;
+        if !reading::is_cut() {
+            // Another thread may have been faster, and found the same.
+            let _ = self.advice.set(found.clone());
+        }
+        Ok(found)
+    }
+
     /// The answer, or why there is none.
     pub fn answer(&mut self, Ask { query, page }: &Ask) -> Result<Pack, NoAnswer> {
-        let Engine { open, selections, live_blocks, looked_up } = self;
-        open.check_files()?;
+        self.open.check_files()?;
+        if *page == Page::Advice {
+            return self.advice();
+        }
+        let Engine { open, selections, live_blocks, looked_up, .. } = self;
         match (page, &query.view) {
             (Page::About, _) => Ok(open.about()),
-            (Page::Advice, _) => open.advice(open.settings.sources),
             (Page::Shown, View::Table { group: GroupBy::Site, limit }) => {
                 let selected = &*selections.of(open, query)?;
                 let sites = open.sites(&selected.sums, &selected.rows, limit.unwrap_or(usize::MAX));
@@ -131,6 +157,23 @@ mod tests {
         assert!(Arc::ptr_eq(&prepared, &asked));
         let found = engine.answer(&Ask { page: Page::Findings, ..whole }).unwrap().bytes();
         assert_eq!(found, other.answer(&Ask { page: Page::Findings, ..Ask::default() }).unwrap().bytes());
+    }
+
+    #[test]
+    fn advice_that_was_prepared_reads_nothing_and_a_cancelled_one_is_not_kept() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(Path::new(file)).unwrap();
+        let ask = Ask { page: Page::Advice, ..Ask::default() };
+        let expected = Engine::new(Recordings::new(&recording, Compared::default())).answer(&ask).unwrap().bytes();
+        let mut engine = Engine::new(Recordings::new(&recording, Compared::default()));
+        let cancelled = Arc::new(Reading::default());
+        cancelled.cancel();
+        reading::during(Some(cancelled), || engine.prepare_advice());
+        assert!(engine.advice.get().is_none());
+        engine.again().prepare_advice();
+        let asked = Arc::new(Reading::default());
+        let found = reading::during(Some(asked.clone()), || engine.answer(&ask)).unwrap();
+        assert_eq!((found.bytes(), asked.events()), (expected, 0));
     }
 
     /// Selections are shared, so one that is not complete must not be kept.

@@ -1,7 +1,6 @@
 //! One self-contained page: the front end, and packs of the whole recording and of slices of its time, compressed, which
 //! the browser itself unpacks.
 
-mod shared_pass;
 mod sparse_values;
 mod time_parts;
 
@@ -20,13 +19,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::finer_chapters::Sliced;
+use memtoll_analysis::looks::Looks;
 use memtoll_analysis::sites::Row;
+use memtoll_analysis::stacks::View as StackView;
 use memtoll_model::Recording;
 use memtoll_query::{Query, View};
 use memtoll_tally::in_order;
+use memtoll_tally::span::Which;
 use sha2::{Digest, Sha256};
-use shared_pass::{News, SharedPass};
 use sparse_values::SparseRows;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -76,6 +78,14 @@ pub enum Step {
     Packing,
 }
 
+/// How far the pass over the events is.
+enum News {
+    /// The share of events that are read.
+    Read(f64),
+    /// All are read: what lies in memory, by the lines of a view.
+    AtEnd(Box<(StackView, Looks)>),
+}
+
 /// What a page is made of.
 #[derive(Default)]
 pub struct Options {
@@ -117,7 +127,13 @@ pub fn page(
         let (alone, outlined, sums, sliced) = (open.alone(), open.again(), &sums, &sliced);
         let advice = scope.spawn(move || {
             let view = alone.session().view(&Query::default())?;
-            alone.advice_in(&mut SharedPass::new(recording, sliced, &view, send), (sums, &view), options.sources)
+            let (by_view, read) = (view.clone(), send.clone());
+            // The other side may be gone.
+            let mut pass = EventPass::new(recording, sums)
+                .cutting(sliced, Which::Crossed)
+                .looking(move |looks| _ = send.send(News::AtEnd(Box::new((by_view, looks)))))
+                .telling(move |share| _ = read.send(News::Read(share)));
+            alone.advice(&mut pass, (sums, &view), options.sources)
         });
         let outline = scope.spawn(move || Outline::of(outlined, sums));
         for news in news {

@@ -3,6 +3,7 @@
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
 mod access;
+mod ahead;
 mod growing;
 mod knock;
 mod running;
@@ -15,17 +16,17 @@ use crate::no_answer::NoAnswer;
 use crate::recordings::{Compared, Recordings, cuts};
 use crate::settings::Settings;
 use access::{Entry, Guard};
+use ahead::Ahead;
 use growing::Look;
 use knock::Knock;
 use memtoll_analysis::finer_chapters::Sliced;
-use memtoll_model::{Recording, reading};
+use memtoll_model::Recording;
+use memtoll_model::reading::{self, Reading};
 use memtoll_query::View;
-use memtoll_tally::span::Which;
 use memtoll_text::format;
 use running::Running;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tiny_http::{Header, Method, Request, Response, Server};
 
@@ -125,36 +126,29 @@ impl Listening {
         let sliced = Sliced::new(cuts(recording));
         // A long answer keeps no other question waiting.
         let engines = Engines::of(Recordings::new(recording, compared).with_slices(&sliced).with(settings));
-        let (shown, is_shown) = mpsc::channel();
+        let work = engines.ahead.begin();
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
-                let shown = shown.clone();
-                let engines = &engines;
-                scope.spawn(move || {
+                scope.spawn(|| {
                     while let Ok(request) = self.server.recv() {
-                        self.answer(request, engines, Some(&shown), look);
+                        self.answer(request, &engines, look);
                     }
                 });
             }
             // What a page asks first is added up while the browser loads it.
-            scope.spawn(|| {
-                locked(&engines.selection).prepare();
-                locked(&engines.findings).prepare_findings();
-            });
-            // When the first page is there, nothing is in a hurry until the user drags.
-            if is_shown.recv().is_ok() {
-                behind_others(NO_QUESTION);
-                engines.wait_for_slow_answer();
-                sliced.cut(recording, Which::All, |_| engines.wait_for_slow_answer());
-            }
+            locked(&engines.selection).prepare();
+            scope.spawn(|| locked(&engines.findings).prepare_findings());
+            done_behind_others(SLOW_QUESTIONS, || work.done(|| locked(&engines.advice).prepare_advice()));
+            // Both at once would take the advice twice as long.
+            done_behind_others(NO_QUESTION, || sliced.cut(recording));
         });
     }
 
-    fn answer(&self, mut request: Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) {
+    fn answer(&self, mut request: Request, engines: &Engines, look: Option<&Look>) {
         let reply = match self.entry(&request) {
             Entry::Refused(why) => text(403, why),
             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
-            Entry::Known => route(&mut request, engines, shown, look),
+            Entry::Known => route(&mut request, engines, look),
         };
         let reply = with(reply, &HEADERS);
         // The browser may be gone.
@@ -167,17 +161,12 @@ impl Listening {
 const SLOW_QUESTIONS: i32 = 5;
 const NO_QUESTION: i32 = 10;
 
-/// The calling thread, and those that it starts, leave the processors to threads that answer.
-fn behind_others(nice: i32) {
-    // SAFETY: a system call without memory. 0 is the calling thread.
-    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
-}
-
-/// Does something in a thread that stands behind others.
-fn done_behind_others<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+/// Does something in a thread that, with those that it starts, leaves the processors to threads that answer.
+fn done_behind_others<T: Send>(nice: i32, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            behind_others(SLOW_QUESTIONS);
+            // SAFETY: a system call without memory. 0 is the calling thread.
+            let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
             work()
         });
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -194,21 +183,28 @@ struct Engines<'a> {
     stacked: Mutex<Engine<'a>>,
     /// Of what is worth a look in a selection.
     findings: Mutex<Engine<'a>>,
-    /// Of whole recordings. The page asks for the advice while it waits for its first view, so these stand behind the others.
+    /// Of what to change. The page asks for it while it waits for its first view, so it stands behind the others.
+    advice: Mutex<Engine<'a>>,
+    /// Others of whole recordings, which stand behind, too.
     slow: Mutex<Engine<'a>>,
+    ahead: Ahead,
     running: Running,
 }
 
 impl<'a> Engines<'a> {
     fn of(open: Recordings<'a>) -> Engines<'a> {
         let selection = Engine::new(open);
-        let [time, stacked, findings, slow] = [(); 4].map(|()| Mutex::new(selection.again()));
-        Engines { selection: Mutex::new(selection), time, stacked, findings, slow, running: Running::default() }
-    }
-
-    /// Returns when no slow question is being answered: these read all events, too, and both at once take twice as long.
-    fn wait_for_slow_answer(&self) {
-        drop(self.slow.lock());
+        let [time, stacked, findings, advice, slow] = [(); 5].map(|()| Mutex::new(selection.again()));
+        Engines {
+            selection: Mutex::new(selection),
+            time,
+            stacked,
+            findings,
+            advice,
+            slow,
+            ahead: Ahead::default(),
+            running: Running::default(),
+        }
     }
 }
 
@@ -217,7 +213,7 @@ fn locked<'e, 'a>(engine: &'e Mutex<Engine<'a>>) -> MutexGuard<'e, Engine<'a>> {
     engine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) -> Reply {
+fn route(request: &mut Request, engines: &Engines, look: Option<&Look>) -> Reply {
     let path = request.url().split('?').next().unwrap_or("").to_owned();
     let bundle = Bundle::embedded();
     match (request.method(), path.as_str()) {
@@ -225,7 +221,7 @@ fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, l
         (Method::Get, "/app.js") => body("text/javascript; charset=utf-8", &bundle.script),
         (Method::Get, "/app.css") => body("text/css; charset=utf-8", &bundle.style),
         (Method::Get, "/licenses.txt") => body("text/plain; charset=utf-8", &bundle.licenses),
-        (Method::Post, "/answer") => answer(request, engines, shown),
+        (Method::Post, "/answer") => answer(request, engines),
         (Method::Get, "/live") => match look {
             Some(look) => body("application/json", &look.state().to_string()),
             None => text(404, "This recording is complete."),
@@ -237,6 +233,7 @@ fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, l
         }
         (Method::Post, path) if path.starts_with(CANCEL) => {
             engines.running.of(&path[CANCEL.len()..]).inspect(|reading| reading.cancel());
+            engines.ahead.wake();
             text(200, "")
         }
         (Method::Post, "/mark") => mark(request, look),
@@ -268,7 +265,7 @@ fn look_now(request: &mut Request, look: Option<&Look>) -> Reply {
     }
 }
 
-fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) -> Reply {
+fn answer(request: &mut Request, engines: &Engines) -> Reply {
     if let Some(bytes) = request.body_length().map(|bytes| bytes as u64).filter(|bytes| *bytes > LONGEST_QUESTION) {
         let [found, most] = [bytes, LONGEST_QUESTION].map(|bytes| format::counted(bytes, "byte"));
         return text(
@@ -287,24 +284,30 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
         Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
     };
     let engine = match (&ask.page, &ask.query.view) {
-        (Page::Advice | Page::Changes(_) | Page::Memory { .. } | Page::Layout { .. }, _) => &engines.slow,
+        (Page::Advice, _) => &engines.advice,
+        (Page::Changes(_) | Page::Memory { .. } | Page::Layout { .. }, _) => &engines.slow,
         (Page::About, _) | (Page::Shown, View::Activity { .. } | View::Lanes { .. }) => &engines.time,
         (Page::Stacked { .. }, _) => &engines.stacked,
         (Page::Findings, _) => &engines.findings,
         _ => &engines.selection,
     };
-    let is_slow = std::ptr::eq(engine, &engines.slow);
+    let is_of_advice = std::ptr::eq(engine, &engines.advice);
+    let is_slow = is_of_advice || std::ptr::eq(engine, &engines.slow);
     // The page may ask how far it is, and end it.
     let named = request.headers().iter().find(|header| header.field.equiv("X-Question"));
     let number = named.and_then(|header| header.value.as_str().parse().ok());
-    let wanted = engines.running.begin(number);
+    let reading = if is_of_advice { engines.ahead.waiting() } else { Reading::default() };
+    let wanted = engines.running.begin(number, reading);
+    if is_of_advice {
+        engines.ahead.wait(&wanted);
+    }
     let mut engine = locked(engine);
     let answer = match wanted.is_cancelled() {
         true => Err(NoAnswer::Cancelled),
         false => {
             let engine = &mut *engine;
             let mut answer = || reading::during(Some(wanted.clone()), || engine.answer(&ask));
-            if is_slow { done_behind_others(answer) } else { answer() }
+            if is_slow { done_behind_others(SLOW_QUESTIONS, answer) } else { answer() }
         }
     };
     let answer = match wanted.is_cut() {
@@ -316,10 +319,6 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     };
     drop(engine);
     engines.running.end(number);
-    if matches!((&ask.page, &ask.query.view), (Page::Shown, View::Table { .. })) {
-        // Wake the thread that waits for the first profile.
-        shown.map(|shown| shown.send(()));
-    }
     match answer {
         Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),
         Err(why) => text(if why.is_nothing() { 404 } else { 422 }, &why.to_string()),
@@ -352,7 +351,7 @@ mod tests {
         // SAFETY: a system call without memory. 0 is the calling thread.
         let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         let before = nice();
-        assert_eq!(done_behind_others(nice), before.max(SLOW_QUESTIONS));
+        assert_eq!(done_behind_others(SLOW_QUESTIONS, nice), before.max(SLOW_QUESTIONS));
         assert_eq!(nice(), before);
     }
 }

@@ -124,7 +124,7 @@ impl AddressSpace {
         let is_within = |span: &Range<u64>| start <= span.start && span.end <= end;
         let all = start..end;
         let known = self.told.overlapping(&all).map(|(span, _)| span.clone()).filter(is_within);
-        let known: Vec<_> = known.chain([end..end]).collect();
+        let known: Vec<_> = known.chain(std::iter::once(end..end)).collect();
         let mut at = start;
         for known in known {
             // What lies between two spans of which it told, with what lies beside it and may become one with it.

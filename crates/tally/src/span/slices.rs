@@ -12,7 +12,6 @@ use memtoll_trace::ids::{Bytes, NodeId};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use memtoll_trace::unreadable::Unreadable;
-use std::ops::ControlFlow;
 
 /// The events of a chapter between two cuts.
 pub struct Slice<Sites = Vec<(Option<NodeId>, Metrics)>> {
@@ -108,29 +107,6 @@ impl Which {
     }
 }
 
-/// Cuts chapters at `cuts`, times in ascending order, and gives them to `keep` until it breaks. Events are read of those that are cut,
-/// and of those that have too many parts.
-pub fn cut(
-    chapters: &impl Chapters,
-    cuts: &[u64],
-    which: Which,
-    mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
-) -> Result<(), Unreadable> {
-    let mut slicer = Slicer::new(cuts, which);
-    for number in 0..chapters.times().len() {
-        if slicer.begin(chapters, number)? {
-            chapters.events(number, &mut |events| {
-                slicer.push(events);
-                ControlFlow::Continue(())
-            })?;
-        }
-        if slicer.end().is_some_and(|slices| keep(number, slices).is_break()) {
-            break;
-        }
-    }
-    Ok(())
-}
-
 /// Cuts the chapters of an image, one after the other: for a caller that reads events anyway.
 pub struct Slicer<'a> {
     cuts: &'a [u64],
@@ -147,17 +123,17 @@ impl<'a> Slicer<'a> {
         Slicer { cuts, which, before: Before::default(), open: None }
     }
 
-    /// Goes on to the next chapter, and says whether it needs its events.
-    pub fn begin(&mut self, chapters: &impl Chapters, number: usize) -> Result<bool, Unreadable> {
+    /// Goes on to the next chapter.
+    pub fn begin(&mut self, chapters: &impl Chapters, number: usize) -> Result<(), Unreadable> {
         let is_passed = chapters.times().get(number).is_some_and(|times| !self.which.admits(*times, self.cuts));
         if is_passed && self.before.pass(chapters, number)? {
-            return Ok(false);
+            return Ok(());
         }
         let chapter = chapters.beginning(number)?;
         let (live, curve) = (self.before.live.clone(), Some(self.before.curve.clone()));
         let cutter = Cutter::resume(&by_thread(), self.cuts, &chapter, live, curve);
         self.open = Some((chapter, cutter));
-        Ok(true)
+        Ok(())
     }
 
     /// Events of the chapter, in the order of their times. A chapter that is not cut ignores them.

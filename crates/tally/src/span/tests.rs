@@ -31,11 +31,13 @@ struct Recorded {
 impl Recorded {
     fn cut(&mut self, cuts: &[u64], which: Which) {
         let mut slices = vec![None; self.times.len()];
-        cut(self, cuts, which, |number, of| {
-            slices[number] = Some(Arc::new(of));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        let mut slicer = Slicer::new(cuts, which);
+        for (number, events) in self.events.iter().enumerate() {
+            // One that is not cut ignores its events.
+            slicer.begin(self, number).unwrap();
+            slicer.push(events);
+            slices[number] = slicer.end().map(Arc::new);
+        }
         self.slices = slices;
     }
 }

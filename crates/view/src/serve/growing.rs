@@ -127,7 +127,7 @@ impl Listening {
                         match self.server.recv_timeout(STEP) {
                             Ok(Some(request)) => {
                                 let began = Instant::now();
-                                self.answer(request, &engines, None, Some(look));
+                                self.answer(request, &engines, Some(look));
                                 look.add(began.elapsed());
                             }
                             Ok(None) => {}

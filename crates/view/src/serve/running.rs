@@ -13,9 +13,9 @@ impl Running {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a question; one without a number cannot be found.
-    pub(super) fn begin(&self, number: Option<u64>) -> Arc<Reading> {
-        let reading = Arc::new(Reading::default());
+    /// Begins a question that reads; one without a number cannot be found.
+    pub(super) fn begin(&self, number: Option<u64>, reading: Reading) -> Arc<Reading> {
+        let reading = Arc::new(reading);
         if let Some(number) = number {
             self.all().insert(number, reading.clone());
         }
@@ -39,8 +39,8 @@ mod tests {
     #[test]
     fn a_question_is_found_as_long_as_it_runs() {
         let running = Running::default();
-        let reading = running.begin(Some(7));
-        running.begin(None);
+        let reading = running.begin(Some(7), Reading::default());
+        running.begin(None, Reading::default());
         running.of("7").unwrap().cancel();
         assert!(reading.is_cancelled());
         assert!(running.of("8").is_none() && running.of("").is_none() && running.of("-7").is_none());
