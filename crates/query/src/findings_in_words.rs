@@ -266,8 +266,8 @@ fn lost(place: &str, lost: &Lost) -> String {
         (1, 0) if lost.blocks == 1 => "nothing points to it".to_owned(),
         (_, 0) => "nothing points to them".to_owned(),
         (direct, others) => {
-            let (direct, others) = (format::count(direct), format::count(others));
-            format!("nothing points to {direct} of them, and only lost blocks to the other {others}")
+            let others = if others == 1 { "one".to_owned() } else { format::count(others) };
+            format!("nothing points to {} of them, and only lost blocks to the other {others}", format::count(direct))
         }
     };
     format!(
@@ -482,5 +482,12 @@ mod tests {
         assert_eq!(touched_in_words(bytes(3 << 20).give_or_take(2.5e5), 0), "3.0 ± 0.2 MiB touched");
         let range = touched_in_words(bytes(8192), 14 << 20);
         assert_eq!(range, "8.0 KiB to 14.0 MiB touched (page faults inside system calls are not shown)");
+    }
+    #[test]
+    fn lost_blocks_are_counted_in_words() {
+        let said = |blocks, indirectly| lost("main", &Lost { blocks, bytes: 24, indirectly, live_blocks: 9 });
+        assert_eq!(said(1, 0), "1 block of main is lost, 24 B: nothing points to it when the program ends");
+        let of_both = "3 blocks of main are lost, 24 B: nothing points to 2 of them, and only lost blocks to the other one when the program ends";
+        assert_eq!(said(3, 1), of_both);
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
             "of it lost where memtoll searched: something points to every block there".to_owned()
         }
         0 => "of it lost: something points to every block at the end".to_owned(),
-        _ => format!("of it lost, in {}: nothing points to them at the end", format::counted(blocks, "block")),
+        1 => "of it lost, in 1 block: nothing points to it at the end".to_owned(),
+        _ => format!("of it lost, in {} blocks: nothing points to them at the end", format::count(blocks)),
     };
     if blocks > 0 && total.indirectly_lost_blocks > of_runtime.indirectly_lost_blocks {
         what += " but other lost blocks";
