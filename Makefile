@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-passes bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-resident check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-attach bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-growth bench-passes bench-viewer bench-live bench-fleet check-allocators check-counts check-lost-blocks check-resident check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -123,6 +123,10 @@ bench: build ## measure the cost of recording, side by side with heaptrack (BEFO
 bench-report: build ## measure reports of recordings with 10,000 processes, 20 million stack nodes, 100 million events (PROCESSES=500 NODES=1 EVENTS=5)
 	@tools/need $(BUILD_NEEDS) git
 	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL) $(if $(EVENTS),--events $(EVENTS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(NODES),--stack-nodes $(NODES))
+
+bench-growth: build ## look whether memtoll takes four times as long where programs do things four times as often (ONLY=threads)
+	@tools/need $(BUILD_NEEDS)
+	cargo run --release --package memtoll-bench --bin bench-growth -- --memtoll $(MEMTOLL) --only "$(ONLY)"
 
 PASSES = target/bench/passes
 bench-passes: build ## measure what packing takes, an event: events of python3 and of a compiler go through the supervisor's worker again

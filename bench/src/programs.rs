@@ -121,6 +121,14 @@ pub fn deep_loop(folder: &Path) -> Result<PathBuf, String> {
     Ok(deep)
 }
 
+/// Compiles the program of `make bench-growth`; how it is called stands in its source.
+pub fn many(folder: &Path) -> Result<PathBuf, String> {
+    let many = folder.join("many");
+    let include = format!("-I{}", text(&sources().join("../../remedies/include")));
+    compile("g++", &["-std=c++17", "-O2", "-g", "-pthread", &include], "many.cpp", &many)?;
+    Ok(many)
+}
+
 /// The programs of `make check-lost-blocks`: those of known truth, by how they leave blocks, and real ones.
 pub fn leaving_programs(folder: &Path) -> Result<Vec<Program>, String> {
     const WAYS: [&str; 6] = ["lists", "kept", "last", "stack", "variable", "thread"];

@@ -44,7 +44,8 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
         return empty_result::of(recording, sums, sort);
     }
     if group == GroupBy::Size {
-        rows.iter_mut().for_each(|row| row.label.push_str(" B"));
+        let exact = |label: &str| label.parse().map_or_else(|_| label.to_owned(), format::count) + " B";
+        rows.iter_mut().for_each(|row| row.label = exact(&row.label));
     }
     let rows = &rows[..];
     let total = &sums.total;
