@@ -16,35 +16,6 @@ struct Arguments {
     common: Common,
 }
 
-/// What a program does, and how often: so that it takes about a tenth of a second to record.
-const WAYS: [(&str, u32); 25] = [
-    ("map-page-after-page", 4_000),
-    ("map-upwards", 4_000),
-    ("map-here-and-there", 4_000),
-    ("unmap-every-other", 4_000),
-    ("open-and-close-pages", 4_000),
-    ("give-pages-back", 10_000),
-    ("grow-by-mremap", 4_000),
-    ("move-the-break", 5_000),
-    ("trim", 2_000),
-    ("blocks-of-their-own-mapping", 4_000),
-    ("reallocate", 20_000),
-    ("reallocate-mapped", 3_000),
-    ("live-blocks", 100_000),
-    ("sizes", 100_000),
-    ("aligned", 20_000),
-    ("call-stacks", 20_000),
-    ("threads-in-turn", 1_000),
-    ("threads-at-once", 300),
-    ("freed-by-another-thread", 100_000),
-    ("forks", 50),
-    ("programs", 10),
-    ("libraries", 1_000),
-    ("marks", 2_000),
-    ("regions", 5_000),
-    ("names-of-regions", 2_000),
-];
-
 /// How much more often.
 const MORE: u32 = 4;
 
@@ -75,6 +46,18 @@ fn measure(common: &Common, program: &Path, way: &str, times: u32) -> Result<[f6
     Ok([alone, recorded, asked("report").measure()?.cpu, asked("advise").measure()?.cpu])
 }
 
+/// What the program does, each with the first number of times.
+fn ways(program: &Path, only: &str) -> Result<Vec<(String, u32)>, String> {
+    let list = CommandLine::new([program]).output()?;
+    let way = |line: &str| -> Result<(String, u32), String> {
+        let (way, times) = line.split_once(' ').ok_or_else(|| format!("expected a way and a number, found {line}"))?;
+        Ok((way.to_owned(), times.parse().map_err(|error| format!("{line}: {error}"))?))
+    };
+    let all = list.lines().map(way).collect::<Result<Vec<_>, String>>()?;
+    let chosen: Vec<_> = all.into_iter().filter(|(way, _)| way.contains(only)).collect();
+    if chosen.is_empty() { Err(format!("no way has {only} in its name, of:\n{list}")) } else { Ok(chosen) }
+}
+
 fn run(Arguments { common }: &Arguments) -> Result<(), String> {
     std::fs::create_dir_all(&common.folder).map_err(|error| format!("{}: {error}", common.folder.display()))?;
     let program = many(&common.folder)?;
@@ -82,11 +65,11 @@ fn run(Arguments { common }: &Arguments) -> Result<(), String> {
     table.load_style(presets::NOTHING);
     table.set_header(["what", "times"].into_iter().chain(STEPS));
     let mut grown = Vec::new();
-    for (way, times) in WAYS.into_iter().filter(|(way, _)| way.contains(&common.only)) {
-        let (few, many) = (measure(common, &program, way, times)?, measure(common, &program, way, times * MORE)?);
+    for (way, times) in ways(&program, &common.only)? {
+        let (few, many) = (measure(common, &program, &way, times)?, measure(common, &program, &way, times * MORE)?);
         let step = |(few, many): (&f64, &f64)| format!("{few:.2} {many:.2}");
         let times = [times, times * MORE].map(|times| grouped(times.into())).join(" ");
-        table.add_row([way.to_owned(), times].into_iter().chain(few.iter().zip(&many).map(step)));
+        table.add_row([way.clone(), times].into_iter().chain(few.iter().zip(&many).map(step)));
         // The plain program's is its own.
         for (step, (few, many)) in STEPS.iter().zip(few.iter().zip(&many)).skip(1) {
             if *many > LEAST && *many > LONGER * few.max(FIXED) {

@@ -31,7 +31,8 @@ impl Sliced {
         Sliced { cuts, known: RwLock::default(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Cuts all chapters, while others ask. What cannot be read is not cut: who asks for it hears why.
+    /// Cuts all chapters. Other threads can ask meanwhile. A chapter that cannot be read stays whole, and a question that needs it
+    /// fails with the reason.
     pub fn cut(&self, recording: &Recording) {
         for index in 0..recording.images.len() {
             let Some(mut cutting) = self.cutting(recording, index, Which::All) else { continue };

@@ -1,6 +1,6 @@
 //! Each metric is where its declaration says, and nowhere else: asked of the commands, on a recording that knows all of them.
 
-use crate::report::{golden, json, memtoll, text};
+use crate::golden::{golden, json, memtoll, text};
 use memtoll_analysis::figures;
 use memtoll_analysis::metric::{About, Metric, Place, Seen, TABLE};
 use memtoll_text::format::Unit;

@@ -76,9 +76,11 @@ impl Mapping {
 #[derive(Clone, Default)]
 pub struct AddressSpace {
     mappings: BTreeMap<u64, Mapping>,
-    /// Spans of anonymous memory of which the kernel told as one, as far as they are still there, by the number of the telling.
+    /// Spans of anonymous memory that the kernel told of, without what was unmapped since. Each has a number of its own, or the map
+    /// would join neighbors.
     told: RangeMap<u64, u64>,
-    tellings: u64,
+    /// The next span's number.
+    next_told: u64,
 }
 
 impl AddressSpace {
@@ -110,8 +112,8 @@ impl AddressSpace {
             .insert(start, Mapping { end, kind, node: None, pages: Pages::Usual, reserved: false, since: None });
     }
 
-    /// Anonymous memory spans `start..end`. An allocator that maps page after page lets the kernel tell of all of them each time: what
-    /// it told of before is left as it is.
+    /// The kernel tells of anonymous memory at `start..end`. It joins neighbors and tells of the whole, so an allocator that maps page
+    /// after page makes it tell of all its pages each time. Only the gaps between spans that are known already are filled.
     fn join(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
         if start == end {
             return;
@@ -127,7 +129,7 @@ impl AddressSpace {
         let known: Vec<_> = known.chain(std::iter::once(end..end)).collect();
         let mut at = start;
         for known in known {
-            // What lies between two spans of which it told, with what lies beside it and may become one with it.
+            // A gap, with the parts on both sides of it: those without an owner become one with what fills it.
             let before = self.find(at.saturating_sub(1)).filter(|_| start < at);
             let from = before.map_or(at, |(begin, _)| begin.max(start));
             let behind = self.find(known.start).filter(|_| known.start < end);
@@ -138,8 +140,8 @@ impl AddressSpace {
             }
             at = known.end;
         }
-        self.told.insert(all, self.tellings);
-        self.tellings += 1;
+        self.told.insert(all, self.next_told);
+        self.next_told += 1;
     }
 
     /// Anonymous memory is at `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
