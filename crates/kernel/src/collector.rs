@@ -4,12 +4,13 @@ use crate::clock_conversion::{Clock, Timeline};
 use crate::decode::Decoder;
 use crate::event::{KernelEvent, What};
 use crate::fault_durations::Beginnings;
+use crate::fault_twins::FaultTwins;
 use crate::opening::{Opened, Options, View, Watched, open};
 use crate::perf::{Count, PerfEvent};
 use crate::refusal_reason::Refused;
 use crate::ring;
 use crate::ring_reader::{RingReader, RingRecords};
-use crate::sampling::Allowance;
+use crate::sampling::{Allowance, COARSE};
 use crate::wakeup::Wakeup;
 use rustix::process::Pid;
 use std::io;
@@ -50,13 +51,16 @@ pub struct Collector {
     allowance: Option<Allowance>,
     decide_at: Instant,
     samples_at_decision: u64,
+    /// Minor faults that both fault sets counted while one was switched on and the other off.
+    counted_twice: u64,
     totals: Totals,
 }
 
 /// Sums over the process tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Minor faults as the kernel counted them, exactly, of those that the [`View`] comprises.
+    /// Minor faults as the kernel counted them, of those that the [`View`] comprises: exactly, but for up to 16 that a thread takes
+    /// in the moment that the period changes.
     pub minor_faults: u64,
     /// Major faults as the kernel counted them.
     pub major_faults: u64,
@@ -121,6 +125,7 @@ impl Collector {
             allowance: adaptive.then(Allowance::new),
             decide_at: Instant::now(),
             samples_at_decision: 0,
+            counted_twice: 0,
             totals: Totals::default(),
         })
     }
@@ -196,8 +201,9 @@ impl Collector {
         let others = self.major_faults();
         let sets = self.ring_reader.with(|_, sets| sets.iter().map(|set| sum(set)).collect::<Vec<Count>>());
         let totals = &mut self.totals;
-        // One of the sets is on at any time.
-        totals.minor_faults = sets.iter().map(|set| set.value).sum();
+        // At least one of the sets is on at any time.
+        let by_sets: u64 = sets.iter().map(|set| set.value).sum();
+        totals.minor_faults = by_sets - self.counted_twice.min(by_sets);
         totals.major_faults = others.value - self.major_faults_before.min(others.value);
         let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
         totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
@@ -218,8 +224,15 @@ impl Collector {
         let now = self.ring_reader.fetch(&mut self.taken);
         self.timeline.mark();
         for RingRecords { cpu, records } in &self.taken {
+            let mut twins = FaultTwins::default();
             let whole = ring::read(records, |record| match self.decoder.decode(*cpu, record) {
                 Ok(Some(event)) => {
+                    if let Some(weight) = twins.merge(&event, &mut self.pending) {
+                        self.totals.samples += 1;
+                        self.totals.sampled_faults -= u64::from(weight - 1);
+                        self.counted_twice += u64::from(COARSE);
+                        return;
+                    }
                     match event.what {
                         What::Fault { weight, major, .. } => {
                             self.totals.samples += 1;

@@ -41,6 +41,7 @@ mod collector;
 mod decode;
 mod event;
 mod fault_durations;
+mod fault_twins;
 mod opening;
 mod perf;
 mod refusal_reason;

@@ -161,7 +161,9 @@ pub fn finding_columns(id: &ByteArray) -> Vec<Column<Found>> {
         Column::text("rule", "What was found: costly-line, churn, never-freed and so on.", |row: &Found| {
             row.rule.as_str().into()
         }),
-        Column::text("text", "A sentence that says it.", |row: &Found| row.text.as_str().into()),
+        Column::text("text", "Sentences: what was found, and what else was found at the line.", |row: &Found| {
+            row.text.as_str().into()
+        }),
         Column::new(Kind::Float, "share", Unit::None, "How much of share_of it is, from 0 to 1.", |row: &Found| {
             row.share.into()
         })

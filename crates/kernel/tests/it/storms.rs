@@ -1,7 +1,7 @@
 //! Many faults: sampling, and rings that are too small.
 
 use crate::common::{Setup, run_steps};
-use memtoll_kernel::{Collector, Options, Period, What};
+use memtoll_kernel::{Collector, Options, Period, RUNNING, What};
 use std::time::Duration;
 
 #[test]
@@ -18,6 +18,21 @@ fn a_storm_is_sampled_and_its_sum_stays_right() {
         run.faults().map(|fault| u64::from(fault.weight)).sum::<u64>(),
         totals.sampled_faults + totals.major_faults
     );
+}
+
+#[test]
+fn no_fault_goes_unseen_while_the_period_changes() {
+    let setup = Setup { restless: true, ..Setup::default() };
+    let Some(run) = setup.run(&["storm", "2000", "200"]) else { return };
+    let totals = run.totals;
+    println!("{totals:?}");
+    assert!(totals.period_changes > 100);
+    assert_eq!(totals.lost_records, 0);
+    for found in [totals.minor_faults, totals.sampled_faults] {
+        let error = found.abs_diff(run.minor) as f64 / run.minor as f64;
+        // Each of the tens of thousands of changes is exact to 16 faults.
+        assert!(error < 0.03, "{found} of {} faults", run.minor);
+    }
 }
 
 #[test]
@@ -96,8 +111,11 @@ fn what_was_lost_is_known_by_kind() {
     println!("{totals:?}");
     assert!(totals.lost_faults > STEP * 2);
     assert_eq!(totals.lost_faults, totals.minor_faults - totals.sampled_faults);
-    assert!((totals.lost_faults..totals.lost_faults + STEP / 5).contains(&totals.lost_records));
-    assert!(totals.lost_others < STEP / 10 && totals.lost_running < STEP / 10);
+    // The rest are beginnings of faults, of which one in 47 is sampled. How often the program leaves the processor, which is the
+    // most of the others, depends on what else the machine does.
+    let beginnings = totals.lost_records - totals.lost_faults - totals.lost_running - totals.lost_others;
+    assert!(beginnings > 0 && beginnings <= totals.minor_faults / 47 + 1, "{beginnings}");
+    assert!(totals.lost_running <= totals.cpu_time / u64::from(RUNNING) + 1);
 }
 
 #[test]

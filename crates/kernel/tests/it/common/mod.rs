@@ -5,13 +5,15 @@
 //! none.
 #![allow(dead_code)] // Each test file uses a part.
 
-use memtoll_kernel::{Clock, Collector, KernelEvent, Options, Refused, Totals, View, What, spawn_held};
+use memtoll_kernel::{Clock, Collector, KernelEvent, Options, Refused, RingReader, Totals, View, What, spawn_held};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes of a page.
@@ -60,6 +62,8 @@ pub struct Setup {
     pub look: Option<Duration>,
     /// Sleep for all of it, whatever the doorbell says.
     pub deaf: bool,
+    /// Change the period of samples all the time, from another thread.
+    pub restless: bool,
 }
 
 impl Default for Setup {
@@ -70,6 +74,7 @@ impl Default for Setup {
             options: Options { ring_bytes: 2 << 20, ..Options::default() },
             look: Some(Duration::from_millis(20)),
             deaf: false,
+            restless: false,
         }
     }
 }
@@ -100,6 +105,7 @@ impl Setup {
         let mut events = Vec::new();
         let collected = collector.ok().map(|mut collector| {
             let mut wakeup = collector.wakeup().unwrap();
+            let restless = self.restless.then(|| Restless::start(collector.ring_reader()));
             let mut promised = 0;
             while let Some(look) = self.look {
                 let waiting = if self.deaf { Duration::ZERO } else { look };
@@ -116,6 +122,7 @@ impl Setup {
                     break;
                 }
             }
+            drop(restless);
             (collector.view(), collector)
         });
         let pid = child.id();
@@ -133,6 +140,30 @@ impl Setup {
         let minor = usage.ru_minflt as u64;
         let major = usage.ru_majflt as u64;
         Some(Run { pid, view, events, totals, output: text, minor, major })
+    }
+}
+
+/// A thread that changes the period of samples until it is dropped.
+struct Restless(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Restless {
+    fn start(reader: Arc<RingReader>) -> Restless {
+        let ends = Arc::new(AtomicBool::new(false));
+        let until = ends.clone();
+        let change = move || {
+            while !until.load(Relaxed) {
+                reader.choose(1);
+                reader.choose(0);
+            }
+        };
+        Restless(ends, Some(std::thread::spawn(change)))
+    }
+}
+
+impl Drop for Restless {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+        self.1.take().unwrap().join().unwrap();
     }
 }
 
@@ -161,7 +192,7 @@ fn wait(pid: u32) -> (i32, libc::rusage) {
     (status, usage)
 }
 
-/// Runs the target's `steps`: between two of them, it waits until `between` has returned, and no other thread empties the rings.
+/// Runs the target's `steps` on one processor, whose ring tells all of it: between two of them, it waits until `between` has returned, and no other thread empties the rings.
 /// None where perf events are refused, as announced.
 pub fn run_steps(
     options: &Options,
@@ -171,6 +202,15 @@ pub fn run_steps(
 ) -> Option<(Totals, Vec<KernelEvent>)> {
     let mut command = Command::new(target());
     command.args(["steps", &pages.to_string(), &steps.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // SAFETY: a system call.
+    unsafe {
+        command.pre_exec(|| {
+            let allowed = rustix::thread::sched_getaffinity(None)?;
+            let mut one = rustix::thread::CpuSet::new();
+            one.set((0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap_or(0));
+            Ok(rustix::thread::sched_setaffinity(None, &one)?)
+        });
+    }
     let (mut child, collector) =
         spawn_held(command, |pid| Collector::start(pid, Clock::Monotonic, options)).expect("the target starts");
     let refused = collector.as_ref().err().cloned();
