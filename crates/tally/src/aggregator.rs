@@ -58,7 +58,7 @@ impl Aggregator {
     }
 
     /// The same for some of the image's threads: for what they call and pay. A block is theirs if they allocated it,
-    /// any thread frees it; a free belongs to the thread that called it, whichever thread's block it was.
+    /// any thread frees it; a free and its time belong to the thread that called it, whichever thread's block it was.
     ///
     /// Of threads as of sizes, a peak is their share of the image's peak, as it is of call sites.
     pub fn of(selection: Selection, threads: Threads) -> Self {

@@ -1,7 +1,7 @@
 //! What must be kept of a block while it lives.
 
 use crate::site_index::SiteIndex;
-use memtoll_trace::ids::{Bytes, ThreadNo, Units};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 
 /// No block is larger: a program's addresses have 47 bits.
 pub(super) const MAX_SIZE: Bytes = Bytes((1 << SIZE_BITS) - 1);
@@ -18,7 +18,7 @@ pub struct LiveBlock {
     size_and_steps: u64,
     /// When it was acquired.
     pub(crate) time: Units,
-    /// The site that acquired it.
+    /// The site that acquired it; of a block that does not count, the number of its stack node.
     pub(super) site: SiteIndex,
     /// Thread that acquired it.
     pub(super) thread: ThreadNo,
@@ -39,6 +39,17 @@ impl LiveBlock {
     #[inline(always)]
     pub(super) fn new(size: Bytes, time: Units, site: SiteIndex, thread: ThreadNo, steps: u16) -> Self {
         LiveBlock { size_and_steps: size.0 | u64::from(steps) << SIZE_BITS, time, site, thread }
+    }
+
+    /// A block that does not count: other threads, which do, may release it.
+    #[inline(always)]
+    pub(super) fn uncounted(size: Bytes, time: Units, node: Option<NodeId>, thread: ThreadNo, steps: u16) -> Self {
+        LiveBlock::new(size, time, SiteIndex::new(NodeId::or_zero(node)), thread, steps)
+    }
+
+    /// The stack node of a block that does not count.
+    pub(super) fn uncounted_node(&self) -> Option<NodeId> {
+        NodeId::new(self.site.get())
     }
 
     /// Bytes asked for.

@@ -59,6 +59,10 @@ pub(super) struct Rare {
     pub resized: u64,
     /// Releases of blocks that were never seen to be acquired.
     pub unknown_frees: u64,
+    /// Releases of other threads' blocks that the site's threads paid for.
+    pub paid_for_others: u64,
+    /// Releases of the site's blocks for which other threads paid.
+    pub paid_by_others: u64,
     /// Of the calls that are charged to the site, those without a time: of the program's own allocators.
     pub untimed_charged: u64,
     /// Of the calls that the site makes.
@@ -85,7 +89,8 @@ impl Site {
     #[inline]
     pub(super) fn activity(&self, rare: &Rare) -> u64 {
         let came = rare.live_before.wrapping_add(self.new_blocks + self.reallocations);
-        self.events(rare).wrapping_add(rare.live_before).wrapping_add(came.wrapping_sub(self.live_blocks))
+        let went = came.wrapping_sub(self.live_blocks);
+        self.events(rare).wrapping_add(rare.live_before).wrapping_add(went).wrapping_add(rare.paid_for_others)
     }
 
     fn events(&self, rare: &Rare) -> u64 {
@@ -98,6 +103,7 @@ impl Site {
         // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
         let gone = self.live_blocks.wrapping_add(rare.resized);
         let released = rare.live_before.wrapping_add(acquired).saturating_sub(gone);
+        let released = (released + rare.paid_for_others).saturating_sub(rare.paid_by_others);
         let (calls, untimed) = match charge {
             Charge::Allocation => (acquired + released + rare.unknown_frees + rare.null_frees, rare.untimed_charged),
             Charge::Payment => (acquired + self.frees + rare.null_frees, rare.untimed_made),

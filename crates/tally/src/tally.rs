@@ -40,8 +40,6 @@ struct Thread {
 }
 
 const NO_BLOCK: u64 = u64::MAX;
-/// The site of blocks that do not count: those of other threads or sizes. With the others, they make the peak.
-const OF_OTHERS: SiteIndex = SiteIndex::NONE;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
 /// Sites that stay in the caches by themselves.
@@ -304,7 +302,7 @@ impl<S: Select> Tally<S> {
         (thread.block, thread.site) = (number.0, SiteIndex::NONE);
         if !self.selection.admits_part(event.thread, size) {
             self.adds(event.time.0, size.0);
-            return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
+            return Some(LiveBlock::uncounted(size, event.time, event.node, event.thread, 0));
         }
         let index = self.site(event, size.0);
         let mut steps = 0;
@@ -339,17 +337,13 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn was_there(&mut self, event: &Event) -> LiveBlock {
         let size = event.size.min(MAX_SIZE);
-        let is_counted = self.selection.admits_part(event.thread, size);
-        let site = if is_counted { SiteIndex::at(self.site(event, size.0)) } else { OF_OTHERS };
-        if is_counted {
-            let site = &mut self.sites[site.index()];
+        let block = self.block(size, event.time, event.node, event.thread, AGELESS);
+        if self.counts(&block) {
+            let site = &mut self.sites[block.site.index()];
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_add(size);
             site.live_blocks = site.live_blocks.wrapping_add(1);
-        }
-        let block = LiveBlock::new(size, event.time, site, event.thread, AGELESS);
-        if is_counted {
-            self.rare(site.index()).live_before += 1;
+            self.rare(block.site.index()).live_before += 1;
             self.block_was_there(&block);
         }
         self.adds(event.time.0, size.0);
@@ -397,7 +391,7 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) -> Option<Replaced> {
         let reallocates = event.op.is_release_half();
-        let counted = block.filter(|block| S::EVERYTHING || block.site != OF_OTHERS);
+        let counted = block.filter(|block| self.counts(block));
         let mut replaced = None;
         if let Some(block) = counted {
             let mut temporary = false;
@@ -435,11 +429,16 @@ impl<S: Select> Tally<S> {
                 site.lifetime += event.time.saturating_sub(block.time);
             }
             site.temporary += (temporary && !reallocates) as u64;
-            if !reallocates {
+            if !reallocates && (S::EVERYTHING || event.thread == block.thread) {
                 site.allocator_time += event.duration;
                 site.release_balance = site.release_balance.wrapping_sub(event.duration);
             }
             self.block_released(event, &block, temporary && !reallocates);
+        }
+        if !S::EVERYTHING
+            && let Some(block) = block.filter(|block| block.thread != event.thread && !reallocates)
+        {
+            self.released_by_other(event, &block);
         }
         if let Some(block) = &block {
             self.changes(event.time.0, self.live_bytes.wrapping_sub(block.size().0));
@@ -480,6 +479,24 @@ impl<S: Select> Tally<S> {
         replaced
     }
 
+    /// A thread releases another one's block. It pays for that, at the site that acquired the block.
+    #[cold]
+    fn released_by_other(&mut self, event: &Event, block: &LiveBlock) {
+        if event.op.is_pooled() {
+            return;
+        }
+        if self.counts(block) {
+            self.rare(block.site.index()).paid_by_others += 1;
+        }
+        if self.selection.admits_part(event.thread, block.size()) {
+            let payer = self.site_of(self.node_of(block), Some(event.thread), block.size().0);
+            self.rare(payer).paid_for_others += 1;
+            let site = &mut self.sites[payer];
+            site.allocator_time += event.duration;
+            site.release_balance = site.release_balance.wrapping_sub(event.duration);
+        }
+    }
+
     /// Blocks from before memtoll was attached that were released.
     pub fn freed_ageless(&self) -> u64 {
         self.rare.iter().fold(0, |sum, rare| sum.saturating_add(rare.freed_ageless))
@@ -487,12 +504,12 @@ impl<S: Select> Tally<S> {
 
     /// The stack node of the site that acquired a block.
     pub fn node_of(&self, block: &LiveBlock) -> Option<NodeId> {
-        self.origins[block.site.index()].node
+        if self.counts(block) { self.origins[block.site.index()].node } else { block.uncounted_node() }
     }
 
     /// Adds what the search for lost blocks says of one that is live.
     pub fn is_lost(&mut self, block: &LiveBlock, counts: &Metrics) {
-        if block.site != OF_OTHERS {
+        if self.counts(block) {
             self.costs_of(block.site.index()).add(counts);
         }
     }
@@ -502,6 +519,21 @@ impl<S: Select> Tally<S> {
         let Some(node) = self.selection.charged(cost) else { return };
         let index = self.site_of(Some(node), cost.thread, cost.size.0);
         cost.add_to(self.costs_of(index));
+    }
+
+    /// Whether a block counts, by its thread and its size. Blocks that do not count make the peak with the others.
+    #[inline(always)]
+    fn counts(&self, block: &LiveBlock) -> bool {
+        self.selection.admits_part(block.thread, block.size())
+    }
+
+    /// A block, whether it counts or not.
+    fn block(&mut self, size: Bytes, time: Units, node: Option<NodeId>, thread: ThreadNo, steps: u16) -> LiveBlock {
+        if !self.selection.admits_part(thread, size) {
+            return LiveBlock::uncounted(size, time, node, thread, steps);
+        }
+        let site = SiteIndex::at(self.site_of(node, Some(thread), size.0));
+        LiveBlock::new(size, time, site, thread, steps)
     }
 
     /// What a site paid, beside its sums: few sites do.

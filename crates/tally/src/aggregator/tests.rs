@@ -242,6 +242,51 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
     );
 }
 
+#[test]
+fn a_thread_pays_for_its_own_calls() {
+    let waits = Cost {
+        time: Units(3),
+        kind: CostKind::Waiting,
+        inside: Some(Units(3)),
+        thread: ThreadNo::new(2),
+        amount: 40,
+        node: NodeId::new(10),
+        size: Bytes(8),
+        place: Place::call(NodeId::new(12)),
+        holder: None,
+    };
+    let events = [
+        Event { duration: Units(10), ..event(MALLOC, 1, 1, 10, number(0), 8) },
+        Event { duration: Units(20), ..event(MALLOC, 2, 1, 10, number(1), 8) },
+        Event { duration: Units(50), ..event(FREE, 3, 2, 12, number(0), 0) },
+        Event { duration: Units(7), ..event(FREE, 4, 1, 12, number(1), 0) },
+    ];
+    let read = |mut aggregator: Aggregator| {
+        events.iter().for_each(|event| aggregator.push(event));
+        aggregator.cost(&waits);
+        let paid = |metrics: &Metrics| (metrics.allocator_time.0, metrics.timed_calls, metrics.waiting_time.0);
+        let sites = aggregator.sites(|_| false).map(|(node, extra, metrics)| {
+            (NodeId::or_zero(node), extra, paid(&metrics), metrics.new_blocks, metrics.lifetime.0)
+        });
+        let mut sites: Vec<_> = sites.filter(|(node, ..)| *node == 10).collect();
+        sites.sort_unstable();
+        sites
+    };
+    let of_first = (37, 3, 0);
+    let of_second = (50, 1, 40);
+    let by_thread = Selection { split: crate::Split::Thread, ..Selection::default() };
+    let blocks_live_for = 2 + 2;
+    assert_eq!(
+        read(Aggregator::new(by_thread)),
+        [(10, 1, of_first, 2, blocks_live_for), (10, 2, of_second, 0, 0)],
+        "the second thread freed a block of the first, and waited for that"
+    );
+    assert_eq!(read(Aggregator::new(Selection::default())), [(10, 0, (87, 4, 40), 2, blocks_live_for)]);
+    let only = |thread| Threads::Only([ThreadNo::new(thread).unwrap()].into());
+    assert_eq!(read(Aggregator::of(Selection::default(), only(1))), [(10, 0, of_first, 2, blocks_live_for)]);
+    assert_eq!(read(Aggregator::of(Selection::default(), only(2))), [(10, 0, of_second, 0, 0)]);
+}
+
 proptest! {
     /// Peaks, live bytes and counts against a model that remembers everything.
     #[test]

@@ -114,7 +114,7 @@ impl Program {
         let (time, node, thread) = (self.time, NodeId::new(node), ThreadNo::new(thread).unwrap());
         self.events.push(Event {
             time: Units(time),
-            duration: Units(size % 7),
+            duration: Units(if op.is_release_half() || op.is_pooled() { 0 } else { (size + time) % 7 }),
             size: Bytes(size),
             address: Address(address),
             block,

@@ -4,7 +4,7 @@
 use super::own_mappings::OwnMappings;
 use super::patterns::Old;
 use super::rows::counted_from_1;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, SiteIndex, Tally, Thread};
 use crate::curve::CurveBuilder;
 use crate::number_order::sort_by_number;
 use crate::usual_call::Usual;
@@ -286,11 +286,7 @@ impl<S: Select> Tally<S> {
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
     pub(crate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let Carried { size, time, node, thread, steps, .. } = *block;
-        let site = match self.selection.admits_part(thread, size) {
-            true => SiteIndex::at(self.site_of(node, Some(thread), size.0)),
-            false => OF_OTHERS,
-        };
-        LiveBlock::new(size.min(MAX_SIZE), time, site, thread, steps)
+        self.block(size.min(MAX_SIZE), time, node, thread, steps)
     }
 
     /// The highest number of live bytes since the span began.

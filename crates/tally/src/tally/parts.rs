@@ -67,9 +67,10 @@ struct Counts {
     reallocations: u32,
     frees: u32,
     temporary: u32,
-    /// Blocks that were released, and those of them that were reallocated.
+    /// Blocks that were released, by whichever thread.
     released: u32,
-    resized: u32,
+    /// Releases that the thread made and that took time, of whichever thread's blocks.
+    timed_released: u32,
     /// Blocks from before memtoll was attached.
     before: u32,
 }
@@ -186,12 +187,11 @@ impl Apart {
 
 impl Counts {
     fn finished(&self, rare: &Rare, size: u64) -> Metrics {
-        let [new_blocks, reallocations, frees, released, resized, live_before] =
-            [self.new_blocks, self.reallocations, self.frees, self.released, self.resized, self.before].map(u64::from);
+        let [new_blocks, reallocations, frees, released, timed_released, live_before] =
+            [self.new_blocks, self.reallocations, self.frees, self.released, self.timed_released, self.before]
+                .map(u64::from);
         let acquired = new_blocks + reallocations;
         let live_blocks = (acquired + live_before).wrapping_sub(released);
-        // As for a site.
-        let timed_released = released.wrapping_sub(resized);
         Metrics {
             new_blocks,
             reallocations: reallocations + rare.to_nothing,
@@ -260,7 +260,8 @@ impl<S: Select> Tally<S> {
     /// A block of a site is released.
     #[inline(always)]
     pub(super) fn block_released(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        if S::KEEPS_PARTS && !self.sites[block.site.index()].usual.is_of_block(block) {
+        if S::KEEPS_PARTS && !(self.sites[block.site.index()].usual.is_of_block(block) && event.thread == block.thread)
+        {
             self.block_released_apart(event, block, is_temporary);
         }
     }
@@ -324,25 +325,29 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn block_released_apart(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        let key = Key::new(block.site, block.thread, block.size().0);
-        let is_half = event.op.is_release_half();
-        let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
-        counts.released += 1;
-        if !block.is_ageless() {
-            counts.lifetime += event.time.saturating_sub(block.time);
-        }
-        counts.temporary += u32::from(is_temporary);
-        match is_half {
-            true => counts.resized += 1,
-            false => {
-                counts.allocator_time += event.duration;
-                counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
+        let size = block.size().0;
+        let key = Key::new(block.site, block.thread, size);
+        if let Some(counts) = self.apart(Usual::of_block(block), key) {
+            counts.released += 1;
+            if !block.is_ageless() {
+                counts.lifetime += event.time.saturating_sub(block.time);
+            }
+            counts.temporary += u32::from(is_temporary);
+            if block.is_ageless()
+                && let Some(apart) = &mut self.apart
+            {
+                apart.rare.entry(key).or_default().freed_ageless += 1;
             }
         }
-        if block.is_ageless()
-            && let Some(apart) = &mut self.apart
-        {
-            apart.rare.entry(key).or_default().freed_ageless += 1;
+        if event.op.is_release_half() {
+            return;
+        }
+        // The thread that releases a block pays; in the program's own allocators, nothing.
+        let payer = if event.op.is_pooled() { block.thread } else { event.thread };
+        if let Some(counts) = self.apart(Usual::new(0, payer, size), Key::new(block.site, payer, size)) {
+            counts.timed_released += 1;
+            counts.allocator_time += event.duration;
+            counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
         }
     }
 

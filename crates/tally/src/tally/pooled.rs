@@ -1,7 +1,7 @@
 //! Blocks of the program's own allocators. They lie in blocks of the heap, which lend them their bytes: each byte is live
 //! once, at the site of the innermost block.
 
-use super::{LiveBlock, MAX_SIZE, OF_OTHERS, SiteIndex, Tally};
+use super::{LiveBlock, MAX_SIZE, SiteIndex, Tally};
 use crate::Select;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, ThreadNo};
@@ -76,7 +76,8 @@ impl<S: Select> Tally<S> {
     #[cold]
     pub fn lend(&mut self, event: &Event, block: Option<LiveBlock>) {
         if let Some(block) = block {
-            self.lending.next.insert(event.thread, block.site);
+            let site = if self.counts(&block) { block.site } else { SiteIndex::NONE };
+            self.lending.next.insert(event.thread, site);
         }
     }
 
@@ -138,7 +139,7 @@ impl<S: Select> Tally<S> {
             rare.untimed_made += 1;
             rare.untimed_charged += u64::from(block.is_none());
         }
-        if let Some(block) = block.filter(|block| block.site != OF_OTHERS) {
+        if let Some(block) = block.filter(|block| self.counts(block)) {
             self.rare(block.site.index()).untimed_charged += 1;
         }
     }
