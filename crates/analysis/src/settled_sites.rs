@@ -7,8 +7,7 @@ use memtoll_model::{Recording, SettledSites};
 use memtoll_tally::Charge;
 use memtoll_trace::ids::NodeId;
 
-/// The shares by which each call site of image number `index` divides its prices. `None` unless allocations are charged: files have
-/// sums of whole recordings only for these.
+/// The shares by which each call site of image number `index` divides its prices.
 pub(crate) fn settled<'a>(
     recording: &'a Recording,
     index: usize,
@@ -16,9 +15,9 @@ pub(crate) fn settled<'a>(
     tariff: &Tariff,
 ) -> Option<&'a SettledSites> {
     let settle = |sites: &mut SettledSites| {
-        each_of_whole_image(recording, index, |node, site| sites.insert(node, tariff.settle(site)));
+        each_of_whole_image(recording, index, charge, |node, site| sites.insert(node, tariff.settle(site, charge)));
     };
-    (charge == Charge::Allocation).then(|| recording.settled(index, settle)).flatten()
+    recording.settled(index, charge, settle)
 }
 
 /// The same for groups of call sites, so that the parts of a group add up to its sites. `of` says which one of `count` a site is in.

@@ -31,6 +31,7 @@ use crate::zeroing_faults::zeroed;
 use memtoll_metrics::{Ratio, Settled};
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::costs::Charge;
 use memtoll_trace::ids::{Bytes, Units};
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::metrics::Metrics;
@@ -447,21 +448,23 @@ impl Tariff {
 
     /// What a single site paid in the whole recording. Prices are settled for each site: those of several are sums, not priced again.
     pub fn price(&self, site: &Metrics) -> Priced {
-        self.price_part(site, self.settle(site))
+        self.price_part(site, self.settle(site, Charge::Allocation))
     }
 
     /// The same for a part of which the whole is not known. Each of its faults counts as one of a fresh page.
     pub fn price_alone(&self, part: &Metrics) -> Priced {
-        self.price_part(part, Settled { zeroed: Ratio { part: 1.0, whole: 1.0 }, ..self.settle(part) })
+        self.price_part(part, self.settle(part, Charge::Payment))
     }
 
-    /// What the parts of a site share, of which `site` is the whole.
-    pub(crate) fn settle(&self, site: &Metrics) -> Settled {
+    /// What the parts of a site share, of which `site` is the whole. Where it is charged with what it paid, each of its faults counts
+    /// as one of a fresh page: what it asked for is not what it touched.
+    pub(crate) fn settle(&self, site: &Metrics, charge: Charge) -> Settled {
         let calls = CallTimes::from(site);
-        Settled {
-            beyond: Ratio { part: self.beyond(&calls).max(0.0), whole: self.measured(&calls).max(0.0) },
-            zeroed: Ratio { part: zeroed(site, self.page) as f64, whole: site.small_faults as f64 },
-        }
+        let zeroed = match charge {
+            Charge::Allocation => Ratio { part: zeroed(site, self.page) as f64, whole: site.small_faults as f64 },
+            Charge::Payment => Ratio { part: 1.0, whole: 1.0 },
+        };
+        Settled { beyond: Ratio { part: self.beyond(&calls).max(0.0), whole: self.measured(&calls).max(0.0) }, zeroed }
     }
 
     /// What a part of a site paid. The parts of a site add up to it.

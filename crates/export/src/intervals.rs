@@ -99,7 +99,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
                 all[at].faults = all[at].faults.wrapping_add(cost.amount);
                 1
             }
-            CostKind::Mapping => 2,
+            CostKind::Mapping | CostKind::GivenBack => 2,
             CostKind::Waiting | CostKind::Spinning => 3,
             CostKind::Reading => 4,
             _ => return,

@@ -41,6 +41,7 @@ pub use symbolize::{SymbolizeError, symbolize};
 pub use timelines::Timelines;
 
 use memtoll_trace::Damage;
+use memtoll_trace::costs::Charge;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::nodes::FIRST_INHERITED;
@@ -96,7 +97,8 @@ pub struct Image {
     module_blocks: Vec<BlockRef>,
     /// Chapters that the file lacks; `None` if they cannot be made.
     scanned: OnceLock<Option<Vec<Scanned>>>,
-    settled: OnceLock<SettledSites>,
+    /// By [`Charge`].
+    settled: [OnceLock<SettledSites>; Charge::COUNT],
 }
 
 impl Image {

@@ -315,7 +315,7 @@ fn new_image(about: meta::Image) -> Image {
         snapshot_blocks: Vec::new(),
         module_blocks: Vec::new(),
         scanned: OnceLock::new(),
-        settled: OnceLock::new(),
+        settled: Default::default(),
     }
 }
 

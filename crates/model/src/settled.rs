@@ -2,6 +2,7 @@
 
 use crate::{Recording, reading};
 use memtoll_metrics::Settled;
+use memtoll_trace::costs::Charge;
 use memtoll_trace::ids::NodeId;
 
 /// By the image's own node ids. Sums ask for thousands of sites nearly in the order of their ids: a table by id stays in the
@@ -37,8 +38,13 @@ impl SettledSites {
 }
 
 impl Recording {
-    /// What `settle` says of the call sites of image number `index`, once for all who ask.
-    pub fn settled(&self, index: usize, settle: impl FnOnce(&mut SettledSites)) -> Option<&SettledSites> {
+    /// What `settle` says of the call sites of image number `index` where these are charged in this way, once for all who ask.
+    pub fn settled(
+        &self,
+        index: usize,
+        charge: Charge,
+        settle: impl FnOnce(&mut SettledSites),
+    ) -> Option<&SettledSites> {
         let image = self.images.get(index)?;
         let settled = || {
             let mut sites = SettledSites::of(image.nodes.len());
@@ -46,7 +52,7 @@ impl Recording {
             sites
         };
         // Later questions use it, too, so it cannot be cancelled.
-        Some(image.settled.get_or_init(|| reading::during(None, settled)))
+        Some(image.settled[charge as usize].get_or_init(|| reading::during(None, settled)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which events count, whom a cost is charged to, and what tells two sites apart.
 
-use memtoll_trace::costs::{Cost, Place};
+use memtoll_trace::costs::{Charge, Cost, Place};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::nodes::ROOT_PLACE;
 use std::collections::BTreeSet;
@@ -17,16 +17,6 @@ pub enum Split {
     Thread,
     /// The size of the block, bytes.
     Size,
-}
-
-/// Who is charged for a cost.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Charge {
-    /// The call site that allocated the block or made the mapping.
-    #[default]
-    Allocation,
-    /// The place where it was paid: the call itself, or the code that touched a page.
-    Payment,
 }
 
 /// Which events count.

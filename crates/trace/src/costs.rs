@@ -62,9 +62,14 @@ pub enum CostKind {
     LoaderFault,
     /// Faults of shared memory that no call of the program is known to have mapped (`shmat`); amount: faults.
     SharedFault,
+    /// Time in a release of another site's block that went into giving back pages of the heap, which this site had brought; amount:
+    /// units.
+    GivenBack,
+    /// The same time, at the site of the block: it is no work of the allocator there, and others are charged; amount: units.
+    GivingBack,
 }
 
-const KINDS: [CostKind; 20] = [
+const KINDS: [CostKind; 22] = [
     CostKind::Fault,
     CostKind::HugeFault,
     CostKind::MajorFault,
@@ -85,6 +90,8 @@ const KINDS: [CostKind; 20] = [
     CostKind::GlobalFault,
     CostKind::LoaderFault,
     CostKind::SharedFault,
+    CostKind::GivenBack,
+    CostKind::GivingBack,
 ];
 
 impl CostKind {
@@ -192,6 +199,8 @@ impl Cost {
             CostKind::Reading => (&mut counts.reading_time.0, None),
             CostKind::Grown => (&mut counts.grown_bytes.0, None),
             CostKind::Mapping => (&mut counts.mapping_time.0, Some(&mut counts.mapping_inside.0)),
+            CostKind::GivenBack => (&mut counts.mapping_time.0, None),
+            CostKind::GivingBack => (&mut counts.mapping_inside.0, None),
             CostKind::Waiting | CostKind::Spinning => (&mut counts.waiting_time.0, None),
             // Not the allocator's doing, but part of the time in its calls.
             CostKind::Preempted | CostKind::Halted => (&mut counts.preempted_time.0, None),
@@ -203,6 +212,21 @@ impl Cost {
             counts.samples_inside += u64::from(self.kind == CostKind::Fault);
         }
     }
+}
+
+/// Who is charged for a cost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// The call site that allocated the block or made the mapping.
+    #[default]
+    Allocation,
+    /// The place where it was paid: the call itself, or the code that touched a page.
+    Payment,
+}
+
+impl Charge {
+    /// How many there are.
+    pub const COUNT: usize = Charge::Payment as usize + 1;
 }
 
 /// Where a cost was paid.

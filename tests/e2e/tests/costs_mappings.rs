@@ -62,6 +62,12 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     assert!(fills.minor_faults >= 20 * 3900, "a page is shared here and there: {listing}");
     assert!(fills.mapping_ns > 20 * last.mapping_ns, "{listing}");
     assert!(fills.mapping_ns * 10 > report.number("/totals/mapping_ns") * 9, "{listing}");
+    assert!(last.allocator_ns * 20 < fills.mapping_ns, "what others pay is no work of the allocator: {listing}");
+    for options in [&["--group", "size"][..], &["--group", "thread"], &["--paid"], &["--paid", "--group", "size"]] {
+        let [of_part, all] =
+            [&CostReport::of(&recording, options).unwrap(), &report].map(|report| report.total().cost_ns);
+        assert!(of_part.abs_diff(all) < all / 1000, "{all} by line, {of_part} with {options:?}");
+    }
     let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
     // Each call site is rounded to a nanosecond.
     let [all, all_paid] = [&report, &paid].map(|report| report.number("/totals/mapping_ns"));

@@ -208,7 +208,7 @@ proptest! {
         let parts: Vec<Metrics> = parts.collect();
         let mut site = Metrics::default();
         parts.iter().for_each(|part| site.add(part));
-        let settled = tariff.settle(&site);
+        let settled = tariff.settle(&site, Charge::Allocation);
         let mut sum = Priced::default();
         parts.iter().for_each(|part| sum.add(&tariff.price_part(part, settled)));
         let whole = tariff.price(&site);
@@ -281,7 +281,8 @@ fn a_page_that_is_read_and_then_written_is_zeroed_once() {
     assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (Nanoseconds(102 * 400), Bytes(102 << 12)));
     assert_eq!(tariff.faulted(&block), Bytes(200 << 12));
     // A part of it, such as what one thread touched.
-    let part = tariff.price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, tariff.settle(&block));
+    let part = tariff
+        .price_part(&Metrics { new_blocks: 0, small_faults: 100, ..block }, tariff.settle(&block, Charge::Allocation));
     assert_eq!(part.touched_bytes, Bytes(51 << 12));
     assert_eq!(whole(&Metrics { new_blocks: 0, ..block }).zeroing_ns, Nanoseconds(200 * 400), "not asked: unknown");
     assert_eq!(tariff.price_alone(&block).touched_bytes, Bytes(200 << 12), "a part of an unknown whole");

@@ -291,7 +291,9 @@ fn time_of(cost: &Cost, page: f64, huge: f64) -> u64 {
     match cost.kind {
         CostKind::Fault | CostKind::MajorFault | CostKind::MappedFileFault => (cost.amount as f64 * page) as u64,
         CostKind::HugeFault => (cost.amount as f64 * huge) as u64,
-        CostKind::Mapping | CostKind::Waiting | CostKind::Spinning | CostKind::Reading => cost.amount,
+        CostKind::Mapping | CostKind::GivenBack | CostKind::Waiting | CostKind::Spinning | CostKind::Reading => {
+            cost.amount
+        }
         _ => 0,
     }
 }

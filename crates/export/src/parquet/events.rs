@@ -226,7 +226,8 @@ fn kind(kind: CostKind) -> (&'static str, Amount) {
         CostKind::LoaderFault => ("fault of the loader", Amount::Faults),
         CostKind::SharedFault => ("fault of shared memory", Amount::Faults),
         CostKind::UnownedFault => ("fault without owner", Amount::Faults),
-        CostKind::Mapping => ("mapping", Amount::Span),
+        CostKind::Mapping | CostKind::GivenBack => ("mapping", Amount::Span),
+        CostKind::GivingBack => ("charged to others", Amount::Span),
         CostKind::Waiting => ("waiting", Amount::Span),
         CostKind::Spinning => ("spinning", Amount::Span),
         CostKind::Preempted => ("preempted", Amount::Span),
@@ -287,7 +288,8 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(Paid) -> std::io::Result<
 /// The columns of `costs`.
 pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
     let kind = "minor fault, huge fault, major fault, file fault, mapping, waiting, spinning, preempted, halted, reading, heap grown, \
-                heap shrunk; off processor and faults of a file, a stack or the recorder, and those without owner, are charged to no stack.";
+                heap shrunk; charged to others is the time in a free that gave back pages of the heap, mapping of the stacks that had \
+                brought them; off processor and faults of a file, a stack or the recorder, and those without owner, are charged to no stack.";
     vec![
         run_id(id),
         image(|row: &Paid| row.image.into()),

@@ -158,9 +158,17 @@ impl Join {
         }
         let Some(thread) = self.threads.by_number(number) else { return };
         let took = span(call_time.settle(&mut thread.owed)).0;
+        let mut of_others = 0;
         for (Share { node, size, .. }, amount) in heap_pages::divide(took, brought) {
-            let theirs = Call { charged: node, size, ..*call };
-            self.push(Cost { amount, ..self.cost(CostKind::Mapping, call.end, Some(number), &theirs) });
+            let is_own = (node, size) == (call.charged, call.size);
+            let kind = if is_own { CostKind::Mapping } else { CostKind::GivenBack };
+            of_others += if is_own { 0 } else { amount };
+            let whose = Call { charged: node, size, ..*call };
+            self.push(Cost { amount, ..self.cost(kind, call.end, Some(number), &whose) });
+        }
+        if of_others > 0 {
+            let amount = of_others;
+            self.push(Cost { amount, ..self.cost(CostKind::GivingBack, call.end, Some(number), call) });
         }
     }
 

@@ -455,8 +455,9 @@ fn giving_the_heap_back_is_paid_by_those_who_brought_its_pages() {
         join.finish(Ticks(now + 400 + second));
         let whole = units(second);
         let expected = [
-            (CostKind::Mapping, 5, whole * 4 / 6),
-            (CostKind::Mapping, 6, whole - whole * 4 / 6),
+            (CostKind::GivenBack, 5, whole * 4 / 6),
+            (CostKind::GivenBack, 6, whole - whole * 4 / 6),
+            (CostKind::GivingBack, 7, whole),
             (Shrunk, 7, 0x10000 - 2 * 4096),
         ];
         assert_eq!(shares(&mut join), expected, "told first: {told_first}");
