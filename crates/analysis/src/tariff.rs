@@ -470,7 +470,6 @@ impl Tariff {
     /// What a part of a site paid. The parts of a site add up to it.
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
-        // Less than nothing where a line has mappings without calls: when a free shrinks the heap, the lines that had grown it pay.
         let beyond = settled.beyond.share() * self.measured(&times);
         let zeroed = (site.small_faults as f64 * settled.zeroed.share()).round() as u64;
         let calls = site.timed_calls as f64;

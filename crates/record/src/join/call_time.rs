@@ -29,11 +29,12 @@ impl CallTime {
 
     /// What the call, which changed mappings, took for that. `owed` is what faults of earlier calls took more than those,
     /// because one that was seen stood for those of other calls, this one among them: it is taken off, and what remains is
-    /// owed by the calls to come.
-    pub fn settle(self, owed: &mut Ticks) -> Ticks {
-        let debt = owed.saturating_add(self.beyond);
-        *owed = debt.saturating_sub(self.rest);
-        self.rest.saturating_sub(debt)
+    /// owed by the calls to come. The call has nothing left then: what changes mappings once more is part of that.
+    pub fn settle(&mut self, owed: &mut Ticks) -> Ticks {
+        let CallTime { rest, beyond } = std::mem::take(self);
+        let debt = owed.saturating_add(beyond);
+        *owed = debt.saturating_sub(rest);
+        rest.saturating_sub(debt)
     }
 }
 

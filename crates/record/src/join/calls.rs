@@ -83,9 +83,10 @@ impl Join {
         let stage = match call.effect {
             Effect::Mapping => Stage::Mapping,
             Effect::Acquire => {
+                let moved = waiting.heap_moved.is_some();
                 let grown = mapped + waiting.heap_moved.map_or(Bytes::ZERO, |moved| moved.grown());
                 if grown > Bytes::ZERO || waiting.remaps {
-                    self.mapping_inside(number, &call, call_time);
+                    self.mapping_inside(number, &call, &mut call_time);
                     self.grown(number, &call, grown);
                     let has_own = waiting.remaps || mapped >= call.size.max(LARGE);
                     if has_own && self.large_block_at(address) == Some(address) {
@@ -94,7 +95,7 @@ impl Join {
                 } else {
                     self.spinning(number, &call, call_time.rest);
                 }
-                Stage::Settled
+                if moved { Stage::MovedTheEnd } else { Stage::Settled }
             }
             Effect::Release => {
                 let unmapped = if self.mapped.remove(&address) { call.size } else { Bytes::ZERO };
@@ -145,14 +146,14 @@ impl Join {
     }
 
     /// A call of the allocator changed mappings.
-    fn mapping_inside(&mut self, number: ThreadNo, call: &Call, call_time: CallTime) {
+    fn mapping_inside(&mut self, number: ThreadNo, call: &Call, call_time: &mut CallTime) {
         let Some(thread) = self.threads.by_number(number) else { return };
         let took = call_time.settle(&mut thread.owed);
         self.push(self.mapping(number, call, took));
     }
 
     /// A call released a block, and gave back pages of the heap that others had brought.
-    fn shrinking(&mut self, number: ThreadNo, call: &Call, call_time: CallTime, brought: &[Share]) {
+    fn shrinking(&mut self, number: ThreadNo, call: &Call, call_time: &mut CallTime, brought: &[Share]) {
         if brought.is_empty() {
             return self.mapping_inside(number, call, call_time);
         }
@@ -175,15 +176,15 @@ impl Join {
     /// All that happened in the thread's last call is known now.
     pub(super) fn settle(&mut self, number: ThreadNo) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, call_time) = (thread.last, thread.call_time);
+        let (call, mut call_time) = (thread.last, thread.call_time);
         match std::mem::take(&mut thread.stage) {
-            Stage::Settled => {}
+            Stage::Settled | Stage::MovedTheEnd => {}
             Stage::Mapping => {
                 self.push(self.mapping(number, &call, call_time.rest));
             }
             Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, call_time.rest),
             Stage::Releasing { shrunk, brought } => {
-                self.shrinking(number, &call, call_time, &brought);
+                self.shrinking(number, &call, &mut call_time, &brought);
                 self.push(Cost { amount: shrunk.0, ..self.cost(CostKind::Shrunk, call.end, Some(number), &call) });
             }
         }
@@ -194,15 +195,21 @@ impl Join {
         let moved = HeapMove { from, to, brought: self.heap.end_moves(from, to) };
         let long = self.long;
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, call_time) = (thread.last, thread.call_time);
-        if call.node != node || call.length() < long {
-            thread.wait().heap_moved = Some(moved);
+        let (call, mut call_time) = (thread.last, thread.call_time);
+        if call.node != node || call.length() < long || thread.stage == Stage::MovedTheEnd {
+            match &mut thread.wait().heap_moved {
+                Some(earlier) => earlier.goes_on(moved),
+                none => *none = Some(moved),
+            }
         } else if let Stage::Releasing { shrunk, brought } = &mut thread.stage {
             *shrunk += moved.shrunk();
             brought.extend(moved.brought);
         } else if to > from {
-            self.mapping_inside(number, &call, call_time);
+            self.mapping_inside(number, &call, &mut call_time);
             self.grown(number, &call, moved.grown());
+            if let Some(thread) = self.threads.by_number(number) {
+                thread.call_time = call_time;
+            }
         }
     }
 

@@ -347,6 +347,28 @@ fn the_end_of_the_heap_moves_in_the_call_before() {
     assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, 8192, true)]);
 }
 
+/// The first block that malloc gives moves the end twice: up, and to a whole number of pages.
+#[test]
+fn a_call_that_moves_the_end_of_the_heap_twice_is_charged_once() {
+    for before in [0, 2] {
+        let (mut join, now) = two_threads();
+        let long = 10 * join.long.0;
+        let mut moves = [(HEAP, HEAP + 4096), (HEAP + 4096, HEAP + 8192)].into_iter();
+        let mut told = |join: &mut Join, number_of: usize| {
+            let next = moves.by_ref().take(number_of);
+            next.for_each(|(from, to)| join.heap_moved(number(1), NodeId::new(9), from, to));
+        };
+        told(&mut join, before);
+        join.call(number(1), call(Effect::Acquire, now, now + long, 9, 9, 64), HEAP);
+        told(&mut join, 2 - before);
+        let sum =
+            |costs: &[Cost], kind| costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum::<u64>();
+        let costs = std::mem::take(join.costs());
+        let sums = [CostKind::Mapping, Grown].map(|kind| sum(&costs, kind));
+        assert_eq!(sums, [units(long), 8192], "{before} told before the call");
+    }
+}
+
 /// A join in which call 9 has mapped a file at [`MAPPED`]; and the time, in ticks.
 fn with_a_file() -> (Join, u64) {
     let (mut join, now) = two_threads();

@@ -77,6 +77,8 @@ pub enum Stage {
     /// All of it is charged. What is told now waits for the next call.
     #[default]
     Settled,
+    /// The same, and the moves of the heap's end that it made were told before it: the next ones are the next call's.
+    MovedTheEnd,
     /// It was told of when it began, and releases a block: what is told of the time until its end is the call's.
     Releasing {
         /// What it gave back to the system, as far as that is known.
@@ -107,6 +109,12 @@ impl HeapMove {
     /// By how much it moved up; nothing if it moved down.
     pub fn grown(&self) -> Bytes {
         Bytes(self.to.saturating_sub(self.from))
+    }
+
+    /// The end moves once more before its call is known.
+    pub fn goes_on(&mut self, next: HeapMove) {
+        self.to = next.to;
+        self.brought.extend(next.brought);
     }
 
     /// By how much it moved down.
