@@ -1,10 +1,10 @@
 //! Blocks that the runtime of a language keeps to the end, whatever the program does. They are no leak of anybody's.
 
+use crate::priced::Priced;
 use crate::stacks::Texts;
 use crate::sums::{Site, Sums};
 use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::ids::Bytes;
-use memtoll_trace::metrics::Metrics;
 use memtoll_trace::path::last_part;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,7 @@ pub struct RuntimeBlocks {
     /// What they are, with their blocks and bytes; largest first.
     pub kinds: Vec<(&'static str, u64, Bytes)>,
     /// What all their call sites counted.
-    pub counts: Metrics,
+    pub counts: Priced,
 }
 
 impl RuntimeBlocks {
@@ -77,7 +77,7 @@ impl RuntimeBlocks {
 /// Those among the sums, which must be by stack.
 pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
     let mut found = RuntimeBlocks::default();
-    let mut kinds = [Metrics::default(); TABLE.len()];
+    let mut kinds = [Priced::default(); TABLE.len()];
     let mut functions = Functions::new(&recording.frames);
     for site in sums.sites.iter().filter(|site| site.live_blocks() > 0) {
         if let Some(kind) = functions.kind_of(recording, site.node).or_else(|| linked_pool(recording, &site)) {

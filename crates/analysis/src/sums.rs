@@ -357,7 +357,7 @@ fn each_priced(
     let is_whole = is_all && selection.split == Split::None;
     let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
     let hides_frees = !image.own_allocators.show_frees();
-    let is_searched = is_all && matches!(selection.split, Split::None | Split::Process) && image.is_searched();
+    let is_searchable = is_all && matches!(selection.split, Split::None | Split::Process);
     let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
     sites.each(is_cut_off, |node, extra, counts| {
         let of_whole = settled.and_then(|settled| settled.get(node));
@@ -375,7 +375,9 @@ fn each_priced(
         if hides_frees {
             metrics.forget_fates();
         }
-        if !is_searched {
+        if is_searchable && image.executed_another() {
+            metrics.discard();
+        } else if !(is_searchable && image.is_searched()) {
             metrics.forget_search();
         } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
             && recording.is_suppressed(index, image.node(node))

@@ -107,6 +107,11 @@ impl Image {
         self.end.as_ref().is_some_and(|end| matches!(end.leak_search, meta::LeakSearch::Done { .. }))
     }
 
+    /// Whether it was replaced by another program, which discards its blocks.
+    pub fn executed_another(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.exit == meta::Exit::Exec)
+    }
+
     /// How many blocks its events are packed in.
     pub fn event_blocks(&self) -> usize {
         self.event_blocks.len()

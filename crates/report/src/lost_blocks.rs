@@ -1,7 +1,6 @@
 //! Which of the blocks that are left at the end are lost: what the search for pointers to them says.
 
 use memtoll_analysis::names;
-use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::{Image, Recording};
@@ -12,18 +11,19 @@ use std::cmp::Reverse;
 
 /// The lines on lost blocks, below `never freed`; none for a part of a recording, or where nothing is left.
 pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
-    let (total, of_runtime) = (&sums.total, &runtime.counts);
-    if sums.is_part() || total.live_blocks <= of_runtime.live_blocks {
+    let total = sums.total.without(&runtime.counts);
+    if sums.is_part() || total.live_blocks == 0 {
         return Vec::new();
     }
     let searches = || sums.counted().map(|(index, _)| (&recording.images[index], search(&recording.images[index])));
-    if total.is_unsearched() {
+    if sums.total.is_unsearched() {
         return searches().find_map(|(_, search)| Some(unknown(why_not(search?)?))).into_iter().collect();
     }
-    let (blocks, bytes) = leaked(sums, runtime);
-    let possibly = total.possibly_lost_blocks.saturating_sub(of_runtime.possibly_lost_blocks);
-    let possible_bytes = total.possibly_lost_bytes.saturating_sub(of_runtime.possibly_lost_bytes);
+    let blocks = total.leaked_blocks();
     let mut what = match blocks {
+        0 if total.discarded >= total.live_blocks => {
+            return vec![(format::bytes(Bytes::ZERO), "of it lost: exec discarded every block".to_owned())];
+        }
         0 if total.unsearched > 0 => {
             "of it lost where memtoll searched: something points to every block there".to_owned()
         }
@@ -31,14 +31,14 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
         1 => "of it lost, in 1 block: nothing points to it at the end".to_owned(),
         _ => format!("of it lost, in {} blocks: nothing points to them at the end", format::count(blocks)),
     };
-    if blocks > 0 && total.indirectly_lost_blocks > of_runtime.indirectly_lost_blocks {
+    if blocks > 0 && total.indirectly_lost_blocks > 0 {
         what += " but other lost blocks";
     }
-    if possibly > 0 {
-        let blocks = format::counted(possibly, "block");
+    if total.possibly_lost_blocks > 0 {
+        let blocks = format::counted(total.possibly_lost_blocks, "block");
         what += &format!(
             "; {} possibly lost, in {blocks}: pointers lead only into the middle",
-            format::bytes(possible_bytes)
+            format::bytes(total.possibly_lost_bytes)
         );
     }
     if total.suppressed_blocks > 0 {
@@ -46,12 +46,17 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
         what += &format!("; {} more in {blocks} suppressed", format::bytes(total.suppressed_bytes));
     }
     what += &threads(searches().filter_map(|(_, search)| search));
-    what += &not_searched(recording, sums);
-    vec![(format::bytes(bytes), what)]
+    if total.discarded > 0 {
+        what += &format!("; exec discarded {}", format::counted(total.discarded, "more block"));
+    }
+    if total.unsearched > 0 {
+        what += &not_searched(recording, sums, total.unsearched);
+    }
+    vec![(format::bytes(total.leaked_bytes()), what)]
 }
 
 /// The blocks of processes that were not searched, and why the one with most of them was not.
-fn not_searched(recording: &Recording, sums: &Sums) -> String {
+fn not_searched(recording: &Recording, sums: &Sums, blocks: u64) -> String {
     let mut skipped: Vec<(u64, &Image)> = sums
         .counted()
         .map(|(index, of)| (of.total.unsearched, &recording.images[index]))
@@ -68,7 +73,7 @@ fn not_searched(recording: &Recording, sums: &Sums) -> String {
         0 => String::new(),
         more => format!(" and {}", format::counted(more as u64, "more process")),
     };
-    let blocks = format::counted(sums.total.unsearched, "more block");
+    let blocks = format::counted(blocks, "more block");
     let process = format!("{} {}", names::program(image), image.about.pid);
     format!("; {blocks} may be lost: memtoll did not search {process}{why}{others}")
 }
@@ -107,13 +112,6 @@ fn threads<'s>(searches: impl Iterator<Item = &'s LeakSearch>) -> String {
 
 /// Bytes of lost blocks, beside a line that says how much is left; nothing if there are none.
 pub(crate) fn beside(sums: &Sums, runtime: &RuntimeBlocks) -> Option<Bytes> {
-    let (blocks, bytes) = leaked(sums, runtime);
-    (!sums.is_part() && blocks > 0).then_some(bytes)
-}
-
-/// Blocks and bytes that are lost, by themselves or because of others, without those of the runtime.
-fn leaked(sums: &Sums, runtime: &RuntimeBlocks) -> (u64, Bytes) {
-    let of_runtime = Priced::from(runtime.counts);
-    let blocks = sums.total.leaked_blocks().saturating_sub(of_runtime.leaked_blocks());
-    (blocks, sums.total.leaked_bytes().saturating_sub(of_runtime.leaked_bytes()))
+    let total = sums.total.without(&runtime.counts);
+    (!sums.is_part() && total.leaked_blocks() > 0).then(|| total.leaked_bytes())
 }

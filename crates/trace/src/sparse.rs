@@ -2,30 +2,37 @@
 
 use crate::bytes::{Unread, put_varint};
 
-/// Packs numbers other than 0, each with its place below 64, in ascending order.
+/// Bytes of the word.
+const WORD: usize = 9;
+/// Places that numbers can have.
+pub const PLACES: usize = 8 * WORD;
+
+/// Packs numbers other than 0, each with its place below [`PLACES`], in ascending order.
 pub fn pack(out: &mut Vec<u8>, numbers: impl Iterator<Item = (usize, u64)>) {
     let start = out.len();
-    out.extend_from_slice(&[0; 8]);
-    let mut present = 0u64;
+    out.extend_from_slice(&[0; WORD]);
+    let mut present = 0u128;
     for (place, number) in numbers {
         present |= 1 << place;
         put_varint(out, number);
     }
-    out[start..start + 8].copy_from_slice(&present.to_le_bytes());
+    out[start..start + WORD].copy_from_slice(&present.to_le_bytes()[..WORD]);
 }
 
 /// Packed numbers: an iterator over those that are not 0, each with its place.
 #[derive(Clone, Copy)]
 pub struct Sparse<'a> {
-    present: u64,
+    present: u128,
     numbers: Unread<'a>,
 }
 
 impl<'a> Sparse<'a> {
     /// What [`pack`] wrote at the front of `bytes`.
     pub fn at(bytes: &'a [u8]) -> Sparse<'a> {
-        let (present, numbers) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        Sparse { present: u64::from_le_bytes(*present), numbers: Unread::new(numbers) }
+        let (word, numbers) = bytes.split_first_chunk().unwrap_or((&[0; WORD], &[]));
+        let mut present = [0; 16];
+        present[..WORD].copy_from_slice(word);
+        Sparse { present: u128::from_le_bytes(present), numbers: Unread::new(numbers) }
     }
 
     /// The number in a place.
@@ -61,7 +68,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back_from_their_places() {
-        let rows = [vec![(0, 7), (3, u64::MAX), (63, 300)], vec![], vec![(5, 1)]];
+        let rows = [vec![(0, 7), (3, u64::MAX), (PLACES - 1, 300)], vec![], vec![(5, 1)]];
         let mut packed = Vec::new();
         let starts = rows.clone().map(|row| {
             let start = packed.len();
@@ -71,11 +78,11 @@ mod tests {
         for (start, row) in starts.into_iter().zip(rows) {
             let sparse = Sparse::at(&packed[start..]);
             assert_eq!(sparse.collect::<Vec<_>>(), row);
-            for place in 0..64 {
+            for place in 0..PLACES {
                 let expected = row.iter().find(|(at, _)| *at == place).map_or(0, |(_, number)| *number);
                 assert_eq!(sparse.number(place), expected, "{place}");
             }
         }
-        assert_eq!(packed.len(), 3 * 8 + (1 + 10 + 2) + 1);
+        assert_eq!(packed.len(), 3 * WORD + (1 + 10 + 2) + 1);
     }
 }

@@ -4,7 +4,7 @@
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::site_processes::Images;
-use memtoll_metrics::place_of;
+use memtoll_metrics::{COUNTS, place_of};
 use memtoll_model::StackId;
 use memtoll_tally::Split;
 use memtoll_trace::ids::ThreadNo;
@@ -50,6 +50,8 @@ enum Numbers<'s> {
     Packed(Sparse<'s>),
     Plain(&'s Priced),
 }
+
+const _: () = assert!(COUNTS.len() + Priced::SUMS.len() <= sparse::PLACES);
 
 /// Places of counts that are asked for without the others.
 const NEW_BLOCKS: usize = place_of(1);

@@ -50,6 +50,8 @@ pub struct Priced {
     pub without_units: u64,
     /// Live blocks of processes whose memory was not searched at their end: no count of lost blocks has a part of them.
     pub unsearched: u64,
+    /// Live blocks of processes that executed another program, which discards them: they are not lost, and need no search.
+    pub discarded: u64,
     /// Lost blocks of all kinds that are suppressed: no other count of lost blocks has a part of them.
     pub suppressed_blocks: u64,
     /// Their bytes.
@@ -99,13 +101,13 @@ sums! {
     without_pages;
     without_units;
     unsearched;
+    discarded;
     suppressed_blocks;
     suppressed_bytes.0;
 }
 
-/// How many numbers there are: few enough for a bit of a word each.
+/// How many numbers there are.
 const FIELDS: usize = COUNTS.len() + Priced::SUMS.len();
-const _: () = assert!(FIELDS <= u64::BITS as usize);
 
 /// Counts are read as if they were the priced ones' own.
 impl Deref for Priced {
@@ -188,15 +190,20 @@ impl Priced {
         blocks > 0 && blocks >= self.blocks()
     }
 
-    /// Whether all processes that have live blocks here were not searched.
+    /// Whether processes that have live blocks here should have been searched, and none was.
     pub fn is_unsearched(&self) -> bool {
-        self.unsearched > 0 && self.unsearched >= self.live_blocks
+        self.unsearched > 0 && self.unsearched.saturating_add(self.discarded) >= self.live_blocks
     }
 
     /// The process was not searched.
     pub fn forget_search(&mut self) {
         self.unsearched = self.live_blocks;
         self.forget_lost();
+    }
+
+    /// The process executed another program.
+    pub fn discard(&mut self) {
+        self.discarded = self.live_blocks;
     }
 
     /// What is lost shall not be told.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum LeakSearch {
-    /// The process came to no end at which it could be searched: a signal ended it, it executed another program, or it went on.
+    /// The process came to no end at which it could be searched: a signal ended it, it executed another program
+    /// (which discards its blocks), or it went on.
     #[default]
     NoEnd,
     /// They were.
