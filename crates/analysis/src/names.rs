@@ -10,14 +10,18 @@ use memtoll_text::format;
 use memtoll_trace::nodes::BEFORE_ATTACH;
 pub use memtoll_trace::path::last_part;
 use memtoll_trace::symbols::version_of;
+use rustc_hash::FxHashMap;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
-    let texts = Texts::of(frames, frame);
     if is_before_attach(frames, frame) {
         return BEFORE_ATTACH.to_owned();
     }
-    let name = qualified_name(texts.function);
+    short_function(qualified_name(Texts::of(frames, frame).function))
+}
+
+/// A function's name without default template arguments.
+fn short_function(name: &str) -> String {
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");
     let name = match short_self(name) {
@@ -114,7 +118,11 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
 /// `read (libc.musl.so.1, no unwind tables)`: the caller is less sure.
 pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
-    let (function, place) = (function(frames, frame), place(frames, frame));
+    with_place(frames, frame, function(frames, frame))
+}
+
+fn with_place(frames: &Frames, frame: FrameId, function: String) -> String {
+    let place = place(frames, frame);
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
     // Generated code's is in brackets.
     let place = (!is_place && !place.is_empty()).then(|| place.trim_matches(['(', ')']));
@@ -190,6 +198,45 @@ pub fn of_row(recording: &Recording, row: &Row) -> String {
         text = format!("{text}: {}", short_kind(kind));
     }
     text + &inlined_into(frames, row) + &ran_in(recording, row)
+}
+
+/// The names of the rows of a table. Those that are equal are unabridged.
+pub fn of_rows(recording: &Recording, rows: &[Row]) -> Vec<String> {
+    let mut names: Vec<String> = rows.iter().map(|row| of_row(recording, row)).collect();
+    let mut equal: FxHashMap<&str, usize> = FxHashMap::default();
+    names.iter().for_each(|name| *equal.entry(name).or_default() += 1);
+    let equal: Vec<bool> = names.iter().map(|name| equal[name.as_str()] > 1).collect();
+    for ((name, row), _) in names.iter_mut().zip(rows).zip(equal).filter(|(_, is_equal)| *is_equal) {
+        *name = unabridged(recording, row);
+    }
+    names
+}
+
+/// The row's name with all that tells it from others: parameters, the path of the loaded file, what it is inlined into.
+fn unabridged(recording: &Recording, row: &Row) -> String {
+    let frames = &recording.frames;
+    let Some(frame) = row.frame else {
+        return row.label.clone();
+    };
+    let full = |frame: &FrameId| {
+        let text = with_place(frames, *frame, Texts::of(frames, *frame).function.to_owned());
+        match frames.unique_name(frames.frame(*frame).module) {
+            path if path.contains('/') => format!("{text} of {path}"),
+            _ => text,
+        }
+    };
+    let chain = |all: &[FrameId]| all.iter().map(full).collect::<Vec<_>>().join(" < ");
+    if !row.path.is_empty() {
+        return chain(&row.path) + &ran_in(recording, row);
+    }
+    let mut text = full(&frame);
+    if let Some(kind) = &row.type_name {
+        text = format!("{text}: {kind}");
+    }
+    if !row.inlined.is_empty() {
+        text = format!("{text}, inlined into {}", chain(&row.inlined));
+    }
+    text + &ran_in(recording, row)
 }
 
 #[cfg(test)]

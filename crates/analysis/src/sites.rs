@@ -9,7 +9,7 @@ use crate::site_processes::{Images, RanIn};
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
 use crate::thread_filter;
-use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
+use memtoll_model::{FrameId, Frames, Image, Recording, StackId, TextId};
 use memtoll_tally::Split;
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
@@ -244,8 +244,8 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
     let frame = stacks.first(stack.leading);
     let label = match part {
         Part::Process(image) => {
-            let image = &recording.images[image];
-            format!("{} {}", image.about.pid, thread_filter::command(image))
+            let of = |image: &Image| format!("{} {}", image.about.pid, thread_filter::command(image));
+            of(&recording.images[image]) + &again(recording, image, of)
         }
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
@@ -288,13 +288,24 @@ pub(crate) fn module_label(frames: &Frames, frame: Option<FrameId>) -> &str {
 }
 
 /// `25036 "worker" of process 25027 (server)`.
-fn thread_label(recording: &Recording, image: usize, number: Option<ThreadNo>) -> String {
-    let image = &recording.images[image];
+fn thread_label(recording: &Recording, index: usize, number: Option<ThreadNo>) -> String {
+    let image = &recording.images[index];
     let thread = number.and_then(|number| image.thread(number));
     let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
     let tid = thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid);
-    let program = thread_filter::program(image);
-    format!("{tid}{name} of process {} ({program})", image.about.pid)
+    let of = |image: &Image| format!("process {} ({})", image.about.pid, thread_filter::program(image));
+    format!("{tid}{name} of {}{}", of(image), again(recording, index, of))
+}
+
+/// ` (no. 2)` of what is called like something that its process was before: it executed the same again.
+fn again(recording: &Recording, image: usize, called: impl Fn(&Image) -> String) -> String {
+    let before = |index: &usize| recording.images[*index].previous;
+    let name = called(&recording.images[image]);
+    let earlier = std::iter::successors(before(&image), before);
+    match earlier.filter(|index| called(&recording.images[*index]) == name).count() {
+        0 => String::new(),
+        count => format!(" (no. {})", count + 1),
+    }
 }
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.

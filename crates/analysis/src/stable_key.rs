@@ -22,7 +22,8 @@ impl Key {
     pub fn of_frame(frames: &Frames, frame: FrameId) -> Key {
         let texts = Texts::of(frames, frame);
         let line = texts.line.map_or(String::new(), |line| line.to_string());
-        Key::EMPTY.with(texts.function).with(texts.file.unwrap_or("")).with(&line).with(texts.module_name())
+        let module = frames.unique_name(frames.frame(frame).module);
+        Key::EMPTY.with(texts.function).with(texts.file.unwrap_or("")).with(&line).with(module)
     }
 
     /// With a further key.

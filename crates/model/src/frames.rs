@@ -53,6 +53,7 @@ pub struct Frames {
     pub(crate) by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
     type_sizes: FxHashMap<(TextId, TextId), u64>,             // (module, name) -> bytes
     called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
+    modules: FxHashMap<String, Option<TextId>>, // name of a loaded file -> its path; none: several have that name
 }
 
 impl Frames {
@@ -164,6 +165,21 @@ impl Frames {
         self.called.get(path).map_or(path, String::as_str)
     }
 
+    /// What tells a loaded file from the others: its name or, if several have that name, its path.
+    pub fn unique_name(&self, module: TextId) -> &str {
+        let path = self.text(module);
+        let name = last_part(self.shown(path));
+        if self.modules.get(name) == Some(&None) { path } else { name }
+    }
+
+    fn intern_module(&mut self, path: &str) -> TextId {
+        let id = self.intern(path);
+        let name = last_part(self.shown(path)).to_owned();
+        let known = self.modules.entry(name).or_insert(Some(id));
+        *known = known.filter(|known| *known == id);
+        id
+    }
+
     /// Takes over resolved names.
     pub(crate) fn add_symbols(&mut self, symbols: &Symbols) {
         let texts: Vec<TextId> = symbols.strings.iter().map(|text| self.intern(text)).collect();
@@ -177,7 +193,7 @@ impl Frames {
             let ModuleSymbols { path, build_id, addresses, chains, .. } = named;
             let key = self.module_key(path, build_id);
             let shown = self.shown(path).to_owned();
-            let module = self.intern(path);
+            let module = self.intern_module(path);
             for (index, (&address, chain)) in addresses.iter().zip(chains).enumerate() {
                 let unnamed_at = named.is_unnamed(symbols, index).then_some(address);
                 let mut frames = Vec::with_capacity(chain.len());
@@ -213,7 +229,11 @@ impl Frames {
 
     /// The code of a loaded file.
     pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
-        CodeOf { key: self.module_key(&module.path, &module.build_id), path: self.intern(&module.path), is_file: true }
+        CodeOf {
+            key: self.module_key(&module.path, &module.build_id),
+            path: self.intern_module(&module.path),
+            is_file: true,
+        }
     }
 
     /// The code of an image that belongs to no file.

@@ -71,6 +71,8 @@ pub struct Image {
     pub attached: Option<meta::Attached>,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
+    /// The image that ran in its process before.
+    pub previous: Option<usize>,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
     nodes: Vec<StackId>,
     summary: Option<BlockRef>,

@@ -282,9 +282,14 @@ fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
 
 /// Marks the images that others shared a process with, before or after them.
 fn mark_shared_processes(images: &mut [Image]) {
-    let mut of_process: FxHashMap<u32, u32> = FxHashMap::default();
-    images.iter().for_each(|image| *of_process.entry(image.about.pid).or_default() += 1);
-    images.iter_mut().for_each(|image| image.shares_process = of_process.get(&image.about.pid) != Some(&1));
+    let mut last: FxHashMap<u32, usize> = FxHashMap::default();
+    for index in 0..images.len() {
+        let previous = last.insert(images[index].about.pid, index);
+        images[index].previous = previous;
+        for shares in previous.into_iter().flat_map(|previous| [previous, index]) {
+            images[shares].shares_process = true;
+        }
+    }
 }
 
 fn new_image(about: meta::Image) -> Image {
@@ -299,6 +304,7 @@ fn new_image(about: meta::Image) -> Image {
         nodes: Vec::new(),
         summary: None,
         shares_process: false,
+        previous: None,
         modules: Vec::new(),
         files: Vec::new(),
         node_blocks: Vec::new(),

@@ -11,6 +11,7 @@ use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Frames, Recording};
+use memtoll_trace::ids::ThreadNo;
 use serde::Serialize;
 
 /// A function in the program.
@@ -54,6 +55,8 @@ pub struct Row<'r> {
     pub key: String,
     /// The function, or what the row is called if it has none.
     pub function: String,
+    /// The function with all that its name has, such as parameters.
+    pub signature: Option<&'r str>,
     /// The source file.
     pub file: Option<&'r str>,
     /// The line, unless functions are shown.
@@ -95,6 +98,7 @@ impl<'r> Row<'r> {
         Row {
             key: key(frames, group, &row),
             function: texts.as_ref().map_or(row.label.as_str(), |texts| qualified_name(texts.function)).to_owned(),
+            signature: texts.as_ref().map(|texts| texts.function),
             file: texts.as_ref().and_then(|texts| texts.file),
             line: texts.as_ref().and_then(|texts| texts.line).filter(|_| by_line),
             module: texts.as_ref().map(|texts| texts.module),
@@ -118,11 +122,16 @@ pub(crate) fn key(frames: &Frames, group: GroupBy, row: &sites::Row) -> String {
         [first, rest @ ..] => (Some(first), rest),
     };
     let start = Key::EMPTY.with(group.name()).with(&row.label).with(row.type_name.as_deref().unwrap_or(""));
+    // A process may execute the same command again, and a number may be another thread's later.
+    let start = row
+        .of
+        .iter()
+        .fold(start, |key, of| key.with(&of.image.to_string()).with(&of.thread.map_or(0, ThreadNo::get).to_string()));
     let with_frame = |key: Key, frame: &FrameId| match group {
         // Any of its lines may stand for it.
         GroupBy::Function => {
-            let texts = Texts::of(frames, *frame);
-            key.with(texts.function).with(texts.module_name())
+            let module = frames.unique_name(frames.frame(*frame).module);
+            key.with(Texts::of(frames, *frame).function).with(module)
         }
         _ => key.with_key(Key::of_frame(frames, *frame)),
     };

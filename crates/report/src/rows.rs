@@ -74,7 +74,8 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let table = if of_names { Table::new(&columns) } else { Table::of_texts(&columns) };
     let mut table = table.keep(title(column_of(sort)));
     let times = with_processor.then(|| Processor::new(recording, sums));
-    for row in rows.iter().take(limit) {
+    let shown = &rows[..limit.min(rows.len())];
+    for (row, name) in shown.iter().zip(names::of_rows(recording, shown)) {
         let of_row = Numbers { of: &row.metrics, tariff: &tariff };
         let mut cells = match () {
             () if by_cost => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),
@@ -89,7 +90,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
             }
             cells.splice(AFTER_SHARE..AFTER_SHARE, of_processor(row, times, &tariff));
         }
-        cells.push(names::of_row(recording, row));
+        cells.push(name);
         table.add(cells);
     }
     let mut text = table.render(width);

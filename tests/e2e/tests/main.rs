@@ -51,6 +51,7 @@ mod replays;
 mod report_formats;
 mod resident;
 mod resident_pages;
+mod same_names;
 mod sandboxes;
 mod shortages;
 mod signed_advice;

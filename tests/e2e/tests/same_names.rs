@@ -1,0 +1,67 @@
+//! Rows about functions, files and processes that have the same names: each is told from the others.
+
+use memtoll_e2e::{Recording, Target, library, program_with, scratch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+const GROUPS: [&str; 9] = ["site", "function", "line", "path", "type", "module", "thread", "process", "size"];
+
+fn recording() -> &'static Recording {
+    static RECORDING: OnceLock<Recording> = OnceLock::new();
+    RECORDING.get_or_init(|| {
+        let folder = scratch();
+        let libraries = ["-DPLUGIN=40", "-DPLUGIN=50"].map(|flag| {
+            let file = folder.path().join(&flag[2..]).join("plugin.so");
+            std::fs::create_dir(file.parent().unwrap()).unwrap();
+            std::fs::copy(library("same_names.cpp", &[flag]), &file).unwrap();
+            file
+        });
+        Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).args(libraries).record()
+    })
+}
+
+fn rows(group: &str, options: &[&str]) -> Vec<Value> {
+    let text = recording().text(&[&["--format", "json", "--limit", "1000000", "--group", group], options].concat());
+    let answer: Value = serde_json::from_str(&text).expect("JSON");
+    answer["sites"].as_array().expect("sites").clone()
+}
+
+fn keys(rows: &[Value]) -> BTreeSet<String> {
+    rows.iter().map(|row| row["key"].as_str().expect("a key").to_owned()).collect()
+}
+
+#[test]
+fn no_two_rows_have_the_same_key() {
+    for group in GROUPS {
+        let rows = rows(group, &[]);
+        assert_eq!(keys(&rows).len(), rows.len(), "{group}: {rows:#?}");
+    }
+}
+
+#[test]
+fn a_key_stays_the_same_in_a_part_of_the_recording() {
+    for group in GROUPS {
+        let (all, some) = (keys(&rows(group, &[])), keys(&rows(group, &["--min-size", "40", "--max-size", "40"])));
+        assert!(!some.is_empty() && some.is_subset(&all), "{group}: {some:?} of {all:?}");
+    }
+}
+
+#[test]
+fn no_two_rows_look_the_same() {
+    for group in GROUPS {
+        let text = recording().text(&["--group", group, "--limit", "1000000"]);
+        let mut lines = text.lines();
+        let names_at = lines.next().and_then(|title| title.find("where")).expect("a title");
+        let names: Vec<&str> = lines.filter_map(|line| line.get(names_at..)).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{group}:\n{text}");
+    }
+}
+
+#[test]
+fn a_signature_tells_overloads_apart() {
+    let rows = rows("function", &[]);
+    let made = rows.iter().filter(|row| row["function"] == "made");
+    let signatures: BTreeSet<&str> = made.map(|row| row["signature"].as_str().expect("a signature")).collect();
+    assert_eq!(signatures, ["made(int)", "made(long)"].into());
+}
