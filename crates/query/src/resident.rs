@@ -16,7 +16,7 @@ use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
-use memtoll_model::Recording;
+use memtoll_model::{Kept, Recording};
 use memtoll_text::format;
 use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::{Cause, Snapshot};
@@ -70,6 +70,8 @@ pub struct Resident<'r> {
     /// How many other processes have a snapshot.
     #[serde(skip)]
     pub others: usize,
+    #[serde(skip)]
+    pub rank: Rank,
 }
 
 /// malloc's memory in huge pages, bytes: all, that of live blocks, and what small pages would keep out of memory.
@@ -155,18 +157,37 @@ pub struct HeldBelow<'r> {
     pub alone: u64,
 }
 
-/// The snapshot that was asked for, of the process that had most, and how many other processes have one, too.
+/// A snapshot that was asked for.
+pub(crate) struct Chosen {
+    /// Index of its process: of those that have one, that which had most.
+    pub image: usize,
+    pub snapshot: Snapshot,
+    pub rank: Rank,
+    /// How many other processes have one, too.
+    others: usize,
+}
+
+/// How large the resident set was at a look, beside the others at the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rank {
+    /// There are no others.
+    Only,
+    Highest,
+    Lower,
+}
+
+/// The snapshot that was asked for.
 pub(crate) fn choose(
     recording: &Recording,
     filter: &ThreadFilter,
     at: &Instant,
     tariff: &Tariff,
-) -> Result<(usize, Snapshot, usize), Impossible> {
-    let mut found: Vec<(usize, Snapshot)> = Vec::new();
-    let mut processes = 0;
+) -> Result<Chosen, Impossible> {
+    let mut found: Vec<Chosen> = Vec::new();
     let time = |snapshot: &Snapshot| tariff.ns(snapshot.time.0 as f64) as u64;
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
         let all = recording.snapshots(index).map_err(|why| Impossible::NoPages { why: why.to_string() })?;
+        let (count, highest) = (all.len(), all.iter().map(Snapshot::resident_bytes).max());
         let mut all = all.into_iter();
         let wanted = match at {
             Instant::Last => all.next_back(),
@@ -178,12 +199,18 @@ pub(crate) fn choose(
             }
             Instant::Size(bytes) => all.find(|snapshot| snapshot.cause == Cause::Size(*bytes)),
         };
-        processes += usize::from(wanted.is_some());
-        found.extend(wanted.map(|snapshot| (index, snapshot)));
+        found.extend(wanted.map(|snapshot| {
+            let rank = match Some(snapshot.resident_bytes()) == highest {
+                _ if count == 1 => Rank::Only,
+                true => Rank::Highest,
+                false => Rank::Lower,
+            };
+            Chosen { image: index, snapshot, rank, others: 0 }
+        }));
     }
-    let most = found.into_iter().max_by_key(|(_, snapshot)| snapshot.resident_bytes());
-    let Some((index, snapshot)) = most else { return Err(no_look(recording, filter, at, tariff)) };
-    Ok((index, snapshot, processes - 1))
+    let others = found.len().saturating_sub(1);
+    let most = found.into_iter().max_by_key(|chosen| chosen.snapshot.resident_bytes());
+    most.map(|chosen| Chosen { others, ..chosen }).ok_or_else(|| no_look(recording, filter, at, tariff))
 }
 
 /// Why there is none, and which there are.
@@ -203,9 +230,13 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
         if !refusals.is_empty() {
             return Impossible::NoPages { why: refusals.join("; ") };
         }
-        let why = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the \
-                   kernel shows them";
-        return Impossible::NoPages { why: why.to_owned() };
+        let looks = "memtoll looks at the pages of processes that use 20 ms of CPU time or 16 MiB, when they end by themselves and the \
+                     kernel shows them";
+        let on_request = match recording.kept() {
+            Kept::StillLive => "; of one that goes on, memtoll snapshot asks for a look",
+            Kept::LiveAtEnd | Kept::NeverFreed => "",
+        };
+        return Impossible::NoPages { why: format!("{looks}{on_request}") };
     }
     let when = match at {
         Instant::Mark(name) => format!("at mark \"{name}\", because looking may take 1 % of the CPU time"),
@@ -237,7 +268,7 @@ impl<'r> Resident<'r> {
         (at, cells): (&Instant, Option<usize>),
         tariff: &Tariff,
     ) -> Result<Resident<'r>, Impossible> {
-        let (index, snapshot, others) = choose(recording, filter, at, tariff)?;
+        let Chosen { image: index, snapshot, rank, others } = choose(recording, filter, at, tariff)?;
         let found = page_balance::balance(stacks, index, &snapshot, cells)
             .map_err(|why| Impossible::NoPages { why: why.to_string() })?;
         let globals_by_symbol = global_variables::by_symbol(recording, index, &found.globals)
@@ -286,6 +317,7 @@ impl<'r> Resident<'r> {
             owners: found.map.as_ref().map(|map| MapOwners::new(recording, stacks, map)),
             wastes: found.wastes.iter().map(|waste| WasteRow::new(&recording.frames, waste)).collect(),
             others,
+            rank,
             found,
         })
     }

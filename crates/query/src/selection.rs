@@ -51,7 +51,7 @@ impl Selected {
         let mut thread_filter = ThreadFilter::select(recording, &query.processes, &query.threads)
             .map_err(|who| no_match(recording, who))?;
         let look = query.look().map(|at| choose(recording, &thread_filter, &at, &Tariff::of(recording))).transpose()?;
-        let look = look.map(|(index, snapshot, _)| (index, snapshot));
+        let look = look.map(|chosen| (chosen.image, chosen.snapshot));
         if let Some((index, snapshot)) = &look {
             (selection.to, selection.instant) = (snapshot.time, true);
             if recording.images.len() > 1 {

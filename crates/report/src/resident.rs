@@ -1,7 +1,7 @@
 //! Who holds the resident set: the balance of a process's pages, and what keeps free memory from being given back.
 
 use memtoll_analysis::page_balance::Part;
-use memtoll_query::resident::{PinRow, Resident};
+use memtoll_query::resident::{PinRow, Rank, Resident};
 use memtoll_query::resident_words::is_held_by;
 use memtoll_query::wastes::shown;
 use memtoll_text::format;
@@ -43,7 +43,7 @@ pub fn render(resident: &Resident, rows: usize, width: Option<usize>) -> String 
     }
     if resident.others > 0 {
         let others = format::counted(resident.others as u64, "other process");
-        text += &format::wrapped("", &format!("{others} ended with less; --process shows one of them."), width);
+        text += &format::wrapped("", &format!("{others} had less; --process shows one of them."), width);
     }
     text
 }
@@ -53,7 +53,11 @@ fn when(resident: &Resident) -> String {
     let seconds = |ns: u64| format::seconds(ns as f64 / 1e9);
     let after = format!("after {}", seconds(resident.at_ns));
     match &resident.found.cause {
-        Cause::Peak => format!("{after}, at the highest look"),
+        Cause::Peak => match resident.rank {
+            Rank::Only => format!("{after}, at the only look"),
+            Rank::Highest => format!("{after}, at the highest look"),
+            Rank::Lower => format!("{after}, at a peak until then"),
+        },
         Cause::End => format!("at the end, {after}"),
         Cause::Mark { name, .. } => {
             let set = resident.why.mark.as_ref().map_or(0, |mark| mark.at_ns);

@@ -146,6 +146,24 @@ fn a_size_is_looked_at_before_the_kernel_kills() {
     assert!(text.contains(", when it had passed 40.0 MiB: "), "{text}");
 }
 
+/// What looks for peaks are called depends on the others.
+#[test]
+fn only_the_highest_look_is_called_so() {
+    let recording = target("killed").record_alone();
+    let looks = looks(&recording);
+    let size = |look: &Value| look["rss"].as_u64().expect("a size");
+    let highest = looks.iter().map(size).max().expect("a look");
+    for look in looks.iter().filter(|look| look["cause"] == "peak") {
+        let text = recording.text(&["--resident", "--at", &format!("{}ns", look["at_ns"])]);
+        let expected = match size(look) == highest {
+            _ if looks.len() == 1 => ", at the only look: ",
+            true => ", at the highest look: ",
+            false => ", at a peak until then: ",
+        };
+        assert!(text.contains(expected), "{look} of {looks:?}: {text}");
+    }
+}
+
 /// A program that waits for a line, and the memtoll that started it, if one did.
 struct Waiting {
     child: Child,

@@ -39,13 +39,7 @@ export function ResidentView() {
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
     if (!held) return <Pending of={loaded}>Reading all events …</Pending>;
-    if (typeof held === "string")
-        return (
-            <>
-                <div class="tools"><LookChoice /></div>
-                <Empty>{held}</Empty>
-            </>
-        );
+    if (typeof held === "string") return <Empty>{held}</Empty>;
     const { set, pins, map } = held;
     return (
         <>

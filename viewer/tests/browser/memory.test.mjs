@@ -198,6 +198,7 @@ test("what lies in memory is a metric of lines and of the flame graph, and the r
     const short = await start(recordings["hostile-file"]);
     const { page, problems, close } = await open(`${short.url}#view=resident`);
     await page.locator("main .empty", { hasText: "does not tell who holds the resident set" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: /look/ }).count(), 0);
     assert.deepEqual(problems, []);
     await close();
     short.stop();

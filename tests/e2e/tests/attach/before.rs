@@ -45,6 +45,18 @@ fn blocks_from_before_are_live_from_the_first_second_and_found_by_their_frees() 
     }
 }
 
+/// It goes on: memtoll saw no end at which it could look.
+#[test]
+fn who_asks_for_pages_that_memtoll_did_not_see_learns_how_to_see_them() {
+    let folder = scratch();
+    let file = folder.path().join("a.memtoll");
+    let running = had_blocks(1, 10, &[]);
+    Attached::to(running.pid(), &file).end();
+    running.end_well();
+    let why = read_report(&file, &["--resident"]).stderr;
+    assert!(why.ends_with("; of one that goes on, memtoll snapshot asks for a look\n"), "{why}");
+}
+
 const ROUNDS: u32 = 8;
 /// How long calls wait before memtoll gives up, ms.
 const LONGEST_MS: f64 = 70.0;
