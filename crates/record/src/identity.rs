@@ -2,6 +2,7 @@
 //! the file behind it, its *title* what it shows in the place of its command line. A title is free text.
 
 use crate::{proc_files, rank};
+use memtoll_text::shell;
 use memtoll_trace::meta::Rank;
 use memtoll_trace::path::last_part;
 
@@ -59,16 +60,26 @@ impl Identity {
         // Of a process that is gone, there is neither.
         let is_known = !kernels.is_empty() && !command.is_empty();
         let title = match () {
-            () if *command != self.command => {
-                // What is overwritten is one string; the rest of the old one is empty.
-                let words: Vec<&str> = command.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-                words.join(" ")
-            }
+            () if *command != self.command => as_title(command),
             () if kernels != self.kernels => kernels.to_owned(),
             () => return None,
         };
         (is_known && !title.trim().is_empty()).then(|| title.trim().to_owned())
     }
+}
+
+/// What a running process shows: its command line as a shell reads it, or a title.
+pub fn shown(command: &[String], executable: &str) -> String {
+    match program_in_title(command, executable) {
+        Some(_) => as_title(command).trim().to_owned(),
+        None => shell::line(command),
+    }
+}
+
+/// A command line that was overwritten by one string; the rest of the old one is empty.
+fn as_title(command: &[String]) -> String {
+    let words: Vec<&str> = command.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
 }
 
 /// The program that a title begins with, where a process that runs already shows one in the place of its command line: it is one
@@ -115,6 +126,17 @@ mod tests {
         let attached = identity("redis-server", &["redis-server *:7777", "", ""], "/usr/bin/redis-check-rdb");
         let shown = ["redis-server *:7777", "", ""].map(str::to_owned);
         assert_eq!(attached.title(&shown, "redis-server").as_deref(), Some("redis-server *:7777"));
+    }
+
+    #[test]
+    fn a_title_is_shown_without_what_is_left_of_the_command_line() {
+        let shown = |command: &[&str], executable| {
+            super::shown(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), executable)
+        };
+        assert_eq!(shown(&["nginx: worker process  ", "", "", ""], "/usr/sbin/nginx"), "nginx: worker process");
+        assert_eq!(shown(&["redis-server *:7777", ""], "/usr/bin/redis-check-rdb"), "redis-server *:7777");
+        assert_eq!(shown(&["redis-server", "--save", ""], "/usr/bin/redis-check-rdb"), "redis-server --save ''");
+        assert_eq!(shown(&["/opt/my app/run", ""], "/opt/my app/run"), "'/opt/my app/run' ''");
     }
 
     #[test]

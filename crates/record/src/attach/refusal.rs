@@ -3,6 +3,7 @@
 use super::seccomp;
 use super::threads::{self, Task, field};
 use super::tracing::Traced;
+use crate::identity;
 use crate::private_directory::RECORDER_NAME;
 use crate::proc_files;
 use crate::recordable_program::{self, Verdict};
@@ -93,9 +94,8 @@ pub fn find(text: &str) -> Result<u32, String> {
         [pid] => Ok(pid),
         [] => Err(format!("there is no process called \"{text}\"")),
         _ => {
-            let each =
-                found.iter().map(|pid| format!("  {pid}  {}", memtoll_text::shell::line(&proc_files::command(*pid))));
-            let each: Vec<String> = each.collect();
+            let shown = |pid| identity::shown(&proc_files::command(pid), &proc_files::executable(pid));
+            let each: Vec<String> = found.iter().map(|pid| format!("  {pid}  {}", shown(*pid))).collect();
             Err(format!(
                 "{} processes are called \"{text}\"; choose one by its number:\n{}",
                 each.len(),
