@@ -109,9 +109,10 @@ function modules(profile: Profile, tree: CallTree, main: string, reversed: boole
     return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(metric, (name) => columnOf(name)[0] ?? 0) };
 }
 
-/** The outermost nodes of a function: what it calls of its own counts once. */
+/** The outermost nodes of a function: what it calls of its own counts once. Functions of one name are one, as in a server's answer. */
 function outermostOf(profile: Profile, { parent, frame }: CallTree, through: string): number[] {
-    const isOfIt = profile.frames.map((one) => one.full === through);
+    const name = profile.frames.find((one) => one.full === through)?.qualified ?? through;
+    const isOfIt = profile.frames.map((one) => one.qualified === name);
     const isInside = new Uint8Array(parent.length);
     const outermost: number[] = [];
     for (let node = 1; node < parent.length; node++) {

@@ -57,6 +57,11 @@ test("what a function calls, and who calls it, counts its outermost calls", () =
     expect([callers.valueOf(metric("freed")), callers.children()[0]!.valueOf(metric("life", "freed"))]).toEqual([4, 10]);
     expect(shown(treeOf(profile(), metric("n"), false, "nobody()"))).toEqual(["all", 0]);
     expect(shown(treeOf(profile(), metric("n"), true, "nobody()"))).toEqual(["all", 0]);
+    // The panel of a function asks for it without parameters: functions of one name are one.
+    expect(shown(treeOf(profile(), metric("n"), true, "a"))).toEqual(shown(callers));
+    const overloaded = profile();
+    overloaded.frames[2]!.qualified = "a";
+    expect(shown(treeOf(overloaded, metric("n"), false, "b()"))).toEqual(["all", 9, ["a", 6, ["c", 6]], ["b", 3, ["a", 2, ["c", 1]]]]);
     // A function that calls itself counts once.
     const own = profile();
     own.tree!.frame = Uint32Array.from([0, 1, 2, 4, 2, 2, 4, 0]);
