@@ -95,3 +95,36 @@ test("a page says nothing of home folders, unless asked", () => {
     assert.match(text, /~\/phases\.c/);
     assert.doesNotMatch(text, /\/home\/ann/);
 });
+
+test("a span in the address of a page is one of whole parts, in what is shown and in its numbers", async (t) => {
+    const { page, problems, close } = await open(pathToFileURL(html("marked")));
+    t.after(close);
+    const end = report(recordings.marked).seconds * 1e9;
+    const step = end / 50;
+    const spanOf = () => page.getByRole("link", { name: "Lines" }).getAttribute("href").then((way) => new URLSearchParams(way.slice(1))).then((way) => ["from", "to"].map((key) => (way.has(key) ? Number(way.get(key)) : null)));
+    const near = (found, expected) => found.forEach((one, at) => assert.ok(expected[at] === null ? one === null : Math.abs(one - expected[at] * step) <= 1, `${found} are not ${expected} parts of ${step}`));
+    for (const [asked, parts] of [[[10.3, 20.4], [10, 20]], [[10.6, 10.9], [10, 11]], [[null, 30.2], [null, 30]], [[20.7, 99], [21, 50]], [[49.9, null], [49, null]]]) {
+        await show(page, ["from", "to"].flatMap((key, at) => (asked[at] === null ? [] : [`${key}=${Math.round(asked[at] * step)}`])).join("&"));
+        near(await spanOf(), parts);
+        const [from, to] = await spanOf();
+        const expected = report(recordings.marked, ...(from === null ? [] : ["--from", `${from}ns`]), ...(to === null ? [] : ["--to", `${Math.min(to, Math.floor(end))}ns`])).totals.allocations;
+        const told = page.locator(".facts-of div", { hasText: "allocations" }).locator("dd");
+        await becomes(() => told.getAttribute("title"), expected.toLocaleString("en-US"));
+    }
+    await show(page, `view=lines&from=${Math.round(2 * end)}`);
+    await page.getByRole("alert").filter({ hasText: /^The recording ends after .* this selection begins at / }).waitFor();
+    await page.getByRole("button", { name: "whole run", exact: true }).click();
+    await page.getByRole("table").waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("the processes of a page lead to no selection that it does not hold", async (t) => {
+    const { page, problems, close } = await open(`${pathToFileURL(html("executed"))}#view=processes`);
+    t.after(close);
+    const table = page.locator('main [aria-label="processes"]');
+    await table.waitFor();
+    assert.equal(await table.locator("a[href*='process=']").count(), 0);
+    assert.deepEqual(await table.getByRole("columnheader").allTextContents(), ["process", "began at", "ended at", "ran for", "exit", "threads"]);
+    assert.doesNotMatch(await page.locator("main").innerText(), /selects its process/);
+    assert.deepEqual(problems, []);
+});
