@@ -17,11 +17,11 @@ import { selects } from "./model/cuts";
 import { isOfLook, type State } from "./model/state";
 import { toLive, toSource } from "./model/ways";
 
-/** The line behind a source file, and the address behind a loaded file. */
-const TAIL = /:\d+$|\+0x[\da-f]+$/;
+/** The line behind a source file, the address behind a loaded file, and the last letters of a function. */
+const TAIL = /:\d+$|\+0x[\da-f]+$|(::)?[\w~${}#]{1,15}(\(\))?$/;
 
-/** A text in code, whose tail stays when the rest is cut: without it, rows of one file look alike. */
-function Tailed({ kind, text }: { kind: "function" | "place"; text: string }) {
+/** A text in code, whose tail stays when the rest is cut: without it, rows of one file or one class look alike. */
+export function Tailed({ kind, text }: { kind: "function" | "place" | "code"; text: string }) {
     const at = text.search(TAIL);
     if (at <= 0) return <bdi class={kind}>{text}</bdi>;
     return <span class={`${kind} tailed`}><bdi>{text.slice(0, at)}</bdi><span>{text.slice(at)}</span></span>;

@@ -255,6 +255,35 @@ test("lines: the smallest first on request, and rows of zeros left out until the
     assert.deepEqual(problems, []);
 });
 
+test("functions of one class are told apart where their names have no room", async (t) => {
+    const { page, problems } = await viewed(t, "namespaces", "view=lines&metric=allocations&stack=function");
+    const names = ["::insert_rows", "::remove_rows"];
+    for (const width of [800, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const [view, within, of] of [["lines", '[role="cell"]', names], ["tree", '[role="gridcell"]', names], ["compare&base=-1000000&small=true", '[role="cell"]', names], ["lines&stack=function", ".legend", names]]) {
+            await show(page, `metric=allocations&view=${view}`);
+            const seen = () => page.locator(`${within} .tailed`).evaluateAll((all, within) => all.filter((name) => name.lastElementChild.getBoundingClientRect().right <= name.closest(within).getBoundingClientRect().right + 0.5).map((name) => name.lastElementChild.textContent).filter((text) => text.startsWith("::")).sort(), within);
+            await becomes(async () => (await seen()).join(), of.join());
+        }
+    }
+    // Nor is it cut in the details, below the lines and beside them.
+    await page.locator("main .body .door", { hasText: "insert_rows" }).first().click();
+    await page.keyboard.press("i");
+    const panel = page.locator(".panel");
+    await panel.getByRole("heading", { name: /insert_rows/ }).waitFor();
+    assert.ok(await panel.evaluate((panel) => panel.scrollWidth <= panel.clientWidth), "the panel is as wide as what is in it");
+    assert.ok(await page.locator(".details h2 .tailed").evaluate((name) => name.lastElementChild.getBoundingClientRect().right <= name.parentElement.getBoundingClientRect().right + 0.5));
+    await page.keyboard.press("i");
+    // The column of names follows the room, even where the table has more columns than that.
+    await show(page, "view=lines&metric=allocations");
+    for (const width of [1280, 2560]) {
+        await page.setViewportSize({ width, height: 800 });
+        const name = () => page.locator('main [role="columnheader"]').first().evaluate((head) => head.getBoundingClientRect().width);
+        await becomes(async () => (await name()) >= width / 4, true);
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("functions without a name keep their address where their file's name is cut", async (t) => {
     const { page, problems } = await viewed(t, "together", "view=functions", { viewport: { width: 1280, height: 800 } });
     await tableRows(page).first().waitFor();
