@@ -13,11 +13,15 @@ use memtoll_trace::symbols::version_of;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
-    let texts = Texts::of(frames, frame);
-    if is_before_attach(frames, frame) {
+    short_function(Texts::of(frames, frame).function)
+}
+
+/// The same, of its whole name.
+pub fn short_function(name: &str) -> String {
+    if name == BEFORE_ATTACH {
         return BEFORE_ATTACH.to_owned();
     }
-    let name = qualified_name(texts.function);
+    let name = qualified_name(name);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");
     let name = match short_self(name) {
