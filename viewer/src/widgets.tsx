@@ -1,7 +1,7 @@
 // Small things that views are made of.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Edge } from "./columns";
 import { useShown } from "./context";
 import { Door } from "./door";
@@ -15,6 +15,7 @@ import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
 import { selects } from "./model/cuts";
 import { isOfLook, type State } from "./model/state";
+import { unnamed } from "./model/tree";
 import { toLive, toSource } from "./model/ways";
 
 /** The line behind a source file, the address behind a loaded file, and the last letters of a function. */
@@ -338,6 +339,13 @@ export function SharesOf({ metric }: { metric: Metric }) {
     const whole = wholeOf(profile, metric);
     if (!whole?.value || metric.over) return null;
     return <span class="soft shares">shares are of {whole.words}{whole.isTotal && metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
+}
+
+/** Beside what is added up by function: by how much a page may be short of it. */
+export function AtLeast({ metric }: { metric: Metric }) {
+    const { profile } = useShown();
+    const sum = useMemo(() => unnamed(profile, metric), [profile, metric]);
+    return sum > 0 ? <span class="soft">Sums are at least this: the page does not hold which functions have another {number(sum, metric.unit)}.</span> : null;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

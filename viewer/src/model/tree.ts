@@ -70,6 +70,12 @@ export function treeOf(profile: Profile, metric: Metric, reversed: boolean, thro
     return reversed ? callers(profile, tree, values, outermost) : callees(profile, tree, values, outermost);
 }
 
+/** How much of a metric lies in call paths that a page adds up: it does not hold their functions. A server names them all. */
+export function unnamed({ tree }: Profile, metric: Metric): number {
+    const values = tree?.numbers.get(metric.name);
+    return tree && values ? ownOf(tree.parent, values).reduce((sum, value, node) => sum + (tree.others[node]! > 0 ? value : 0), 0) : 0;
+}
+
 /** A tree for each module: with the numbers that frames of the module have of their own, and those who lead to them. */
 function modules(profile: Profile, tree: CallTree, main: string, reversed: boolean): TreeItem {
     const { parent, frame, numbers } = tree;

@@ -16,7 +16,7 @@ import { selectionOf } from "../model/state";
 import { through, toMetric } from "../model/ways";
 import { Chart } from "./chart";
 import { toSizes } from "../model/sizes";
-import { Define, EditorLink, Newer, Pending, PlaceLink, Tailed } from "../widgets";
+import { AtLeast, Define, EditorLink, Newer, Pending, PlaceLink, Tailed } from "../widgets";
 
 /** Callers that are listed. */
 const CALLERS = 6;
@@ -98,6 +98,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                     })}
                 </tbody>
             </table>
+            <AtLeast metric={main} />
             {!isAll && <p><button class="link" onClick={() => setAll(true)}>all metrics</button></p>}
             <h3>Called from, by {main.title}</h3>
             {!root ? (

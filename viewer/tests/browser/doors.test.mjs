@@ -274,6 +274,11 @@ test("functions of one class are told apart where their names have no room", asy
     assert.ok(await panel.evaluate((panel) => panel.scrollWidth <= panel.clientWidth), "the panel is as wide as what is in it");
     assert.ok(await page.locator(".details h2 .tailed").evaluate((name) => name.lastElementChild.getBoundingClientRect().right <= name.parentElement.getBoundingClientRect().right + 0.5));
     await page.keyboard.press("i");
+    // A call tree through it has its name in one line.
+    await page.setViewportSize({ width: 600, height: 800 });
+    await show(page, `view=tree&metric=allocations&through=${encodeURIComponent("application::storage::OrderedIndex<unsigned long, unsigned char>::insert_rows(int)")}`);
+    const back = page.locator(".tools .selection", { hasText: "insert_rows" });
+    await becomes(() => back.evaluate((one) => one.scrollHeight <= one.clientHeight && one.scrollWidth <= one.clientWidth), true);
     // The column of names follows the room, even where the table has more columns than that.
     await show(page, "view=lines&metric=allocations");
     for (const width of [1280, 2560]) {

@@ -128,3 +128,25 @@ test("the processes of a page lead to no selection that it does not hold", async
     assert.doesNotMatch(await page.locator("main").innerText(), /selects its process/);
     assert.deepEqual(problems, []);
 });
+
+test("what a page adds up by function says how much of it has no function there", async (t) => {
+    // 32,768 call paths are more than a page holds.
+    const { page, problems, close } = await open(`${pathToFileURL(html("wide"))}#view=tree&metric=allocations`);
+    t.after(close);
+    const total = report(recordings.wide).totals.allocations;
+    const note = page.getByText(/^Sums are at least this: the page does not hold which functions have another /);
+    await page.getByRole("treegrid").waitFor();
+    assert.equal(await note.count(), 0, "from main, rows say all that they have");
+    await show(page, "view=tree&metric=allocations&reversed=true");
+    await note.waitFor();
+    const rows = await page.getByRole("treegrid").locator('[aria-level="1"]').evaluateAll((rows) => rows.map((row) => [row.firstElementChild.textContent, Number(row.children[1].title.split(" ")[0].replace(/\D/g, ""))]));
+    assert.equal(rows.reduce((sum, [, value]) => sum + value, 0), total);
+    const others = rows.find(([name]) => /other call path/.test(name))[1];
+    const said = Number((await note.innerText()).match(/another ([\d,]+)/)[1].replace(/\D/g, ""));
+    assert.ok(Math.abs(said - others) <= others * 0.01, `${said} is not ${others}`);
+    for (const view of ["view=flame&reversed=true", "view=tree&through=step1", "view=tree&by=module"]) {
+        await show(page, `metric=allocations&${view}`);
+        await note.waitFor();
+    }
+    assert.deepEqual(problems, []);
+});
