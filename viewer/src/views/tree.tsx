@@ -87,7 +87,7 @@ export function TreeView() {
                 <>
                     <Branches key="callers" slot={0} main={main} reversed through={through} by="" title="called from" tools={(search, first) => (<>
                         <MetricChoice />
-                        <button class="selection" onClick={() => go({ through: "" })} title={`${through}. Click for the whole tree.`}>
+                        <button class="selection" onClick={() => go({ through: "" })} title={`Show the whole tree, not only calls through ${through}`}>
                             through <Tailed kind="code" text={first?.function ?? through} /> <span aria-hidden="true">×</span>
                         </button>
                         <LinesChoice />
