@@ -9,7 +9,7 @@ import { isHidden, LEAST, MOST, STEP, toggled, withWidth, type TableColumn } fro
 
 /** The column of a metric, and the first one of a table, which says what rows are. */
 export const columnFor = ({ name, title }: Metric): TableColumn => ({ key: name, title, width: "minmax(79px, 1fr)" });
-export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 10fr)" });
+export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 5fr)" });
 
 /** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
 export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));

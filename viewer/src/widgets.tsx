@@ -18,12 +18,12 @@ import { isOfLook, type State } from "./model/state";
 import { unnamed } from "./model/tree";
 import { toLive, toSource } from "./model/ways";
 
-/** The line behind a source file, the address behind a loaded file, and the last letters of a function. */
-const TAIL = /:\d+$|\+0x[\da-f]+$|(::)?[\w~${}#]{1,15}(\(\))?$/;
+/** The line behind a source file; the address behind a loaded file, and the last letters of a function. */
+const [TAIL_OF_PLACE, TAIL] = [/:\d+$/, /\+0x[\da-f]+$|(::)?[\w~${}#]{1,15}(\(\))?$/];
 
 /** A text in code, whose tail stays when the rest is cut: without it, rows of one file or one class look alike. */
 export function Tailed({ kind, text }: { kind: "function" | "place" | "code"; text: string }) {
-    const at = text.search(TAIL);
+    const at = text.search(kind === "place" ? TAIL_OF_PLACE : TAIL);
     if (at <= 0) return <bdi class={kind}>{text}</bdi>;
     return <span class={`${kind} tailed`}><bdi>{text.slice(0, at)}</bdi><span>{text.slice(at)}</span></span>;
 }
