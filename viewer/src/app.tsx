@@ -85,17 +85,13 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     functions: Functions,
 };
 
-/** What only a server can select. */
-const UNFILTERED = { filter: "", sizes: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
-
 /** What the view shows; its numbers fade while others are on the way. */
 function Main({ title, children }: { title: string; children: preact.ComponentChildren }) {
     return <main aria-label={title} aria-busy={useIsStale()}>{children}</main>;
 }
 
 export function App({ source }: { source: Source }) {
-    // A page has sums of all call stacks: it does not say that they are of some.
-    const here = () => ({ ...fromHash(location.hash), ...(source.asks ? {} : UNFILTERED) });
+    const here = () => source.possible(fromHash(location.hash));
     const [state, setState] = useState<State>(here);
     const current = useRef(state);
     current.current = state;
@@ -110,7 +106,7 @@ export function App({ source }: { source: Source }) {
     /** Steps of one kind that follow each other, such as letters of a search, are one step for Back. */
     const kind = useRef("");
     const go = useCallback((change: Partial<State>, joins = false) => {
-        const next = changed(current.current, change);
+        const next = source.possible(changed(current.current, change));
         if (toHash(next) === toHash(current.current)) return;
         if ("from" in change || "to" in change) {
             const known = spans.current;
@@ -151,6 +147,11 @@ export function App({ source }: { source: Source }) {
     const [gone, setGone] = useState("");
     const generation = live?.generation ?? 0;
     const opened = useLoaded("open", () => source.open(), generation);
+    useEffect(() => {
+        // Which spans a page can select is known when it is open.
+        current.current = source.possible(current.current);
+        setState(current.current);
+    }, [opened.value]);
     const selection = selectionOf(state);
     const key = opened.value ? JSON.stringify(selection) : null;
     const loaded = useLoaded(key, async (signal) => ({ profile: await source.profile(selection, signal), answered: selection }), opened.value?.live ?? 0);

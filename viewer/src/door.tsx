@@ -4,7 +4,7 @@
 import type { ComponentChildren, PartialAnchorHTMLAttributes } from "preact";
 import { useShown } from "./context";
 import type { Source } from "./model/data_source";
-import { changed, OF_A_SERVER, toHash, type State } from "./model/state";
+import { changed, OF_A_SERVER, toHash, UNFILTERED, type State } from "./model/state";
 
 interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "title" | "style" | "onFocus" | "tabIndex" | "aria-label" | "aria-current"> {
     to: Partial<State>;
@@ -13,7 +13,7 @@ interface Props extends Pick<PartialAnchorHTMLAttributes<HTMLAnchorElement>, "ti
 }
 
 /** Whether a page lacks what is behind a door. */
-const isShut = (source: Source, { view }: Partial<State>) => !source.asks && view !== undefined && OF_A_SERVER.includes(view);
+const isShut = (source: Source, to: Partial<State>) => !source.asks && ((to.view !== undefined && OF_A_SERVER.includes(to.view)) || Object.entries({ ...UNFILTERED, ...to }).some(([key, value]) => key in UNFILTERED && value !== UNFILTERED[key as keyof typeof UNFILTERED]));
 
 export function Door({ to, class: classes, children, ...rest }: Props) {
     const { source, state, go } = useShown();

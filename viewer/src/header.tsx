@@ -38,7 +38,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const look = source.asks && isOfLook(state) ? lookOf(state.look) : "last";
     const sizes = sizesOf(state.sizes);
     const from = state.from ?? 0;
-    const to = Math.max(from, state.to ?? timeline.end_ns);
+    const to = Math.max(from, Math.min(state.to ?? Infinity, timeline.end_ns));
     return (
         <header class="top">
             <h1>memtoll</h1>

@@ -143,7 +143,7 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
     const loading = key !== null && loaded.of !== key;
     const stale = useContext(StaleParts);
     const part = useRef({});
-    const isStale = loading && loaded.value !== null;
+    const isStale = loading && (loaded.value !== null || loaded.failed);
     useLayoutEffect(() => stale.set(part.current, isStale), [isStale]);
     useLayoutEffect(() => () => stale.set(part.current, false), []);
     return { value: loaded.value, error: loaded.error, failed: loaded.failed, loading };

@@ -6,7 +6,7 @@ import { bestOf, isCoarse, within, type Span } from "./model/activity";
 import { selectionOf } from "./model/state";
 import { COARSER, stackOf, wayOf, type Stack } from "./model/stacked";
 import { colorName } from "./timeline_stack_plot";
-import { MetricChoice } from "./widgets";
+import { MetricChoice, Tailed } from "./widgets";
 
 /** Narrower stacks that are remembered. */
 const REMEMBERED = 8;
@@ -82,7 +82,7 @@ export function StackLegend({ stack, loading, error }: { stack: Stack | null; lo
             {text !== "" && <span class={error ? "error" : "soft"} role={error ? "alert" : "status"}>{text}</span>}
             {text === "" && stack!.layers.map((layer) => {
                 const way = wayOf(stack!, layer);
-                const name = <><span class="key" style={{ background: `var(${colorName(layer.color)})` }} /> <bdi>{layer.name}</bdi></>;
+                const name = <><span class="key" style={{ background: `var(${colorName(layer.color)})` }} /> <Tailed kind="code" text={layer.name} /></>;
                 return (
                     <span key={layer.full || layer.name} role="listitem" class="legend" title={layer.full || layer.name}>
                         {way ? <Door to={way}>{name}</Door> : name}

@@ -1,7 +1,7 @@
 // Small things that views are made of.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Edge } from "./columns";
 import { useShown } from "./context";
 import { Door } from "./door";
@@ -15,14 +15,15 @@ import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
 import { selects } from "./model/cuts";
 import { isOfLook, type State } from "./model/state";
+import { unnamed } from "./model/tree";
 import { toLive, toSource } from "./model/ways";
 
-/** The line behind a source file, and the address behind a loaded file. */
-const TAIL = /:\d+$|\+0x[\da-f]+$/;
+/** The line behind a source file; the address behind a loaded file, and the last letters of a function. */
+const [TAIL_OF_PLACE, TAIL] = [/:\d+$/, /\+0x[\da-f]+$|(::)?[\w~${}#]{1,15}(\(\))?$/];
 
-/** A text in code, whose tail stays when the rest is cut: without it, rows of one file look alike. */
-function Tailed({ kind, text }: { kind: "function" | "place"; text: string }) {
-    const at = text.search(TAIL);
+/** A text in code, whose tail stays when the rest is cut: without it, rows of one file or one class look alike. */
+export function Tailed({ kind, text }: { kind: "function" | "place" | "code"; text: string }) {
+    const at = text.search(kind === "place" ? TAIL_OF_PLACE : TAIL);
     if (at <= 0) return <bdi class={kind}>{text}</bdi>;
     return <span class={`${kind} tailed`}><bdi>{text.slice(0, at)}</bdi><span>{text.slice(at)}</span></span>;
 }
@@ -338,6 +339,13 @@ export function SharesOf({ metric }: { metric: Metric }) {
     const whole = wholeOf(profile, metric);
     if (!whole?.value || metric.over) return null;
     return <span class="soft shares">shares are of {whole.words}{whole.isTotal && metric.title !== "bytes" && ` ${metric.title}`}{selects(answered) && ", of the call stacks that match"}</span>;
+}
+
+/** Beside what is added up by function: by how much a page may be short of it. */
+export function AtLeast({ metric }: { metric: Metric }) {
+    const { profile } = useShown();
+    const sum = useMemo(() => unnamed(profile, metric), [profile, metric]);
+    return sum > 0 ? <span class="soft">Sums are at least this: the page does not hold which functions have another {number(sum, metric.unit)}.</span> : null;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

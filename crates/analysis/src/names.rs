@@ -14,14 +14,15 @@ use rustc_hash::FxHashMap;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
-    if is_before_attach(frames, frame) {
-        return BEFORE_ATTACH.to_owned();
-    }
-    short_function(qualified_name(Texts::of(frames, frame).function))
+    short_function(Texts::of(frames, frame).function)
 }
 
-/// A function's name without default template arguments.
-fn short_function(name: &str) -> String {
+/// The same, of its whole name.
+pub fn short_function(name: &str) -> String {
+    if name == BEFORE_ATTACH {
+        return BEFORE_ATTACH.to_owned();
+    }
+    let name = qualified_name(name);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");
     let name = match short_self(name) {

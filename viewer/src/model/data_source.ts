@@ -11,7 +11,7 @@ import type { Pack } from "./pack";
 import type { About, AboutPack, ActivityPack, BlocksPack, GenerationsPack, GroupsPack, LanesPack, LayoutPack, MapPack, PatternsPack, ResidentPack, StackChartPack, StackedPack } from "./packs";
 import type { Borders, Look } from "./query";
 import type { SourceFile } from "./source_file";
-import type { Base, Selection, Wanted } from "./state";
+import type { Base, Selection, State, Wanted } from "./state";
 import type { TreeItem } from "./tree";
 import type { Waits } from "./waits";
 
@@ -59,14 +59,16 @@ export interface Source {
     /** A mouse selects spans that begin and end at multiples of this, ns. */
     readonly step: number;
     open(): Promise<Recording>;
+    /** The state with the selection that it can answer. */
+    possible(state: State): State;
     profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile>;
     /** What is worth a look in the selection, the most important first. */
     findings(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Finding[]>;
     /** A call tree; branches below `part.least` may not be loaded. */
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
-    /** Sums by thread or process. */
     /** What functions cost, of themselves and with all that they call. */
     functions(selection: Selection, signal: AbortSignal): Promise<FunctionCosts>;
+    /** Sums by thread or process. */
     groups(selection: Selection, group: string, signal: AbortSignal): Promise<Pack<GroupsPack>>;
     lanes(selection: Selection, signal: AbortSignal): Promise<Pack<LanesPack>>;
     patterns(selection: Selection, signal: AbortSignal): Promise<Pack<PatternsPack>>;

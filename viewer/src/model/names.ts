@@ -8,6 +8,19 @@ export function fileName(path: string): string {
     return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** A text no wider than this, with an ellipsis in its middle; empty where that would leave less than four letters. */
+export function fitted(text: string, width: number, widthOf: (text: string) => number): string {
+    const whole = widthOf(text);
+    if (whole <= width) return text;
+    // Letters differ in width: what is left may be wider than its share.
+    for (let room = Math.floor((width / whole) * text.length); room >= 4; room--) {
+        const tail = Math.floor((room - 1) / 2);
+        const short = `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
+        if (widthOf(short) <= width) return short;
+    }
+    return "";
+}
+
 /** `grow.cpp:12`, or the loaded file where there is no line. */
 export function placeOf(frame: Frame): string {
     if (frame.file) return frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);

@@ -3,6 +3,7 @@
 import type { Advised } from "./advice";
 import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
+import { time } from "./format";
 import { Damage } from "./damage";
 import { merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
@@ -10,7 +11,7 @@ import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, Pr
 import { joined, type Slice } from "./time_slices";
 import { recordingOf, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileIn, type SourceFile } from "./source_file";
-import type { Base, Selection, Wanted } from "./state";
+import { baseOf, baseText, UNFILTERED, type Base, type Selection, type State, type Wanted } from "./state";
 import { treeOf, type TreeItem } from "./tree";
 import { Waits } from "./waits";
 
@@ -50,6 +51,21 @@ export class Page implements Source {
         return recording;
     }
 
+    /** What is said of some call stacks, or of some sizes, would be of all; a span is of whole parts. */
+    possible(state: State): State {
+        const base = baseOf(state.base);
+        return { ...state, ...UNFILTERED, ...this.ofParts(state), base: base ? baseText(this.ofParts(base)) : "" };
+    }
+
+    /** The span of the nearest whole parts: one at the least. What begins after the run stays as it is. */
+    private ofParts({ from, to }: Base): Base {
+        const [step, count] = [this.step, this.slices.length];
+        if (step === 0 || (from === null && to === null) || (from ?? 0) >= step * count) return { from, to };
+        const last = Math.min(count, Math.max(1, Math.round((to ?? Infinity) / step)));
+        const first = Math.min(Math.round((from ?? 0) / step), last - 1);
+        return { from: from === null ? null : Math.round(first * step), to: to === null ? null : Math.round(last * step) };
+    }
+
     async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
         return treeOf(await this.profile(selection), part.metric, part.reversed, part.through, part.by);
     }
@@ -62,6 +78,7 @@ export class Page implements Source {
         const [from, to] = [selection.from ?? 0, selection.to ?? Infinity];
         const middle = ({ head: { slice } }: Slice) => (slice.from_ns + slice.to_ns) / 2;
         const part = this.slices.filter((slice) => middle(slice) >= from && middle(slice) <= to);
+        if (part.length === 0) throw new Error(`The recording ends after ${time(this.step * this.slices.length)}: this selection begins at ${time(from)}. Press Esc for the whole run.`);
         return joined(profileOf(whole, this.metrics), part, this.metrics);
     }
 

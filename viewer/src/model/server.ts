@@ -15,7 +15,7 @@ import { COARSER } from "./stacked";
 import { NothingThere, ServerGone, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
-import { START, type Base, type Selection, type Wanted } from "./state";
+import { START, type Base, type Selection, type State, type Wanted } from "./state";
 import type { TreeItem } from "./tree";
 import { Waits } from "./waits";
 
@@ -100,6 +100,10 @@ export class Server implements Source {
         this.metrics = recording.metrics;
         this.step = recording.timeline.end_ns / recording.timeline.parts;
         return recording;
+    }
+
+    possible(state: State): State {
+        return state;
     }
 
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem> {

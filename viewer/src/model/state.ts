@@ -10,6 +10,9 @@ export type ViewName = (typeof VIEWS)[number];
 /** Views of what a page of `memtoll html` does not hold: only a server can say it. */
 export const OF_A_SERVER: readonly ViewName[] = ["functions", "resident", "threads", "layout"];
 
+/** What only a server can select: a page has sums of all call stacks. */
+export const UNFILTERED = { filter: "", sizes: "", cuts: "", process: "", thread: "", paid: false, unfold: false, wrappers: false } satisfies Partial<State>;
+
 export interface Selection {
     /** Span of time, ns since the recording began; null: from its beginning, to its end. */
     from: number | null;

@@ -70,6 +70,12 @@ export function treeOf(profile: Profile, metric: Metric, reversed: boolean, thro
     return reversed ? callers(profile, tree, values, outermost) : callees(profile, tree, values, outermost);
 }
 
+/** How much of a metric lies in call paths that a page adds up: it does not hold their functions. A server names them all. */
+export function unnamed({ tree }: Profile, metric: Metric): number {
+    const values = tree?.numbers.get(metric.name);
+    return tree && values ? ownOf(tree.parent, values).reduce((sum, value, node) => sum + (tree.others[node]! > 0 ? value : 0), 0) : 0;
+}
+
 /** A tree for each module: with the numbers that frames of the module have of their own, and those who lead to them. */
 function modules(profile: Profile, tree: CallTree, main: string, reversed: boolean): TreeItem {
     const { parent, frame, numbers } = tree;
@@ -109,9 +115,10 @@ function modules(profile: Profile, tree: CallTree, main: string, reversed: boole
     return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(metric, (name) => columnOf(name)[0] ?? 0) };
 }
 
-/** The outermost nodes of a function: what it calls of its own counts once. */
+/** The outermost nodes of a function: what it calls of its own counts once. Functions of one name are one, as in a server's answer. */
 function outermostOf(profile: Profile, { parent, frame }: CallTree, through: string): number[] {
-    const isOfIt = profile.frames.map((one) => one.full === through);
+    const name = profile.frames.find((one) => one.full === through)?.qualified ?? through;
+    const isOfIt = profile.frames.map((one) => one.qualified === name);
     const isInside = new Uint8Array(parent.length);
     const outermost: number[] = [];
     for (let node = 1; node < parent.length; node++) {

@@ -6,7 +6,7 @@ import { count, counted, inRow, isolated } from "../model/format";
 import { placeOf } from "../model/names";
 import type { TreeItem } from "../model/tree";
 import { through, toMember, toMetric } from "../model/ways";
-import { Define, EditorLink, PlaceLink } from "../widgets";
+import { Define, EditorLink, PlaceLink, Tailed } from "../widgets";
 import type { Row } from "./lines";
 
 /** Groups that have a tree each. */
@@ -57,8 +57,8 @@ export function Details({ row, group }: { row: Row; group: string }) {
     return (
         <section class={state.wide ? "details wide" : "details"} aria-label="details">
             <div class="tools">
-                <h2>
-                    <bdi>{frame ? frame.full : row.name}</bdi>
+                <h2 title={frame?.full}>
+                    <Tailed kind="function" text={frame?.function ?? row.name} />
                 </h2>
                 {who && <Door to={who} class="link">only this {group}</Door>}
                 {frame && <Door to={through(frame)} class="link">callers and callees</Door>}

@@ -4,7 +4,7 @@ import { columnOf, varianceOf } from "../model/answer";
 import { inRow, percent } from "../model/format";
 import { byFunction } from "../model/functions";
 import type { TreeItem } from "../model/tree";
-import { DirectionChoice, Empty, LinesChoice, LiveChoice, MetricChoice, OrderChoice, Pending, SharesOf } from "../widgets";
+import { AtLeast, DirectionChoice, Empty, LinesChoice, LiveChoice, MetricChoice, OrderChoice, Pending, SharesOf } from "../widgets";
 import { FlameGraph, LEAST } from "./flame_graph";
 import { ColorChoice, useModuleColors } from "./module_colors";
 import { StackChart } from "./stack_chart";
@@ -51,6 +51,7 @@ function Merged() {
                         <ColorChoice />
                         {search}
                         <SharesOf metric={main} />
+                        {state.reversed && <AtLeast metric={main} />}
                     </>
                 )}
                 empty={

@@ -11,7 +11,7 @@ import { number, percent } from "../model/format";
 import type { Unit } from "../model/format";
 import type { State } from "../model/state";
 import { save, type Column } from "../model/table_text";
-import { labelOf } from "../model/names";
+import { fitted, labelOf } from "../model/names";
 import { matcher, type TreeItem } from "../model/tree";
 import { Search } from "../widgets";
 
@@ -28,14 +28,8 @@ function colorsOf(names: Record<string, string>): Colors {
     return Object.fromEntries(Object.entries(all).map(([name, variable]) => [name, colorOf(variable)]));
 }
 
-/** A text that fits, with an ellipsis in its middle. */
-function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
-    if (ctx.measureText(text).width <= width) return text;
-    const room = Math.floor((width / ctx.measureText(text).width) * text.length) - 1;
-    if (room < 4) return "";
-    const tail = Math.floor((room - 1) / 2);
-    return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
-}
+/** What a box has room for of its name. */
+const textIn = (ctx: CanvasRenderingContext2D, box: Box): string => (box.width < 28 ? "" : fitted(box.item.frame?.function ?? named(box), box.width - 8, (text) => ctx.measureText(text).width));
 
 /** What a canvas shows. */
 export interface Content<Item extends TreeItem> {
@@ -236,16 +230,10 @@ function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill:
             ctx.lineWidth = 2;
             ctx.strokeRect(x + 1, y + 1, Math.max(1, width - 3), LINE - 3);
         }
-        if (width < 28) continue;
-        const text = fitted(ctx, box.item.frame?.function ?? named(box), width - 8);
+        const text = textIn(ctx, box);
         if (!text) continue;
         ctx.fillStyle = colors["text"]!;
-        ctx.save();
-        ctx.beginPath();
-        ctx.rect(x, y, width - 4, LINE);
-        ctx.clip();
         ctx.fillText(text, x + 4, y + LINE / 2);
-        ctx.restore();
     }
 }
 
@@ -262,11 +250,12 @@ function escaped(text: string): string {
 }
 
 function svgOf(boxes: Box[], width: number, height: number, colors: Colors, fill: (box: Box) => string): string {
+    const ctx = document.createElement("canvas").getContext("2d")!;
+    ctx.font = FONT;
     const rects = boxes.map((box) => {
         const label = named(box);
         const y = box.depth * LINE;
-        const room = Math.floor((box.width - 8) / 6);
-        const short = label.length <= room ? label : room < 4 ? "" : `${label.slice(0, room - 1)}…`;
+        const short = textIn(ctx, box);
         return (
             `<g><title>${escaped(label)}</title><rect x="${box.x.toFixed(1)}" y="${y}" width="${Math.max(0.5, box.width - 0.5).toFixed(1)}" height="${LINE - 1}" fill="${fill(box)}"/>` +
             (short ? `<text x="${(box.x + 4).toFixed(1)}" y="${y + 13}" fill="${colors["text"]}">${escaped(short)}</text>` : "") +

@@ -16,7 +16,7 @@ import { selectionOf } from "../model/state";
 import { through, toMetric } from "../model/ways";
 import { Chart } from "./chart";
 import { toSizes } from "../model/sizes";
-import { Define, EditorLink, Newer, Pending, PlaceLink } from "../widgets";
+import { AtLeast, Define, EditorLink, Newer, Pending, PlaceLink, Tailed } from "../widgets";
 
 /** Callers that are listed. */
 const CALLERS = 6;
@@ -98,6 +98,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                     })}
                 </tbody>
             </table>
+            <AtLeast metric={main} />
             {!isAll && <p><button class="link" onClick={() => setAll(true)}>all metrics</button></p>}
             <h3>Called from, by {main.title}</h3>
             {!root ? (
@@ -110,7 +111,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                         <li key={caller.key}>
                             <span class="number">{inRow(caller.value, caller.valueOf(varianceOf(main)) ?? 0, main.unit)}</span>
                             <span class="soft" title={`of ${inRow(root.value, 0, main.unit)} with what it calls`}>{percent(caller.value, root.value)}</span>
-                            {caller.frame ? <Door to={through(caller.frame)} title={caller.frame.full}><bdi class="code">{caller.frame.function}</bdi></Door> : <span class="soft">others</span>}
+                            {caller.frame ? <Door to={through(caller.frame)} title={caller.frame.full}><Tailed kind="code" text={caller.frame.function} /></Door> : <span class="soft">others</span>}
                         </li>
                     ))}
                 </ul>

@@ -118,7 +118,7 @@ function Cost() {
             </ul>
             <p class="soft">
                 {others > 0 && `${time(memory - others)} of it is charged to lines; the other faults are those of code, files and stacks. `}
-                {whole === null && "The program's CPU time is not known: the kernel did not tell it, or the recorder took about as much. "}
+                {whole === null && (answered.sizes === "" ? "The program's CPU time is not known: the kernel did not tell it, or the recorder took about as much. " : "The program's CPU time is that of blocks of all sizes: these have no share of it. ")}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {recorder && recorder.value > 0 && (
                     <>

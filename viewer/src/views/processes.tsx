@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
 import { numbersOf, valueOf } from "../model/answer";
-import { count, counted, exact, number, time } from "../model/format";
+import { count, counted, exact, number, time, type Unit } from "../model/format";
 import { processTree } from "../model/process_tree";
 import { selectionOf } from "../model/state";
 import { timeAt } from "../model/time_axis";
@@ -12,13 +12,16 @@ import { toMember } from "../model/ways";
 import { Empty, PlainHead, Search } from "../widgets";
 import { Table } from "../table";
 
-/** What a process has of the selection; of a page, it is not known. */
+/** What a process has of the selection; a page does not hold it. */
 const MEMORY = ["peak", "live", "allocations"] as const;
+
+const unitOf = (name: (typeof MEMORY)[number]): Unit => (name === "allocations" ? "count" : "bytes");
 
 /** Which process started which, when, how each ended, and what it had in memory. */
 export function Processes() {
     const { source, recording, state, setCopy } = useShown();
     const { processes, process_count } = recording.about;
+    const shown = source.asks ? MEMORY : [];
     const selection = { ...selectionOf(state), process: "", thread: "" };
     const asked = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.groups(selection, "process", signal));
     const memory = useMemo(() => {
@@ -38,8 +41,8 @@ export function Processes() {
     const end = recording.timeline.end_ns;
     useEffect(() => {
         setCopy(() => ({
-            heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", { title: "peak", unit: "bytes" }, { title: "live", unit: "bytes" }, { title: "allocations", unit: "count" }],
-            rows: rows.map(({ of, at }) => [String(of.pid), String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...MEMORY.map((name) => memory?.(name, at) ?? null)]),
+            heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", ...shown.map((title) => ({ title, unit: unitOf(title) }))],
+            rows: rows.map(({ of, at }) => [String(of.pid), String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...shown.map((name) => memory?.(name, at) ?? null)]),
         }));
         return () => setCopy(null);
     }, [rows, memory]);
@@ -48,7 +51,7 @@ export function Processes() {
             <div class="tools">
                 <Search />
                 <span class="soft">
-                    {counted(process_count, "process")}, each below the one that started it{processes.length < process_count && `; the first ${count(processes.length)}`}. A row selects its process.
+                    {counted(process_count, "process")}, each below the one that started it{processes.length < process_count && `; the first ${count(processes.length)}`}.{source.asks && " A row selects its process."}
                 </span>
                 {asked.failed && <span class="error" role="alert">{asked.error}</span>}
             </div>
@@ -57,7 +60,7 @@ export function Processes() {
             ) : (
                 <Table
                     label="processes"
-                    columns="minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) repeat(3, minmax(100px, 1fr))"
+                    columns={`minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
                     heads={
                         <>
                             <div role="columnheader">process</div>
@@ -66,7 +69,7 @@ export function Processes() {
                             <div role="columnheader">ran for</div>
                             <div role="columnheader">exit</div>
                             <div role="columnheader">threads</div>
-                            {["peak", "live", "allocations"].map((name) => <PlainHead key={name} name={name} />)}
+                            {shown.map((name) => <PlainHead key={name} name={name} />)}
                         </>
                     }
                     rows={rows}
@@ -84,9 +87,9 @@ export function Processes() {
                             <div role="gridcell" class={of.ended_ns === null ? "number unknown" : "number"}><span class="text">{of.ended_ns === null ? "–" : time(of.ended_ns - of.began_ns)}</span></div>
                             <div role="gridcell" class={of.exit === "" ? "number unknown" : of.exit === "exit code 0" ? "number zero" : "number"}><span class="text">{of.exit || "–"}</span></div>
                             <div role="gridcell" class="number"><span class="text">{count(of.threads)}</span></div>
-                            {MEMORY.map((name) => {
+                            {shown.map((name) => {
                                 const value = memory?.(name, at) ?? null;
-                                const unit = name === "allocations" ? "count" : "bytes";
+                                const unit = unitOf(name);
                                 const why = asked.loading ? "adding up" : asked.failed ? asked.error : "not known";
                                 return (
                                     <div key={name} role="gridcell" class={value === null ? "number unknown" : value === 0 ? "number zero" : "number"} title={value === null ? why : exact(value, unit)}>

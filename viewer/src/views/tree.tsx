@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { columnOf, shownIn, varianceOf, type Metric } from "../model/answer";
+import { columnOf, shownIn, varianceOf, type Frame, type Metric } from "../model/answer";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { fileName, labelOf } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
+import { AtLeast, Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf, Tailed } from "../widgets";
 import { Table } from "../table";
 
 /** What the first branches are; of a page, types are not known of call paths. */
@@ -80,17 +80,19 @@ export function TreeView() {
                     <LinesChoice />
                     {search}
                     <SharesOf metric={main} />
+                    {(state.reversed || by !== PATHS) && <AtLeast metric={main} />}
                     {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
                 </>)} />
             ) : (
                 <>
-                    <Branches key="callers" slot={0} main={main} reversed through={through} by="" title="called from" tools={(search) => (<>
+                    <Branches key="callers" slot={0} main={main} reversed through={through} by="" title="called from" tools={(search, first) => (<>
                         <MetricChoice />
-                        <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
-                            through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
+                        <button class="selection" onClick={() => go({ through: "" })} title={`Show the whole tree, not only calls through ${through}`}>
+                            through <Tailed kind="code" text={first?.function ?? through} /> <span aria-hidden="true">×</span>
                         </button>
                         <LinesChoice />
                         {search}
+                        <AtLeast metric={main} />
                     </>)} />
                     <Branches key="callees" slot={1} main={main} reversed={false} through={through} by="" title="calls" />
                 </>
@@ -107,8 +109,8 @@ interface BranchesProps {
     title: string;
     /** Which of two trees it is: the address has the open branches of both. */
     slot: 0 | 1;
-    /** What stands before the buttons, of the first tree with the search. */
-    tools?: (search: ComponentChildren) => ComponentChildren;
+    /** What stands before the buttons, of the first tree with the search and the first branch. */
+    tools?: (search: ComponentChildren, first: Frame | null) => ComponentChildren;
 }
 
 /** The branches of one tree, with their buttons. */
@@ -208,11 +210,11 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     };
 
     const search = <Search {...(hits ? { hits: { count: hits.paths.length, isAll: hits.isAll } } : {})} />;
-    if (!root) return <><div class="tools">{tools?.(search)}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
+    if (!root) return <><div class="tools">{tools?.(search, null)}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
     return (
         <>
             <div class="tools">
-                {tools?.(search)}
+                {tools?.(search, root.children()[0]?.frame ?? null)}
                 <button onClick={() => void openHeaviest()} title="Open the heaviest path (h)">heaviest path</button>
                 <FrameButtons frame={frame} />
             </div>

@@ -255,9 +255,39 @@ test("lines: the smallest first on request, and rows of zeros left out until the
     assert.deepEqual(problems, []);
 });
 
+test("functions of one class are told apart where their names have no room", async (t) => {
+    const { page, problems } = await viewed(t, "namespaces", "view=lines&metric=allocations&stack=function");
+    const names = ["::insert_rows", "::remove_rows"];
+    for (const width of [800, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const [view, within, of] of [["lines", '[role="cell"]', names], ["tree", '[role="gridcell"]', names], ["compare&base=-1000000&small=true", '[role="cell"]', names], ["lines&stack=function", ".legend", names]]) {
+            await show(page, `metric=allocations&view=${view}`);
+            const seen = () => page.locator(`${within} .tailed`).evaluateAll((all, within) => all.filter((name) => name.lastElementChild.getBoundingClientRect().right <= name.closest(within).getBoundingClientRect().right + 0.5).map((name) => name.lastElementChild.textContent).filter((text) => text.startsWith("::")).sort(), within);
+            await becomes(async () => (await seen()).join(), of.join());
+        }
+    }
+    // Nor is it cut in the details, below the lines and beside them.
+    await page.locator("main .body .door", { hasText: "insert_rows" }).first().click();
+    await page.keyboard.press("i");
+    const panel = page.locator(".panel");
+    await panel.getByRole("heading", { name: /insert_rows/ }).waitFor();
+    assert.ok(await panel.evaluate((panel) => panel.scrollWidth <= panel.clientWidth), "the panel is as wide as what is in it");
+    assert.ok(await page.locator(".details h2 .tailed").evaluate((name) => name.lastElementChild.getBoundingClientRect().right <= name.parentElement.getBoundingClientRect().right + 0.5));
+    await page.keyboard.press("i");
+    // A call tree through it has its name in one line.
+    await page.setViewportSize({ width: 600, height: 800 });
+    await show(page, `view=tree&metric=allocations&through=${encodeURIComponent("application::storage::OrderedIndex<unsigned long, unsigned char>::insert_rows(int)")}`);
+    const back = page.locator(".tools .selection", { hasText: "insert_rows" });
+    await becomes(() => back.evaluate((one) => one.scrollHeight <= one.clientHeight && one.scrollWidth <= one.clientWidth), true);
+    assert.deepEqual(problems, []);
+});
+
 test("functions without a name keep their address where their file's name is cut", async (t) => {
     const { page, problems } = await viewed(t, "together", "view=functions", { viewport: { width: 1280, height: 800 } });
     await tableRows(page).first().waitFor();
+    // Of a loaded file, the beginning is what tells.
+    const places = await page.locator("main .place").evaluateAll((all) => all.map((place) => place.className));
+    assert.ok(places.length > 0 && places.every((name) => name === "place"), places.join());
     const cells = await page.locator("main .function.tailed", { hasText: /\+0x[\da-f]+$/ }).evaluateAll((all) => all.map((name) => {
         const [file, address] = name.children;
         return { isCut: file.scrollWidth > file.clientWidth, ends: address.getBoundingClientRect().right, room: name.closest('[role="cell"], [role="rowheader"]').getBoundingClientRect().right };

@@ -126,6 +126,14 @@ test("where a question has no answer, the old rows leave, and the page says why 
             await alert(page).waitFor({ state: "detached" });
             assert.equal(new URL(page.url()).hash.includes(selection), false);
         }
+    // While the next answer is on its way, what stands there is of the last question.
+    await page.evaluate(() => void (location.hash = "view=lines&filter=zzz"));
+    await alert(page).waitFor();
+    const letThrough = await holdAnswers(page);
+    await page.evaluate(() => void (location.hash = "view=lines&from=1000"));
+    await page.locator("main[aria-busy=true]").waitFor();
+    letThrough();
+    await page.locator("main[aria-busy=false] .body .row").first().waitFor();
     await close();
     // A link that has no answer leads to one.
     const again = await start(recordings.phases);

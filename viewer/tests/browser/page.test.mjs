@@ -95,3 +95,58 @@ test("a page says nothing of home folders, unless asked", () => {
     assert.match(text, /~\/phases\.c/);
     assert.doesNotMatch(text, /\/home\/ann/);
 });
+
+test("a span in the address of a page is one of whole parts, in what is shown and in its numbers", async (t) => {
+    const { page, problems, close } = await open(pathToFileURL(html("marked")));
+    t.after(close);
+    const end = report(recordings.marked).seconds * 1e9;
+    const step = end / 50;
+    const spanOf = () => page.getByRole("link", { name: "Lines" }).getAttribute("href").then((way) => new URLSearchParams(way.slice(1))).then((way) => ["from", "to"].map((key) => (way.has(key) ? Number(way.get(key)) : null)));
+    const near = (found, expected) => found.forEach((one, at) => assert.ok(expected[at] === null ? one === null : Math.abs(one - expected[at] * step) <= 1, `${found} are not ${expected} parts of ${step}`));
+    for (const [asked, parts] of [[[10.3, 20.4], [10, 20]], [[10.6, 10.9], [10, 11]], [[null, 30.2], [null, 30]], [[20.7, 99], [21, 50]], [[49.9, null], [49, null]]]) {
+        await show(page, ["from", "to"].flatMap((key, at) => (asked[at] === null ? [] : [`${key}=${Math.round(asked[at] * step)}`])).join("&"));
+        near(await spanOf(), parts);
+        const [from, to] = await spanOf();
+        const expected = report(recordings.marked, ...(from === null ? [] : ["--from", `${from}ns`]), ...(to === null ? [] : ["--to", `${Math.min(to, Math.floor(end))}ns`])).totals.allocations;
+        const told = page.locator(".facts-of div", { hasText: "allocations" }).locator("dd");
+        await becomes(() => told.getAttribute("title"), expected.toLocaleString("en-US"));
+    }
+    await show(page, `view=lines&from=${Math.round(2 * end)}`);
+    await page.getByRole("alert").filter({ hasText: /^The recording ends after .* this selection begins at / }).waitFor();
+    await page.getByRole("button", { name: "whole run", exact: true }).click();
+    await page.getByRole("table").waitFor();
+    assert.deepEqual(problems, []);
+});
+
+test("the processes of a page lead to no selection that it does not hold", async (t) => {
+    const { page, problems, close } = await open(`${pathToFileURL(html("executed"))}#view=processes`);
+    t.after(close);
+    const table = page.locator('main [aria-label="processes"]');
+    await table.waitFor();
+    assert.equal(await table.locator("a[href*='process=']").count(), 0);
+    assert.deepEqual(await table.getByRole("columnheader").allTextContents(), ["process", "began at", "ended at", "ran for", "exit", "threads"]);
+    assert.doesNotMatch(await page.locator("main").innerText(), /selects its process/);
+    assert.deepEqual(problems, []);
+});
+
+test("what a page adds up by function says how much of it has no function there", async (t) => {
+    // 32,768 call paths are more than a page holds.
+    const { page, problems, close } = await open(`${pathToFileURL(html("wide"))}#view=tree&metric=allocations`);
+    t.after(close);
+    const total = report(recordings.wide).totals.allocations;
+    const note = page.getByText(/^Sums are at least this: the page does not hold which functions have another /);
+    await page.getByRole("treegrid").waitFor();
+    assert.equal(await note.count(), 0, "from main, rows say all that they have");
+    await show(page, "view=tree&metric=allocations&reversed=true");
+    await note.waitFor();
+    const rows = await page.getByRole("treegrid").locator('[aria-level="1"]').evaluateAll((rows) => rows.map((row) => [row.firstElementChild.textContent, Number(row.children[1].title.split(" ")[0].replace(/\D/g, ""))]));
+    assert.equal(rows.reduce((sum, [, value]) => sum + value, 0), total);
+    const others = rows.find(([name]) => /other call path/.test(name))[1];
+    const said = Number((await note.innerText()).match(/another ([\d,]+)/)[1].replace(/\D/g, ""));
+    assert.ok(Math.abs(said - others) <= others * 0.01, `${said} is not ${others}`);
+    for (const view of ["view=flame&reversed=true", "view=tree&through=step1", "view=tree&by=module"]) {
+        await show(page, `metric=allocations&${view}`);
+        await note.waitFor();
+    }
+    assert.deepEqual(problems, []);
+});

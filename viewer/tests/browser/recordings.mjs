@@ -199,6 +199,7 @@ const MAKERS = {
     marked,
     wrapped,
     growing,
+    namespaces,
     rows,
     waiting,
     together,
@@ -312,6 +313,26 @@ int main() {
     writeFileSync(file, source);
     run("c++", "-O1", "-g", "-o", join(folder, "growing"), file);
     return record("growing", join(folder, "growing"));
+}
+
+/** Functions of one class, whose names begin alike. */
+function namespaces() {
+    const source = `#include <cstdlib>
+namespace application::storage {
+template <class Key, class Value> struct OrderedIndex {
+    __attribute__((noinline)) void *insert_rows(int count) { void *last = nullptr; for (int at = 0; at < count; ++at) { std::free(last); last = std::malloc(100); } return last; }
+    __attribute__((noinline)) void *remove_rows(int count) { void *last = nullptr; for (int at = 0; at < count; ++at) { std::free(last); last = std::malloc(200); } return last; }
+};
+}
+int main() {
+    application::storage::OrderedIndex<unsigned long, unsigned char> index;
+    return index.insert_rows(3000) == index.remove_rows(2000);
+}
+`;
+    const file = join(folder, "namespaces.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-std=c++20", "-g", "-o", join(folder, "namespaces"), file);
+    return record("namespaces", join(folder, "namespaces"));
 }
 
 /** A vector of objects with padding between their members, which stay. */

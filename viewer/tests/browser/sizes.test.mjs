@@ -34,6 +34,11 @@ test("a bin of a histogram leads to the blocks of its sizes, in all views, and b
     await page.goBack();
     await becomes(() => words(page).sizes, "768-1023");
 
+    // CPU time is known, but these blocks have no share of it.
+    await show(page, "view=overview&sizes=768-1023");
+    await page.locator(".cost", { hasText: "The program's CPU time is that of blocks of all sizes" }).waitFor();
+    assert.equal(await page.locator(".cost", { hasText: "not known" }).count(), 0);
+
     // What lies in memory follows, too.
     const query = { min_size: 4000, max_size: 4000 };
     const map = await packOf(page, { query, page: { memory: { range: null } } });

@@ -111,6 +111,15 @@ test("the flame graph zooms and searches", async () => {
     await page.getByRole("button", { name: "SVG" }).click();
     const svg = readFileSync(await (await download).path(), "utf8");
     assert.match(svg, /^<svg xmlns[^]*<title>[^]*<\/svg>\n$/);
+    const texts = await page.evaluate((svg) => {
+        const of = document.body.appendChild(document.createElement("div"));
+        of.innerHTML = svg;
+        const all = [...of.querySelectorAll("g:has(text)")].map((one) => [one.querySelector("text").textContent, one.querySelector("text").getComputedTextLength(), one.querySelector("rect").getBBox().width]);
+        of.remove();
+        return all;
+    }, svg);
+    assert.ok(texts.length > 5, "frames have names");
+    assert.deepEqual(texts.filter(([, length, width]) => length > width), [], "no name is wider than its frame");
     await page.keyboard.press("/");
     await page.keyboard.type("git");
     await page.locator(".tools", { hasText: "found:" }).waitFor();

@@ -7,6 +7,7 @@ import type { PatternsPack, SlicePack } from "../../src/model/packs";
 import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
 import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
+import { fitted } from "../../src/model/names";
 import { histogram, quantile } from "../../src/model/patterns";
 
 test("columns are read wherever they begin", () => {
@@ -15,6 +16,15 @@ test("columns are read wherever they begin", () => {
     expect([...pack.column("a")]).toEqual([1, 2, 3]);
     expect([...pack.column("b")]).toEqual([-1.5, 2 ** 40]);
     expect(() => pack.column("c")).toThrow("expected a column c");
+});
+
+test("a name that is cut fits, however wide the letters are that stay", () => {
+    const widthOf = (text: string) => [...text].reduce((sum, letter) => sum + (/[mM…]/.test(letter) ? 10 : 4), 0);
+    const name = "inner_list::of_MMMMMMMM";
+    for (let width = 0; width <= widthOf(name); width++) expect(widthOf(fitted(name, width, widthOf))).toBeLessThanOrEqual(width);
+    expect(fitted(name, 64, widthOf)).toBe("inne…MMM");
+    expect(fitted(name, widthOf(name), widthOf)).toBe(name);
+    expect(fitted(name, 20, widthOf)).toBe("");
 });
 
 test("the address of the page holds the state", () => {

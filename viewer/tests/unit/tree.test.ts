@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Frame, Metric, Profile } from "../../src/model/answer";
 import { layout } from "../../src/model/flame_layout";
-import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
+import { childrenOf, heaviestPath, matcher, ownOf, treeOf, unnamed, type TreeItem } from "../../src/model/tree";
 
 const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, qualified: name, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
 const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", lists: [], over, compared: false, resolves: null });
@@ -57,6 +57,11 @@ test("what a function calls, and who calls it, counts its outermost calls", () =
     expect([callers.valueOf(metric("freed")), callers.children()[0]!.valueOf(metric("life", "freed"))]).toEqual([4, 10]);
     expect(shown(treeOf(profile(), metric("n"), false, "nobody()"))).toEqual(["all", 0]);
     expect(shown(treeOf(profile(), metric("n"), true, "nobody()"))).toEqual(["all", 0]);
+    // The panel of a function asks for it without parameters: functions of one name are one.
+    expect(shown(treeOf(profile(), metric("n"), true, "a"))).toEqual(shown(callers));
+    const overloaded = profile();
+    overloaded.frames[2]!.qualified = "a";
+    expect(shown(treeOf(overloaded, metric("n"), false, "b()"))).toEqual(["all", 9, ["a", 6, ["c", 6]], ["b", 3, ["a", 2, ["c", 1]]]]);
     // A function that calls itself counts once.
     const own = profile();
     own.tree!.frame = Uint32Array.from([0, 1, 2, 4, 2, 2, 4, 0]);
@@ -107,4 +112,9 @@ test("all words must be found, in names, files or modules", () => {
     const matches = matcher("APP /src/a")!;
     expect([matches(frame("a")), matches(frame("b")), matches(null)]).toEqual([true, false, false]);
     expect(matcher("  ")).toBeNull();
+});
+
+test("a page says how much lies in call paths whose functions it does not hold", () => {
+    expect([unnamed(profile(), metric("n")), unnamed(profile(), metric("freed")), unnamed(profile(), metric("nothing"))]).toEqual([1, 0, 0]);
+    expect(unnamed({ ...profile(), tree: null }, metric("n"))).toBe(0);
 });

@@ -9,6 +9,7 @@ use crate::keys::Action;
 use crate::question::Question;
 use crate::scrolled_rows::Scroll;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_query::{Answer, Shown as Found};
 use ratatui::text::{Line, Span};
 
@@ -68,7 +69,8 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
             Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
         ];
         if let Some(all) = program {
-            line.push(Span::raw(format!(" {:>9}", part.time.share_of(all))));
+            // As exact as the time beside it, so that shares add up.
+            line.push(Span::raw(format!(" {:>9}", Estimate::exact(part.time.value).share_of(all))));
         }
         if part.time.margin() > 0.0 {
             line.push(Span::styled(format!("  ({})", part.time.time_with_error()), SOFT));

@@ -262,8 +262,28 @@ pub fn place(place: &Place) -> String {
     let file = place.file.map(|file| format!("{}{line}", names::last_part(file)));
     let remarks: Vec<String> =
         file.into_iter().chain(place.without_tables.then(|| names::NO_UNWIND_TABLES.to_owned())).collect();
+    let function = names::short_function(place.function);
     visible(&match remarks.is_empty() {
-        false => format!("{} ({})", place.function, remarks.join(", ")),
-        true => place.function.to_owned(),
+        false => format!("{function} ({})", remarks.join(", ")),
+        true => function,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_called_as_in_the_lines() {
+        let function = "std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > > >::reserve";
+        let of = Place {
+            function,
+            address: None,
+            module: None,
+            file: Some("/src/rows.cpp"),
+            line: Some(7),
+            without_tables: false,
+        };
+        assert_eq!(place(&of), "std::vector<std::string>::reserve (rows.cpp:7)");
+    }
 }
