@@ -62,6 +62,8 @@ use std::ops::ControlFlow;
 pub enum Whole {
     /// The CPU time of all that was added up, without the recorder ([`Balance::program`]), ns.
     ProcessorTime,
+    /// The CPU time of some threads, or in a span, with that of the recorder, ns.
+    ProcessorTimeOfPart,
     /// What memory cost, ns, where the CPU time is not known.
     CostOfMemory,
     /// The time that threads waited in the allocator, ns.
@@ -82,6 +84,13 @@ pub enum Whole {
     NullFrees,
     /// The resident set at the end, bytes.
     ResidentAtEnd,
+}
+
+impl Whole {
+    /// Whether it is CPU time.
+    pub fn is_processor_time(self) -> bool {
+        matches!(self, Whole::ProcessorTime | Whole::ProcessorTimeOfPart)
+    }
 }
 
 /// A part of something. The part is never more than the whole.

@@ -101,7 +101,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
 fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
     let share = share?;
     let of = match share.of {
-        Whole::ProcessorTime => "of CPU time",
+        Whole::ProcessorTime | Whole::ProcessorTimeOfPart => "of CPU time",
         Whole::CostOfMemory => "of what memory costs",
         Whole::Waiting => "of all waiting",
         Whole::WaitingForDisk => "of waiting for the disk",

@@ -172,7 +172,8 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
 /// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; no line takes more than 1.0 %: grow (vector.h:12)`.
 fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
     let time = with_error(cheap.cost_ns, cheap.cost_interval);
-    let all = format!("Lines pay {time} for memory, {} of the program's CPU time", percent(share));
+    let of = share.map_or(Whole::ProcessorTime, |share| share.of);
+    let all = format!("Lines pay {time} for memory, {} of {}", percent(share), of_costs(of));
     match cheap.is_little {
         true => format!("{all}: little to gain"),
         false => {
@@ -185,6 +186,15 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
 /// A time, ns, as far as it is known.
 fn with_error(ns: f64, interval: Interval) -> String {
     interval.around(ns).time_with_error()
+}
+
+/// What a share of a cost is of. Of some threads, or in a span, the recorder's part of it is not known.
+fn of_costs(whole: Whole) -> &'static str {
+    match whole {
+        Whole::ProcessorTime => "the program's CPU time",
+        Whole::ProcessorTimeOfPart => "the CPU time",
+        _ => "what memory costs",
+    }
 }
 
 fn percent(share: Option<&Share>) -> String {
@@ -217,11 +227,7 @@ fn costly_line(
     share: Option<&Share>,
 ) -> String {
     let whole = share.map_or(Whole::CostOfMemory, |share| share.of);
-    let of = match whole {
-        Whole::ProcessorTime => "the program's CPU time",
-        _ => "what memory costs",
-    };
-    let mut text = format!("{place} takes {} of {of}", percent(share));
+    let mut text = format!("{place} takes {} of {}", percent(share), of_costs(whole));
     if let Some(what) = finding.site.as_ref().and_then(|site| memory(line, site)) {
         text += &format!(": {what}");
         text += &types_of_blocks::listed(&finding.parts);
@@ -238,7 +244,7 @@ fn costly_line(
 }
 
 /// `format (log.cpp:7) allocates 51,816 blocks that are freed before the thread's next allocation: 18.2 % of all
-/// allocations, 100.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of the program's CPU time`.
+/// allocations, 100.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of CPU time`.
 fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     let mut text = format!(
         "{place} allocates {} that are freed before the thread's next allocation: {} of all allocations, {} of the \
@@ -250,7 +256,7 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     if let Some(of_all) = churn.of_processor {
         let time = churn.allocator_interval.around(churn.allocator_ns);
         text += &format!(
-            "; the allocator takes {} for the line, {} of the program's CPU time",
+            "; the allocator takes {} for the line, {} of CPU time",
             time.time_with_error(),
             time.share_of(churn.allocator_ns / of_all)
         );
@@ -280,7 +286,7 @@ fn lost(place: &str, lost: &Lost) -> String {
 
 /// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`.
 fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
-    let of_processor = of == Whole::ProcessorTime;
+    let of_processor = of.is_processor_time();
     let working = [
         (
             line.fault_time_ns,
@@ -454,6 +460,11 @@ mod tests {
             cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
             "Lines pay under 11 ms for memory, 1.0 % of the program's CPU time: little to gain"
         );
+        let of_thread = Share { of: Whole::ProcessorTimeOfPart, ..share(5e6).unwrap() };
+        assert_eq!(
+            cheap_memory("f (a.c:1)", &little, Some(&of_thread)),
+            "Lines pay under 11 ms for memory, 1.0 % of the CPU time: little to gain"
+        );
     }
 
     #[test]
@@ -469,7 +480,7 @@ mod tests {
         assert_eq!(
             churn("f (a.c:1)", &few, share.as_ref()),
             "f (a.c:1) allocates 5,000 blocks that are freed before the thread's next allocation: 10.0 % of all \
-             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, < 0.5 % of the program's CPU time"
+             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, < 0.5 % of CPU time"
         );
         let unknown = Churn { of_processor: None, ..few };
         assert!(churn("f", &unknown, share.as_ref()).ends_with("50.0 % of the line's own"));

@@ -49,8 +49,10 @@ struct Watched {
     seconds: f64,
     /// What is said of blocks that were live at its end.
     kept: &'static str,
-    /// CPU time of the program meanwhile, ns, if it is known.
+    /// CPU time meanwhile, ns, if it is known.
     processor: Option<f64>,
+    /// Whether that is of some threads, or in a span, with the recorder's.
+    is_part: bool,
 }
 
 impl Watched {
@@ -65,6 +67,7 @@ impl Watched {
             },
             // By the clock, calls take more than CPU time.
             processor: program.map(|time| time.value).filter(|_| tariff.sees().switches),
+            is_part: sums.processor.is_some(),
         }
     }
 }
@@ -106,7 +109,8 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     let share = share.map_or(String::new(), |all| {
         let share = tariff.estimates(metrics).processor().share_of(all);
         let without = if costs.processor() < costs.total() * 0.99 { "Without waiting, it" } else { "It" };
-        format!(" {without} takes {share} of the program's CPU time.")
+        let whose = if watched.is_part { "" } else { "program's " };
+        format!(" {without} takes {share} of the {whose}CPU time.")
     });
     lines.push(format!("Its cost: {}.{share}", parts.join(", ")));
     if faults_again(metrics, tariff) {
@@ -237,7 +241,7 @@ mod tests {
         // A unit is a nanosecond.
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
         let metrics = metrics(&tariff);
-        let watched = Watched { seconds, kept: "never freed", processor: Some(400e6) };
+        let watched = Watched { seconds, kept: "never freed", processor: Some(400e6), is_part: false };
         in_words(&metrics, &tariff, watched).join("\n") + "\n"
     }
 

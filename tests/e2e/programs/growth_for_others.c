@@ -25,7 +25,7 @@ __attribute__((noinline)) static char* grow(void) {
 int main(int count, char** words) {
     (void)words;
     unsigned long sum = 0;
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 2000; round++) {
         make_small();
         if (count > 1) drop_small();
         char* buffer = grow();

@@ -76,17 +76,18 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     // By the clock, calls take more than CPU time.
     let processor = facts.processor().filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
     let (whole, of) = match processor {
+        Some(all) if facts.sums.processor.is_some() => (all, Whole::ProcessorTimeOfPart),
         Some(all) => (all, Whole::ProcessorTime),
         None => (costs.total(), Whole::CostOfMemory),
     };
     let part = |row: &Row| {
         let costs = row.metrics.costs();
-        if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
+        if of.is_processor_time() { costs.processor() } else { costs.total() }
     };
     let tariff = facts.tariff;
     let estimate = |of_what: &Priced| {
         let costs = tariff.estimates(of_what);
-        if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
+        if of.is_processor_time() { costs.processor() } else { costs.total() }
     };
     let largest = facts.largest(|row| part(row) as u64);
     let largest: Vec<Row> = largest.into_iter().take(MOST).cloned().collect();
