@@ -57,6 +57,7 @@ mod shortages;
 mod signed_advice;
 mod snippets;
 mod spans;
+mod sums_agree;
 mod symbols_later;
 mod tables;
 mod threads;
