@@ -34,7 +34,9 @@ export async function reselected(page, what, event, act) {
             const done = () => {
                 const alert = main.querySelector("[role=alert]");
                 if (alert) return reject(new Error(alert.textContent));
-                if (main.ariaBusy === "true" || main.querySelector(".empty")) return requestAnimationFrame(done);
+                // What is loaded ends with "…"; a view that has nothing to show says so in the same place.
+                const loads = [...main.querySelectorAll(".empty")].some((one) => one.textContent.endsWith("…"));
+                if (main.ariaBusy === "true" || loads) return requestAnimationFrame(done);
                 resolve(performance.now() - from);
             };
             // An answer may be there before the next frame is drawn.
@@ -58,5 +60,6 @@ export async function drag(page, what, from, to) {
 /** The whole run, in a view. */
 export async function reset(page, hash = "") {
     await page.evaluate((hash) => void (location.hash = hash), hash);
-    await until(page, "the whole run", async () => {}, () => document.querySelector("main")?.ariaBusy === "false" && !document.querySelector("main .empty"));
+    const isThere = () => document.querySelector("main")?.ariaBusy === "false" && ![...document.querySelectorAll("main .empty")].some((one) => one.textContent.endsWith("…"));
+    await until(page, "the whole run", async () => {}, isThere);
 }
