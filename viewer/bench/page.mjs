@@ -9,6 +9,9 @@ async function inTime(what, told) {
     return Promise.race([told, late]).catch((why) => Promise.reject(new Error(`${what}: ${why.message}`)));
 }
 
+/** Whether the page loads something: that ends with "…". A view that has nothing to show says so in the same place. It runs in the page. */
+const loads = () => [...document.querySelectorAll("main .empty")].some((one) => one.textContent.endsWith("…"));
+
 /** Milliseconds until a condition of the page holds. Fails where the page says why there is no answer. */
 export async function until(page, what, act, holds) {
     const from = performance.now();
@@ -27,23 +30,22 @@ export async function until(page, what, act, holds) {
 
 /** Milliseconds from an event of the page until the numbers of another selection are on the screen. */
 export async function reselected(page, what, event, act) {
-    await page.evaluate((event) => void (window.told = new Promise((resolve, reject) => {
+    const listen = (event, loads) => void (window.told = new Promise((resolve, reject) => {
         addEventListener(event, () => {
             const from = performance.now();
             const main = document.querySelector("main");
             const done = () => {
                 const alert = main.querySelector("[role=alert]");
                 if (alert) return reject(new Error(alert.textContent));
-                // What is loaded ends with "…"; a view that has nothing to show says so in the same place.
-                const loads = [...main.querySelectorAll(".empty")].some((one) => one.textContent.endsWith("…"));
-                if (main.ariaBusy === "true" || loads) return requestAnimationFrame(done);
+                if (main.ariaBusy === "true" || loads()) return requestAnimationFrame(done);
                 resolve(performance.now() - from);
             };
             // An answer may be there before the next frame is drawn.
             const begun = new MutationObserver(() => (begun.disconnect(), requestAnimationFrame(done)));
             begun.observe(main, { attributeFilter: ["aria-busy"] });
         }, { once: true, capture: true });
-    })), event);
+    }));
+    await page.evaluate(`(${listen})(${JSON.stringify(event)}, ${loads})`);
     await act();
     return inTime(what, page.evaluate(() => window.told));
 }
@@ -60,6 +62,5 @@ export async function drag(page, what, from, to) {
 /** The whole run, in a view. */
 export async function reset(page, hash = "") {
     await page.evaluate((hash) => void (location.hash = hash), hash);
-    const isThere = () => document.querySelector("main")?.ariaBusy === "false" && ![...document.querySelectorAll("main .empty")].some((one) => one.textContent.endsWith("…"));
-    await until(page, "the whole run", async () => {}, isThere);
+    await until(page, "the whole run", async () => {}, `() => document.querySelector("main")?.ariaBusy === "false" && !(${loads})()`);
 }

@@ -10,8 +10,8 @@ pub struct FaultTwins {
 }
 
 impl FaultTwins {
-    /// If the ring's next event, which would come after `events`, samples the same fault as the last one, that one stands for both,
-    /// which is one fault. Returns for how many it stood before.
+    /// Compares the ring's next event with the ring's last fault, one of `events`. If both sample the same fault, the last one becomes
+    /// a sample of one fault, and the next one is to be dropped. Returns the weight that the last one had.
     pub fn merge(&mut self, next: &KernelEvent, events: &mut [KernelEvent]) -> Option<u32> {
         let What::Fault { address, weight, major: false, .. } = next.what else { return None };
         let (next_weight, last) = (weight, self.last.replace(events.len()));

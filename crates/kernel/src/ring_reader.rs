@@ -140,8 +140,8 @@ impl State {
         }
         let (Some(next), Some(last)) = (self.fault_sets.get(set), self.fault_sets.get(self.set)) else { return };
         for (on, off) in next.iter().zip(last) {
-            // In this order no fault goes unseen, however long another program has the processor in between. What is seen twice
-            // meanwhile is found by `fault_twins`.
+            // The reader may lose the processor between the two calls: in this order, one of the events sees each fault all the time.
+            // `fault_twins` merges the samples of faults that both see.
             let _ = on.enable();
             let _ = off.disable();
         }

@@ -62,10 +62,9 @@ pub enum CostKind {
     LoaderFault,
     /// Faults of shared memory that no call of the program is known to have mapped (`shmat`); amount: faults.
     SharedFault,
-    /// Time in a release of another site's block that went into giving back pages of the heap, which this site had brought; amount:
-    /// units.
+    /// Time in which the release of another site's block gave back pages of the heap that this site had brought; amount: units.
     GivenBack,
-    /// The same time, at the site of the block: it is no work of the allocator there, and others are charged; amount: units.
+    /// The same time, at the site of the released block: other sites pay it, so it is not the allocator's work there; amount: units.
     GivingBack,
 }
 

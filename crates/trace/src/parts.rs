@@ -20,7 +20,8 @@ crate::index! {
 }
 
 /// What a site does with blocks of one size in one thread: the thread that acquired a block for what became of the block,
-/// the one that made the call for all else, as the time that a release took. The size of a call without a block is what was asked for, or 0.
+/// the one that made the call for all else, also for the time of a release. The size of a call without a block is what was asked for,
+/// or 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Usual {
     /// The thread; `None`: nothing is usual.

@@ -1,4 +1,4 @@
-//! Rows about functions, files and processes that have the same names: each is told from the others.
+//! Functions, files and processes with equal names: their rows have different keys and look different.
 
 use memtoll_e2e::{Recording, Target, library, program_with, scratch};
 use serde_json::Value;

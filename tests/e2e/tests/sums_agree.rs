@@ -1,5 +1,5 @@
-//! Whatever rows are of, they add up to the same numbers: of real programs, of some sizes, in a span, and charged to who paid. So do
-//! two spans that follow each other.
+//! All groupings of a recording add up to the same numbers: as a whole, with `--paid`, of some sizes and in a span. Two spans that
+//! follow each other add up to the whole.
 
 use memtoll_e2e::{Recording, Target, program};
 use serde_json::Value;

@@ -192,7 +192,8 @@ fn wait(pid: u32) -> (i32, libc::rusage) {
     (status, usage)
 }
 
-/// Runs the target's `steps` on one processor, whose ring tells all of it: between two of them, it waits until `between` has returned, and no other thread empties the rings.
+/// Runs the target's `steps` on one processor, so that one ring has all records: between two steps, it waits until `between` has
+/// returned, and no other thread empties the rings.
 /// None where perf events are refused, as announced.
 pub fn run_steps(
     options: &Options,
