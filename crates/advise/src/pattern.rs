@@ -12,7 +12,7 @@ mod live;
 mod reference;
 
 use calls::Calls;
-use follow::Follower;
+use follow::{Follower, Survivors};
 use heap::NO_SITE;
 use memtoll_analysis::event_pass::EventPass;
 use memtoll_analysis::stacks::Stacks;
@@ -239,7 +239,7 @@ pub fn patterns(
                 follower.line(event, line, &mut under_way);
             }
         });
-        let calls = follower.finish();
+        let calls = follower.finish(if image.executed_another() { Survivors::Discarded } else { Survivors::Kept });
         all.iter_mut().zip(&calls).for_each(|(pattern, calls)| pattern.calls.plus(calls));
         let site = |node: Option<NodeId>| of_stack.of(image.node(node)).0;
         damage.extend(read.err().map(|why| why.to_string()));
@@ -275,11 +275,15 @@ pub mod tests {
 
     /// Follows events of one thread; a site's number is its node.
     pub fn follow(grows: &[bool], events: &[Event]) -> Vec<Pattern> {
+        follow_to_its_end(grows, events, Survivors::Kept)
+    }
+
+    fn follow_to_its_end(grows: &[bool], events: &[Event], survivors: Survivors) -> Vec<Pattern> {
         let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows, may_creep: true }).collect();
         let mut patterns = vec![Pattern::default(); watched.len()];
         let mut follower = Follower::new(&watched, &mut patterns, 0..800);
         events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
-        follower.finish();
+        follower.finish(survivors);
         patterns
     }
 
@@ -393,5 +397,7 @@ pub mod tests {
         let events: Vec<Event> = (0..8).map(|n| event(Op::MALLOC, n * 100, 0, n, 8)).collect();
         let of = &follow(&[false], &events)[0];
         assert_eq!((of.kept, of.kept_by_part, of.keeper_life), (8, [1; PARTS], 800));
+        let of = &follow_to_its_end(&[false], &events, Survivors::Discarded)[0];
+        assert_eq!((of.kept, of.kept_by_part, of.in_bulk), (0, [0; PARTS], 8), "exec discards them");
     }
 }

@@ -340,8 +340,8 @@ fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut i
     }
 }
 
-/// Prices what was found in an image, site by site. Nothing is live of one that has ended when the selection does; a span that goes
-/// on to the end of the recording counts what each process left.
+/// Prices what was found in an image, site by site. Nothing is live of one that has ended when the selection does. A selection
+/// that goes on to the end of the recording counts what each process left, but not what exec discarded.
 fn each_priced(
     tariff: &Tariff,
     recording: &Recording,
@@ -358,7 +358,9 @@ fn each_priced(
     let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
     let hides_frees = !image.own_allocators.show_frees();
     let is_searchable = is_all && matches!(selection.split, Split::None | Split::Process);
-    let is_gone = ended(recording, index) < until && (selection.instant || selection.to < Units(recording.ended()));
+    let is_part = selection.instant || selection.to < Units(recording.ended());
+    let end = ended(recording, index);
+    let is_gone = if is_part { end < until } else { image.executed_another() };
     sites.each(is_cut_off, |node, extra, counts| {
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
@@ -375,9 +377,7 @@ fn each_priced(
         if hides_frees {
             metrics.forget_fates();
         }
-        if is_searchable && image.executed_another() {
-            metrics.discard();
-        } else if !(is_searchable && image.is_searched()) {
+        if !(is_searchable && image.is_searched()) {
             metrics.forget_search();
         } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
             && recording.is_suppressed(index, image.node(node))

@@ -161,7 +161,8 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
     let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
         _ if !Metric::Lifetime.is_known_of(metrics, tariff.sees()) => None,
-        (0, 0) => None,
+        (0, 0) if metrics.ended_blocks == 0 => None,
+        (0, 0) => Some("there when their process ended".to_owned()),
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.
         (time, live) if live.saturating_mul(10) >= blocks => {
@@ -292,6 +293,13 @@ mod tests {
         };
         let text = words_of(ended, 0.5);
         assert!(text.contains("of 80 B; 3 were there when their process ended, the others live 3.0 ms."), "{text}");
+        let all = |tariff: &Tariff| {
+            let mut metrics = tariff.price(&Metrics { live_blocks: 4, lifetime: Units::ZERO, ..counts });
+            metrics.end();
+            metrics
+        };
+        let text = words_of(all, 0.5);
+        assert!(text.contains("of 80 B; there when their process ended."), "{text}");
     }
 
     #[test]

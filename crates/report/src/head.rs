@@ -248,7 +248,8 @@ fn stay(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, of: Numbers
         }
     };
     let blocks = of.things(Metric::LiveBlocks, "block");
-    (of.with_error(Metric::Live), format!("{}, in {blocks}{of_runtime}", stays(recording, sums)))
+    let gone = gone(sums).map_or(String::new(), |gone| format!("; {gone}"));
+    (of.with_error(Metric::Live), format!("{}, in {blocks}{of_runtime}{gone}", stays(recording, sums)))
 }
 
 /// The peak, and of what it is if the program has mappings of its own.
@@ -409,6 +410,15 @@ pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
         _ if sums.selection.instant => "live then".to_owned(),
         to => format!("live at {}", format::seconds(clock.seconds(to.0))),
     }
+}
+
+/// What became of blocks that are neither live nor freed.
+fn gone(sums: &Sums) -> Option<String> {
+    let blocks = format::counted(sums.total.ended_blocks, "more block");
+    (sums.total.ended_blocks > 0).then(|| match sums.selection.to < Units::MAX {
+        true => format!("processes that had ended left {blocks}"),
+        false => format!("exec discarded {blocks}"),
+    })
 }
 
 pub(crate) fn first_capital(mut text: String) -> String {

@@ -21,9 +21,6 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
     }
     let blocks = total.leaked_blocks();
     let mut what = match blocks {
-        0 if total.discarded >= total.live_blocks => {
-            return vec![(format::bytes(Bytes::ZERO), "of it lost: exec discarded every block".to_owned())];
-        }
         0 if total.unsearched > 0 => {
             "of it lost where memtoll searched: something points to every block there".to_owned()
         }
@@ -46,9 +43,6 @@ pub(crate) fn lines(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks)
         what += &format!("; {} more in {blocks} suppressed", format::bytes(total.suppressed_bytes));
     }
     what += &threads(searches().filter_map(|(_, search)| search));
-    if total.discarded > 0 {
-        what += &format!("; exec discarded {}", format::counted(total.discarded, "more block"));
-    }
     if total.unsearched > 0 {
         what += &not_searched(recording, sums, total.unsearched);
     }

@@ -71,6 +71,14 @@ impl Threads {
     }
 }
 
+/// What happens to the blocks that are live when an image ends.
+#[derive(Clone, Copy)]
+pub enum Survivors {
+    Kept,
+    /// It executes another program, which releases them all at once.
+    Discarded,
+}
+
 /// Follows the blocks of an image.
 pub struct Follower<'a> {
     watched: &'a [Watched],
@@ -242,17 +250,22 @@ impl Follower<'_> {
     }
 
     /// There are no more events. How long the calls of each site took.
-    pub fn finish(mut self) -> Vec<Calls> {
+    pub fn finish(mut self, survivors: Survivors) -> Vec<Calls> {
         self.heap.look();
         let life = self.time.end.saturating_sub(self.time.start);
         let width = (life / PARTS as u64).max(1);
         for block in self.live.into_blocks() {
             let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
             pattern.end(block.size, 1);
-            pattern.kept += 1;
-            let part = (block.time.saturating_sub(self.time.start) / width) as usize;
-            pattern.kept_by_part[part.min(PARTS - 1)] += 1;
-            pattern.keeper_life = pattern.keeper_life.max(life);
+            match survivors {
+                Survivors::Discarded => pattern.in_bulk += 1,
+                Survivors::Kept => {
+                    pattern.kept += 1;
+                    let part = (block.time.saturating_sub(self.time.start) / width) as usize;
+                    pattern.kept_by_part[part.min(PARTS - 1)] += 1;
+                    pattern.keeper_life = pattern.keeper_life.max(life);
+                }
+            }
         }
         let mut begun_again = vec![0; self.patterns.len()];
         for texts in self.texts.values() {

@@ -228,7 +228,7 @@ fn follow_fast(watched: &[Watched], events: &[Event], end: u64) -> Vec<Pattern> 
     let mut patterns = vec![Pattern::default(); watched.len()];
     let mut follower = follow::Follower::new(watched, &mut patterns, 0..end);
     events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
-    follower.finish();
+    follower.finish(follow::Survivors::Kept);
     patterns
 }
 

@@ -34,7 +34,8 @@ pub struct Priced {
     /// Blocks, those from before a span included, of processes in which an allocator hides frees: no count that needs frees
     /// has a part of them.
     pub unknown_fates: u64,
-    /// Blocks that a process had when it ended, before the selection does: they are neither live nor freed.
+    /// Blocks that a process had when it ended, before the selection does, or when it executed another program: they are neither
+    /// live nor freed.
     pub ended_blocks: u64,
     /// What a look at the pages found when processes ended, in memory: bytes of live blocks.
     pub resident_bytes: Bytes,
@@ -50,8 +51,6 @@ pub struct Priced {
     pub without_units: u64,
     /// Live blocks of processes whose memory was not searched at their end: no count of lost blocks has a part of them.
     pub unsearched: u64,
-    /// Live blocks of processes that executed another program, which discards them: they are not lost, and need no search.
-    pub discarded: u64,
     /// Lost blocks of all kinds that are suppressed: no other count of lost blocks has a part of them.
     pub suppressed_blocks: u64,
     /// Their bytes.
@@ -101,7 +100,6 @@ sums! {
     without_pages;
     without_units;
     unsearched;
-    discarded;
     suppressed_blocks;
     suppressed_bytes.0;
 }
@@ -192,18 +190,13 @@ impl Priced {
 
     /// Whether processes that have live blocks here should have been searched, and none was.
     pub fn is_unsearched(&self) -> bool {
-        self.unsearched > 0 && self.unsearched.saturating_add(self.discarded) >= self.live_blocks
+        self.unsearched > 0 && self.unsearched >= self.live_blocks
     }
 
     /// The process was not searched.
     pub fn forget_search(&mut self) {
         self.unsearched = self.live_blocks;
         self.forget_lost();
-    }
-
-    /// The process executed another program.
-    pub fn discard(&mut self) {
-        self.discarded = self.live_blocks;
     }
 
     /// What is lost shall not be told.
