@@ -6,6 +6,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
+#include <sys/mman.h>
 #include <vector>
 
 namespace memtoll::unwind {
@@ -35,9 +36,13 @@ public:
         caller_ = {items_.back().address, items_.back().value, 0};
     }
 
-    bool find(uint32_t& node) const { return prediction_.find(prediction_.guess(caller_), caller_, node); }
+    uintptr_t room() const { return reinterpret_cast<uintptr_t>(&*stack_.end()) - caller_.return_slot; }
+    bool find(const arch::CallerFrame& caller, uint32_t& node) const {
+        return prediction_.find(prediction_.guess(caller, room()), caller, room(), node);
+    }
+    bool find(uint32_t& node) const { return find(caller_, node); }
     void learn(uint32_t node, bool needs_frame_pointer = false) {
-        prediction_.learn(caller_, needs_frame_pointer, items_.data(), static_cast<unsigned>(items_.size()), node);
+        prediction_.learn(caller_, room(), needs_frame_pointer, items_.data(), static_cast<unsigned>(items_.size()), node);
     }
 
     std::vector<uintptr_t> stack_;
@@ -113,11 +118,70 @@ TEST(Prediction, AnyChangedWordIsNoticed) {
             *word ^= uintptr_t{1} << bit;
             arch::CallerFrame caller = machine.caller_;
             caller.return_address = *reinterpret_cast<uintptr_t*>(caller.return_slot);
-            EXPECT_FALSE(machine.prediction_.find(machine.prediction_.guess(caller), caller, node)) << "bit " << bit;
+            EXPECT_FALSE(machine.find(caller, node)) << "bit " << bit;
             *word ^= uintptr_t{1} << bit;
         }
     }
     EXPECT_TRUE(machine.find(node));
+}
+
+// A stack's memory, with nothing behind its end.
+class StackAtAnEdge {
+public:
+    static constexpr size_t kBytes = size_t{1} << 20;
+
+    StackAtAnEdge()
+        : low_(static_cast<char*>(mmap(nullptr, kBytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        mprotect(low_ + kBytes, kPage, PROT_NONE);
+    }
+    ~StackAtAnEdge() { munmap(low_, kBytes + kPage); }
+
+    uintptr_t end() const { return reinterpret_cast<uintptr_t>(low_) + kBytes; }
+
+private:
+    static constexpr size_t kPage = 4096;
+    char* const low_;
+};
+
+// Two stacks, one of them deeper: what is known of the deeper one lies behind the end of the other. Return addresses are chosen so that
+// both have the same hash, as happens to one of some million stacks.
+void check_that_a_stack_is_read_up_to_its_end(size_t deeper, bool is_decided_by_a_word) {
+    StackAtAnEdge stack;
+    std::vector<uint64_t> memory(Prediction::kMemoryBytes / sizeof(uint64_t));
+    Prediction prediction;
+    prediction.start(memory.data(), [](size_t) { return true; });
+    const auto frame = [](uintptr_t slot, uintptr_t value) {
+        *reinterpret_cast<uintptr_t*>(slot) = value;
+        return Item{slot, value};
+    };
+    const auto find = [&](const arch::CallerFrame& caller, uint32_t& node) {
+        const uintptr_t room = stack.end() - caller.return_slot;
+        return prediction.find(prediction.guess(caller, room), caller, room, node);
+    };
+    const Item outer = frame(stack.end() - sizeof(uintptr_t), 1), inner = frame(stack.end() - deeper, 2);
+    const Item items[] = {outer, inner};
+    const arch::CallerFrame deep{inner.address, inner.value, 0};
+    prediction.learn(deep, stack.end() - deep.return_slot, false, items, 2, 50);
+    if (is_decided_by_a_word) {
+        frame(outer.address, 3);
+        const Item others[] = {{outer.address, 3}, inner};
+        prediction.learn(deep, stack.end() - deep.return_slot, false, others, 2, 51);
+    }
+    uint32_t node = 0;
+    ASSERT_TRUE(find(deep, node));
+    constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
+    const uintptr_t slot = stack.end() - 2 * sizeof(uintptr_t);
+    const arch::CallerFrame shallow{slot, (slot * kMultiplier) ^ (inner.address * kMultiplier) ^ inner.value, 0};
+    EXPECT_FALSE(find(shallow, node));
+    const Item own[] = {outer, frame(slot, shallow.return_address)};
+    prediction.learn(shallow, stack.end() - shallow.return_slot, false, own, 2, 60);
+    EXPECT_TRUE(!find(shallow, node) || node == 60);
+}
+
+TEST(Prediction, AStackIsReadUpToItsEnd) {
+    check_that_a_stack_is_read_up_to_its_end(4096, false);
+    check_that_a_stack_is_read_up_to_its_end(size_t{900} << 10, false);
+    check_that_a_stack_is_read_up_to_its_end(4096, true);
 }
 
 TEST(Prediction, TheFramePointerCountsWhereItDecides) {

@@ -2,6 +2,7 @@
 
 #include "../footprint.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -67,32 +68,39 @@ uint32_t Prediction::make_leaf(const arch::CallerFrame& caller, bool needs_frame
     fresh.node = node;
     fresh.frame_pointer_mask = needs_frame_pointer ? -1 : 0;
     fresh.batches = static_cast<uint8_t>((count + kLanes - 1) / kLanes);
-    fresh.wide = false;
+    uintptr_t furthest = 0;
     for (unsigned i = 0; i < count; ++i) {
         const Item& item = items[count - 1 - i];
         full.values[i] = static_cast<uint32_t>(item.value);
-        if (item.address - caller.return_slot > UINT16_MAX * sizeof(uintptr_t)) fresh.wide = true;
+        furthest = std::max(furthest, (item.address - caller.return_slot) / sizeof(uintptr_t));
     }
+    fresh.furthest = static_cast<uint16_t>(std::min<uintptr_t>(furthest, kWide));
     const unsigned words = fresh.batches * kLanes;
     auto* narrow = reinterpret_cast<uint16_t*>(fresh.offsets);
     auto* wide = reinterpret_cast<int32_t*>(fresh.offsets);
     for (unsigned i = 0; i < words; ++i) {
         const Item& item = items[i < count ? count - 1 - i : count - 1]; // filled up with the first
         const uintptr_t distance = item.address - caller.return_slot;
-        if (fresh.wide) wide[i] = static_cast<int32_t>(distance);
+        if (fresh.is_wide()) wide[i] = static_cast<int32_t>(distance);
         else narrow[i] = static_cast<uint16_t>(distance / sizeof(uintptr_t));
     }
-    fresh.digest = fresh.wide ? digest<int32_t>(fresh, caller) : digest<uint16_t>(fresh, caller);
-    const size_t bytes = offsetof(Leaf, offsets) + words * (fresh.wide ? sizeof *wide : sizeof *narrow);
+    fresh.digest = fresh.is_wide() ? digest<int32_t>(fresh, caller) : digest<uint16_t>(fresh, caller);
+    const size_t bytes = offsetof(Leaf, offsets) + words * (fresh.is_wide() ? sizeof *wide : sizeof *narrow);
     leaf_end_ += static_cast<uint32_t>((bytes + sizeof(Leaf) - 1) / sizeof(Leaf) * sizeof(Leaf));
     static_assert(kKnownPerLeafByte * offsetof(Leaf, offsets) >= offsetof(Known, values));
     static_assert(kKnownPerLeafByte * sizeof *narrow >= sizeof *full.values);
     return offset;
 }
 
+bool Prediction::holds_wide(const Leaf& leaf, const arch::CallerFrame& caller, uintptr_t room) {
+    const auto* offsets = reinterpret_cast<const int32_t*>(leaf.offsets);
+    const auto is_on_stack = [room](int32_t offset) { return static_cast<uintptr_t>(offset) < room; };
+    return std::all_of(offsets, offsets + leaf.batches * kLanes, is_on_stack) && digest<int32_t>(leaf, caller) == leaf.digest;
+}
+
 // The distance of a leaf's word from the return slot, in words.
 uint32_t Prediction::offset_in_words(const Leaf& leaf, unsigned index) {
-    if (leaf.wide) return static_cast<uint32_t>(reinterpret_cast<const int32_t*>(leaf.offsets)[index]) / sizeof(uintptr_t);
+    if (leaf.is_wide()) return static_cast<uint32_t>(reinterpret_cast<const int32_t*>(leaf.offsets)[index]) / sizeof(uintptr_t);
     return reinterpret_cast<const uint16_t*>(leaf.offsets)[index];
 }
 
@@ -113,8 +121,8 @@ bool Prediction::first_difference(const Known& known, const Leaf& leaf, const ar
     return leaf.frame_pointer_mask != 0 && value != static_cast<uint32_t>(caller.frame_pointer);
 }
 
-void Prediction::learn(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items, unsigned count,
-                       uint32_t node) {
+void Prediction::learn(const arch::CallerFrame& caller, uintptr_t room, bool needs_frame_pointer, const Item* items,
+                       unsigned count, uint32_t node) {
     if (count == 0 || count > kMaxItems) return;
     for (unsigned i = 0; i < count; ++i) {
         if (items[i].address - caller.return_slot > INT32_MAX) return;
@@ -124,6 +132,7 @@ void Prediction::learn(const arch::CallerFrame& caller, bool needs_frame_pointer
     for (unsigned depth = 0; depth < kMaxSteps; ++depth) {
         Step& place = insert(hash);
         if (place.what & kReadWord) {
+            if (!reaches(place.what, room)) return;
             hash = next_hash(hash, place.what, caller);
             continue;
         }

@@ -12,10 +12,12 @@
 //
 // Finding the right leaf: stacks that begin alike (same first slot and return address) are told apart by the word in
 // which they were first seen to differ. That makes a small decision tree, kept in one hash table: the key of a step is
-// mixed from the key of the step before and the word read there. A wrong turn only costs a failed proof.
+// mixed from the key of the step before and the word read there. Where two keys are alike by chance, the wrong turn leads
+// to the leaf of any other stack: its proof fails.
 //
 // Only for stacks whose memory is known to be readable up to their end (see StackCache): words are read in batches,
-// before the ones further in have been compared.
+// before the ones further in have been compared. `room` is how far that end lies above the first return slot, in bytes.
+// What another stack has further out is not read.
 #pragma once
 
 #include "../arch/arch.hpp"
@@ -49,18 +51,19 @@ public:
     // The only leaf that the stack can be, kNoLeaf if there is none. It is on its way from memory when this returns.
     using Guess = uint32_t;
     static constexpr Guess kNoLeaf = 0;
-    [[gnu::always_inline]] Guess guess(const arch::CallerFrame& caller) const;
+    [[gnu::always_inline]] Guess guess(const arch::CallerFrame& caller, uintptr_t room) const;
 
     // Proves a guess. The stack's node in `node`; false if the stack is not known.
-    [[gnu::always_inline]] bool find(Guess guess, const arch::CallerFrame& caller, uint32_t& node) const;
+    [[gnu::always_inline]] bool find(Guess guess, const arch::CallerFrame& caller, uintptr_t room, uint32_t& node) const;
 
     // Remembers a stack that find() just did not know. `items` run from the outside inwards, as StackCache keeps them.
     // `needs_frame_pointer`: the stack depends on the caller's frame pointer as well.
-    void learn(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items, unsigned count,
+    void learn(const arch::CallerFrame& caller, uintptr_t room, bool needs_frame_pointer, const Item* items, unsigned count,
                uint32_t node);
 
 private:
     static constexpr unsigned kLanes = 4;
+    static constexpr uint16_t kWide = UINT16_MAX;
 
     // What decides, in as few bytes as possible: with hundreds of stacks in turn, the cache misses on leaves cost more
     // than the comparison. An ordinary stack's leaf is one cache line.
@@ -69,8 +72,10 @@ private:
         uint32_t node;
         uint8_t batches; // of kLanes offsets
         int8_t frame_pointer_mask; // -1 if the stack depends on the caller's frame pointer, else 0
-        bool wide;                 // offsets are int32_t, in bytes; otherwise uint16_t, in words
+        uint16_t furthest; // of the offsets, which are uint16_t, in words; kWide: they are int32_t, in bytes
         alignas(4) char offsets[1]; // from the first return slot, from the inside outwards
+
+        bool is_wide() const { return furthest == kWide; }
     };
 
     // The rest of the stack, only read to tell two stacks apart: the values of the words at the leaf's offsets, of which the
@@ -107,8 +112,12 @@ private:
         if (what == kReadFramePointer) return mix(hash, static_cast<uint32_t>(caller.frame_pointer));
         return mix(hash, static_cast<uint32_t>(reinterpret_cast<const uintptr_t*>(caller.return_slot)[what ^ kReadWord]));
     }
-    // Multiplication leaves the low bits poor: tag and place come from the upper ones.
-    [[gnu::always_inline]] static uint32_t tag(uint64_t hash) { return static_cast<uint32_t>(hash >> 24) | 1; }
+    // Whether next_hash() stays on the stack.
+    [[gnu::always_inline]] static bool reaches(uint32_t what, uintptr_t room) {
+        return what == kReadFramePointer || uintptr_t{what ^ kReadWord} * sizeof(uintptr_t) < room;
+    }
+    // Multiplication leaves the low bits poor: tag and place come from the upper ones, each from its own.
+    [[gnu::always_inline]] static uint32_t tag(uint64_t hash) { return static_cast<uint32_t>(hash >> 16) | 1; }
     [[gnu::always_inline]] const Step* step(uint64_t hash) const {
         for (uint64_t i = hash >> 48;; ++i) {
             const Step& s = table_[i & mask_];
@@ -127,7 +136,8 @@ private:
     }
     template <class Offset>
     [[gnu::always_inline]] static uint64_t digest(const Leaf& leaf, const arch::CallerFrame& caller);
-    [[gnu::always_inline]] static bool holds(const Leaf& leaf, const arch::CallerFrame& caller);
+    [[gnu::always_inline]] static bool holds(const Leaf& leaf, const arch::CallerFrame& caller, uintptr_t room);
+    [[gnu::noinline]] static bool holds_wide(const Leaf& leaf, const arch::CallerFrame& caller, uintptr_t room);
 
     Step& insert(uint64_t hash);
     void make_room();
@@ -162,29 +172,31 @@ inline uint64_t Prediction::digest(const Leaf& leaf, const arch::CallerFrame& ca
     return (a ^ (b << 16 | b >> 48)) + ((c << 32 | c >> 32) ^ (d << 48 | d >> 16));
 }
 
-inline bool Prediction::holds(const Leaf& leaf, const arch::CallerFrame& caller) {
-    if (leaf.wide) [[unlikely]]
-        return digest<int32_t>(leaf, caller) == leaf.digest;
-    return digest<uint16_t>(leaf, caller) == leaf.digest;
+inline bool Prediction::holds(const Leaf& leaf, const arch::CallerFrame& caller, uintptr_t room) {
+    if (leaf.is_wide()) [[unlikely]]
+        return holds_wide(leaf, caller, room);
+    return leaf.furthest * sizeof(uintptr_t) < room && digest<uint16_t>(leaf, caller) == leaf.digest;
 }
 
-inline Prediction::Guess Prediction::guess(const arch::CallerFrame& caller) const {
+inline Prediction::Guess Prediction::guess(const arch::CallerFrame& caller, uintptr_t room) const {
     uint64_t hash = first_hash(caller);
     while (const Step* s = step(hash)) {
         if ((s->what & kReadWord) == 0) {
             __builtin_prefetch(&leaf(s->what));
             return s->what;
         }
+        if (!reaches(s->what, room)) [[unlikely]]
+            return kNoLeaf;
         hash = next_hash(hash, s->what, caller);
     }
     return kNoLeaf;
 }
 
-inline bool Prediction::find(Guess guess, const arch::CallerFrame& caller, uint32_t& node) const {
+inline bool Prediction::find(Guess guess, const arch::CallerFrame& caller, uintptr_t room, uint32_t& node) const {
     if (guess == kNoLeaf) return false;
     const Leaf& candidate = leaf(guess);
     node = candidate.node;
-    return holds(candidate, caller);
+    return holds(candidate, caller, room);
 }
 
 } // namespace memtoll::unwind

@@ -158,7 +158,8 @@ void StackCache::learn(const arch::CallerFrame& caller, const LastStack::Frame& 
     }
     for (uint32_t i = 0; i < innermost.items_end; ++i)
         if (!memory_.is_own(last_.items()[i].address)) return;
-    prediction_.learn(caller, innermost.needs_frame_pointer, last_.items(), innermost.items_end, innermost.place.node);
+    prediction_.learn(caller, memory_.own_above(caller.return_slot), innermost.needs_frame_pointer, last_.items(),
+                      innermost.items_end, innermost.place.node);
 }
 
 uint32_t StackCache::walk_fully(const arch::CallerFrame& caller) {

@@ -32,13 +32,14 @@ public:
     // What the stack that `caller` is the innermost frame of may be. Asked for some time before the node itself, it hides
     // the time that memory takes to answer.
     [[gnu::always_inline]] Prediction::Guess guess(const arch::CallerFrame& caller) const {
-        return memory_.is_own(caller.return_slot) ? prediction_.guess(caller) : Prediction::kNoLeaf;
+        const uintptr_t room = memory_.own_above(caller.return_slot);
+        return room != 0 ? prediction_.guess(caller, room) : Prediction::kNoLeaf;
     }
 
     // The stack's node. Never kNoStack.
     [[gnu::always_inline]] uint32_t node(const arch::CallerFrame& caller, Prediction::Guess guess) {
         uint32_t known;
-        if (prediction_.find(guess, caller, known)) [[likely]]
+        if (prediction_.find(guess, caller, memory_.own_above(caller.return_slot), known)) [[likely]]
             return known;
         return walk(caller);
     }

@@ -45,6 +45,12 @@ public:
     // Whether `address` lies on the part of the thread's own stack that is known so far.
     bool is_own(uintptr_t address) const { return address - low_ < bytes_; }
 
+    // How many bytes of that part lie above an address, 0 if it does not lie there.
+    [[gnu::always_inline]] uintptr_t own_above(uintptr_t address) const {
+        const uintptr_t below = address - low_;
+        return below < bytes_ ? bytes_ - below : 0;
+    }
+
     // Whether the word at `word` may be read.
     [[gnu::always_inline]] Reach reach(uintptr_t word, const Lead& lead) const {
         if ((word & (sizeof(uintptr_t) - 1)) != 0) return Reach::kUnreadable;
