@@ -169,7 +169,7 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
     )
 }
 
-/// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; no line takes more than 1.0 %: grow (vector.h:12)`.
+/// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; the dearest, grow (vector.h:12), takes 1.0 %`.
 fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
     let time = with_error(cheap.cost_ns, cheap.cost_interval);
     let of = share.map_or(Whole::ProcessorTime, |share| share.of);
@@ -178,7 +178,7 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
         true => format!("{all}: little to gain"),
         false => {
             let line = cheap.line_interval.around(cheap.line_ns).share_of(cheap.processor_ns);
-            format!("{all}; no line takes more than {line}: {place}")
+            format!("{all}; the dearest, {place}, takes {line}")
         }
     }
 }
@@ -452,7 +452,7 @@ mod tests {
         };
         assert_eq!(
             cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
-            "Lines pay 21 ± 2 ms for memory, 4.1 % of the program's CPU time; no line takes more than 1.7 %: f (a.c:1)"
+            "Lines pay 21 ± 2 ms for memory, 4.1 % of the program's CPU time; the dearest, f (a.c:1), takes 1.7 %"
         );
         let little =
             CheapMemory { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
