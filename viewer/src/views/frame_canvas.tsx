@@ -150,7 +150,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     };
 
     const told = at ?? chosen;
-    const sum = useMemo(() => (matches ? matched(root, matches) : { value: 0, isAll: true }), [root, matches, boxes]);
+    const sum = useMemo(() => (matches ? matched(root, matches) : null), [root, matches, boxes]);
     const svg = () => {
         const colors = colorsOf(names);
         return svgOf(boxes, width, height, colors, (box) => fill(box, colors));
@@ -158,8 +158,8 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     return (
         <>
             <div class="tools">
-                {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
-                {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
+                {tools(<Search {...(sum ? { hits: { ...sum, count: hits.length } } : {})} />)}
+                {sum && (sum.isAll || sum.value > 0) && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
                 {all.isShown ? <button disabled>all</button> : <Door to={all.to} class="button">all</Door>}
                 <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
@@ -197,20 +197,20 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
 }
 
 /** What lies in the outermost frames that match. */
-function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean } {
-    let sum = 0;
+function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean; looked: number } {
+    let value = 0;
     let isAll = true;
     let looked = 0;
     const open = [...root.children()];
-    while (open.length > 0 && looked++ < 200_000) {
-        const item = open.pop()!;
-        if (matches(item.frame)) sum += item.value;
+    for (let item = open.pop(); item; item = open.pop()) {
+        looked++;
+        if (matches(item.frame, item.label)) value += item.value;
         else {
             if (item.hasMore) isAll = false;
             open.push(...item.children());
         }
     }
-    return { value: sum, isAll: isAll && open.length === 0 };
+    return { value, isAll, looked };
 }
 
 function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: ReturnType<typeof matcher>, chosen: Box | null): void {
