@@ -80,21 +80,19 @@ interface Props<Item extends TreeItem> extends Content<Item> {
 const named = ({ item, parent }: Box) => (parent || item.frame || item.label ? labelOf(item) : "all");
 
 export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
-    const { theme, state, setCopy } = useShown();
+    const { theme, state, go, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(holder);
     /** Where the mouse is: pixels from the left, and the line. */
     const [pointed, point] = useState<[x: number, line: number] | null>(null);
-    const [kept, choose] = useState<Box | null>(null);
     const matches = useMemo(() => matcher(search), [search]);
-    useEffect(() => {
-        choose(null);
-    }, [root, state.zoom]);
     const boxes = useMemo(() => place(width), [place, width]);
+    const kept = useMemo(() => (state.branch === "" ? null : (boxes.find(({ item }) => item.key === state.branch) ?? null)), [boxes, state.branch]);
+    const choose = (box: Box) => go({ branch: box.item.key, hit: 0 }, true);
     const hits = useMemo(() => (matches ? boxes.filter(({ item }) => matches(item.frame, item.label)).sort((a, b) => a.depth - b.depth || a.x - b.x) : []), [boxes, matches]);
     const hit = hits[Math.min(state.hit, hits.length) - 1] ?? null;
-    const chosen = kept ?? hit;
+    const chosen = hit ?? kept;
     const depth = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
     const height = depth * LINE + 2;
     const fill = (box: Box, colors: Colors) => (box.item.frame || box.item === root ? paint(box.item as Item, colors) : colors["other"]!);
