@@ -147,6 +147,15 @@ fn a_function_of_one_library_leads_to_its_own_trend() {
     }
 }
 
+#[test]
+fn a_function_that_has_nothing_on_both_sides_is_not_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.4", 0), run("1.5", 0)]);
+    let compare = page(store.as_mut(), "/compare?metric=allocations");
+    assert_eq!(column(&compare, 0), ["(total)"], "{}", compare.body);
+    assert!(!compare.body.contains(">new<"), "{}", compare.body);
+}
+
 /// The cells of a column in the body of a page's table.
 fn column(page: &Page, column: usize) -> Vec<String> {
     let rows = page.body.split_once("<tbody>").unwrap().1.split("<tr").skip(1);
