@@ -201,6 +201,7 @@ const MAKERS = {
     marked,
     wrapped,
     growing,
+    overloads,
     namespaces,
     rows,
     waiting,
@@ -220,6 +221,19 @@ for (const [name, make] of Object.entries(MAKERS)) {
 export const SOURCE = join(folder, "home/ann/phases.c");
 export const MARKED = join(folder, "home/ann/marked.c");
 export const FOLDER = folder;
+
+/** Two functions of one name, in one line. */
+function overloads() {
+    const one = (type, size) => `__attribute__((noinline)) void *made(${type}) { void *block = malloc(${size}); __asm__ volatile(""); return block; }`;
+    const source = `#include <stdlib.h>
+${one("int", 1000)} ${one("long", 3000)}
+int main() { free(made(1)); free(made(1L)); return 0; }
+`;
+    const file = join(folder, "overloads.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-g", "-o", join(folder, "overloads"), file);
+    return record("overloads", join(folder, "overloads"));
+}
 
 /** Thirty runs of a region, in turn with a mark, that allocate more and more. */
 function marked() {
