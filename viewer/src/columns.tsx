@@ -4,12 +4,27 @@ import { createContext } from "preact";
 import { useContext, useId, useRef } from "preact/hooks";
 import { useShown } from "./context";
 import { useSize } from "./hooks";
-import type { Metric } from "./model/answer";
+import { titleInRows, type Metric } from "./model/answer";
 import { isHidden, LEAST, MOST, STEP, toggled, withWidth, type TableColumn } from "./model/columns";
 
 /** The column of a metric, and the first one of a table, which says what rows are. */
-export const columnFor = ({ name, title }: Metric): TableColumn => ({ key: name, title, width: "minmax(79px, 1fr)" });
-export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 5fr)" });
+export const columnFor = (metric: Metric, isMain: boolean, parts = 1): TableColumn => {
+    const heading = isMain ? textWidth(600, `${titleInRows(metric)} ▾`) : textWidth(400, titleInRows(metric));
+    return { key: metric.name, title: metric.title, parts, width: `minmax(max(${NUMBER}px + var(--edges), (${heading}px + var(--edges) + var(--question)) / ${parts}), 1fr)` };
+};
+export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 12fr)" });
+
+/** The widest number of a row, pixels. */
+const NUMBER = 63;
+
+let pen: CanvasRenderingContext2D | null = null;
+
+/** Pixels that the words of a heading take. Rows are grids of their own, so no column grows with its text by itself. */
+function textWidth(weight: number, text: string): number {
+    pen ??= document.createElement("canvas").getContext("2d")!;
+    pen.font = `${weight} 13px ${getComputedStyle(document.body).fontFamily}`;
+    return Math.ceil(pen.measureText(text).width);
+}
 
 /** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
 export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));

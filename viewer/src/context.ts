@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
-import type { Recording, Source, TreePart } from "./model/data_source";
+import { isSearched, type Recording, type Source, type TreePart } from "./model/data_source";
 import { selectionOf, type Selection, type State } from "./model/state";
 import type { TextTable } from "./model/table_text";
 import type { TreeItem } from "./model/tree";
@@ -39,7 +39,7 @@ export function useShown(): Context {
 export function useTree(part: TreePart | null, within: Partial<State> = {}): Loaded<TreeItem> {
     const { source, state } = useShown();
     const selection = selectionOf({ ...state, ...within });
-    const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.by, part.least];
+    const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.by, part.least, isSearched(part)];
     const key = part && JSON.stringify([selection, words]);
     return useLoaded(key, (signal) => source.tree(selection, part!, signal));
 }

@@ -43,6 +43,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
     return (
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
             <Tailed kind="function" text={frame.function} />
+            {frame.parameters && <bdi class="code soft into">{frame.parameters}</bdi>}
             {!frame.function.startsWith(`${place}+`) && <Tailed kind="place" text={place} />}
             {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
@@ -241,8 +242,25 @@ export function OrderChoice() {
     );
 }
 
+interface Hits {
+    count: number;
+    /** Whether nothing is left to look at. */
+    isAll: boolean;
+    /** Branches that were looked at. */
+    looked: number;
+    /** What lies in all that was found; some may be too narrow to be hits. */
+    value?: number;
+}
+
+/** How many there are, or what was looked at in vain. */
+function hitsInWords({ count: all, isAll, looked, value = 0 }: Hits, at: number): string {
+    if (all > 0) return `${at > 0 ? `${count(at)} of ` : ""}${count(all)}${isAll ? "" : " or more"}`;
+    if (value > 0) return "too narrow to be drawn";
+    return isAll ? "none" : `none in the ${count(looked)} largest frames`;
+}
+
 /** The field that is searched for; `hits`: how many places there are, where one is chosen (Enter: the next one). */
-export function Search({ hits }: { hits?: { count: number; isAll: boolean } }) {
+export function Search({ hits }: { hits?: Hits }) {
     const { state, go } = useShown();
     const all = hits?.count ?? 0;
     const at = Math.min(state.hit, all);
@@ -267,7 +285,7 @@ export function Search({ hits }: { hits?: { count: number; isAll: boolean } }) {
             </label>
             {isAsked && (
                 <>
-                    <span class="hits" role="status">{all === 0 ? "none" : `${at > 0 ? `${count(at)} of ` : ""}${count(all)}${hits.isAll ? "" : " or more"}`}</span>
+                    <span class="hits" role="status">{hitsInWords(hits, at)}</span>
                     <button onClick={() => step(-1)} disabled={all === 0} aria-label="previous" title="Previous (Shift+Enter in the field)">‹</button>
                     <button onClick={() => step(1)} disabled={all === 0} aria-label="next" title="Next (Enter in the field)">›</button>
                 </>

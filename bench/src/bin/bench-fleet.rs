@@ -140,7 +140,7 @@ impl<'r> Fleet<'r> {
         run.labels.insert("version".to_owned(), format!("1.{version}"));
         let factor = 0.9 + 0.2 * self.random.f64();
         let scale = |value: &mut u64| *value = (*value as f64 * factor) as u64;
-        scale(&mut run.cpu_ns);
+        scale(&mut run.program_ns);
         run.sites.iter_mut().flat_map(|site| &mut site.values).for_each(scale);
         run.totals.iter_mut().flat_map(|total| &mut total.values).for_each(scale);
         run

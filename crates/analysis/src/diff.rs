@@ -158,7 +158,9 @@ pub struct Change {
 /// edit and are not part of it; they tell call sites of the same name apart.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Identity {
-    /// The functions: of a call site, the first one and those into which it is inlined.
+    /// The functions: of a call site, the first one and those into which it is inlined. Overloads are different ones.
+    functions: Vec<String>,
+    /// The same without parameters, which may change with an edit.
     names: Vec<String>,
     /// The type of the blocks.
     kind: Option<String>,
@@ -171,13 +173,15 @@ impl Identity {
             [] => row.frame.into_iter().chain(row.inlined.iter().copied()).collect(),
             path => path.to_vec(),
         };
-        let name = |id: &FrameId| qualified_name(Texts::of(frames, *id).function).to_owned();
-        let names = if chain.is_empty() { vec![row.label.clone()] } else { chain.iter().map(name).collect() };
+        let function = |id: &FrameId| Texts::of(frames, *id).function.to_owned();
+        let functions = if chain.is_empty() { vec![row.label.clone()] } else { chain.iter().map(function).collect() };
+        let name = |function: &String| qualified_name(function).to_owned();
+        let names = if chain.is_empty() { functions.clone() } else { functions.iter().map(name).collect() };
         let lines = match group {
             GroupBy::Site => chain.iter().map(|id| frames.frame(*id).line).collect(),
             _ => Vec::new(),
         };
-        Identity { names, kind: row.type_name.clone(), lines }
+        Identity { functions, names, kind: row.type_name.clone(), lines }
     }
 }
 

@@ -201,13 +201,13 @@ pub fn of_row(recording: &Recording, row: &Row) -> String {
     text + &inlined_into(frames, row) + &ran_in(recording, row)
 }
 
-/// The names of the rows of a table. Those that are equal are unabridged.
-pub fn of_rows(recording: &Recording, rows: &[Row]) -> Vec<String> {
-    let mut names: Vec<String> = rows.iter().map(|row| of_row(recording, row)).collect();
+/// The names of the rows of a table, each of a recording. Those that are equal are unabridged.
+pub fn of_rows(rows: &[(&Recording, &Row)]) -> Vec<String> {
+    let mut names: Vec<String> = rows.iter().map(|(recording, row)| of_row(recording, row)).collect();
     let mut equal: FxHashMap<&str, usize> = FxHashMap::default();
     names.iter().for_each(|name| *equal.entry(name).or_default() += 1);
     let equal: Vec<bool> = names.iter().map(|name| equal[name.as_str()] > 1).collect();
-    for ((name, row), _) in names.iter_mut().zip(rows).zip(equal).filter(|(_, is_equal)| *is_equal) {
+    for ((name, (recording, row)), _) in names.iter_mut().zip(rows).zip(equal).filter(|(_, is_equal)| *is_equal) {
         *name = unabridged(recording, row);
     }
     names

@@ -158,8 +158,6 @@ fn last_two(store: &mut dyn Store, question: &Question) -> Result<[Vec<Label>; 2
 /// Where a row leads to.
 fn next(link: &Link, table: &Table, row: usize, name: &str) -> Option<Link> {
     let link = &Link { sort: None, ..link.clone() };
-    // What stands behind a function's name are its place and module.
-    let function = name.split("  ").next().unwrap_or(name);
     let is_sum = matches!(name, crate::question::TOTAL | crate::question::OTHERS);
     let of_name = |label: &str| (label.to_owned(), name.to_owned());
     match (link.view, link.by) {
@@ -180,12 +178,18 @@ fn next(link: &Link, table: &Table, row: usize, name: &str) -> Option<Link> {
             Some(Link { view: View::Top, by: By::Function, ..link.with(label) })
         }
         (view, by) => {
-            let wanted = if by == By::Module { name } else { function };
-            let filter = Some(format!("^{}$", regex::escape(wanted)));
+            let wanted = if by == By::Line { without_place(name) } else { name.to_owned() };
+            let filter = Some(format!("^{}$", regex::escape(&wanted)));
             let label = link.after.first().filter(|_| view == View::Compare).map(|(label, _)| label.clone());
             Some(Link { view: View::Trend, filter, label, ..link.clone() })
         }
     }
+}
+
+/// The function of a line, with its loaded file if the row has it.
+fn without_place(line: &str) -> String {
+    let parts = line.split("  ").enumerate().filter(|(at, part)| *at == 0 || part.starts_with('['));
+    parts.map(|(_, part)| part).collect::<Vec<_>>().join("  ")
 }
 
 /// Links to the same question in other words.

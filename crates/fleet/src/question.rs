@@ -105,7 +105,9 @@ pub(crate) fn matching(store: &mut dyn Store, admits: impl Fn(&str, &str) -> boo
 
 fn filtered(store: &mut dyn Store, filter: Option<&Regex>) -> Result<Option<Vec<Key>>, Error> {
     let Some(filter) = filter else { return Ok(None) };
-    let keys = matching(store, |name, module| filter.is_match(name) || filter.is_match(module))?;
+    let is_row = |name: &str, module: &str| filter.is_match(&function_name(name, module));
+    let fits = |name: &str, module: &str| filter.is_match(name) || filter.is_match(module) || is_row(name, module);
+    let keys = matching(store, fits)?;
     if keys.is_empty() {
         return Err(Error::Question(format!("no function or module in the store matches \"{filter}\"")));
     }
@@ -189,8 +191,12 @@ fn row_name(row: &[Cell]) -> String {
         (file, "0") => format!("  {file}"),
         (file, line) => format!("  {file}:{line}"),
     };
-    let module = if module.is_empty() || is_address(&name) { String::new() } else { format!("  [{module}]") };
-    format!("{name}{place}{module}")
+    function_name(&format!("{name}{place}"), &module)
+}
+
+/// A function with its loaded file, which tells it apart from others of its name.
+fn function_name(name: &str, module: &str) -> String {
+    if module.is_empty() || is_address(name) { name.to_owned() } else { format!("{name}  [{module}]") }
 }
 
 /// Whether a function has no name but its file's and the address in it, such as `git+0x1f2c`.

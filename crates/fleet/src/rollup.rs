@@ -140,7 +140,7 @@ impl Slice<'_> {
         let mut sql = Sql::text(
             "SELECT run, coalesce(labelled, 0) AS is_versioned, coalesce(label, '') AS version, sees_faults, \
              sees_switches, sees_frees, has_cpu, cpu, began FROM (SELECT upload AS run, sees_faults, sees_switches, \
-             sees_frees, cpu_ns > 0 AS has_cpu, cpu_ns / 1e9 AS cpu, start_ns AS began FROM runs WHERE ",
+             sees_frees, program_ns > 0 AS has_cpu, program_ns / 1e9 AS cpu, start_ns AS began FROM runs WHERE ",
         );
         sql.sql(&self.uploads()).add(") AS r ").add(self.dialect.join_if);
         sql.add(" (SELECT run, 1 AS labelled, min(value) AS label FROM labels WHERE name = ").bind(VERSION);

@@ -5,10 +5,11 @@ use crate::identity::{Id, Identity, Key};
 use crate::run_figures::{self, FIGURES};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::names;
-use memtoll_analysis::stacks::{Stacks, Texts, View};
-use memtoll_analysis::sums::{sums, sums_of};
+use memtoll_analysis::stacks::{Names, Stacks, Texts, View};
+use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
+use memtoll_analysis::wrappers::Folded;
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_tally::Selection;
 use memtoll_trace::ids::{NodeId, Units};
@@ -58,8 +59,8 @@ pub struct Run {
     pub start_ns: i64,
     /// How long it took, ns.
     pub wall_ns: u64,
-    /// CPU time of all its processes, ns; 0 if it is not known.
-    pub cpu_ns: u64,
+    /// CPU time of all its processes without the recorder, ns; 0 if it is not known.
+    pub program_ns: u64,
     /// Whether the kernel showed page faults.
     pub sees_faults: bool,
     /// Whether the kernel showed when threads lost the processor.
@@ -175,7 +176,7 @@ impl Run {
             recording: wish.recording.clone(),
             start_ns: about.started as i64,
             wall_ns: (about.clock.seconds(recording.ended()) * 1e9) as u64,
-            cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
+            program_ns: Balance::of_all(recording, &whole).program().map_or(0, |program| program.value.round() as u64),
             sees_faults: tariff.sees().faults,
             sees_switches: tariff.sees().switches,
             sees_frees: tariff.sees().frees,
@@ -191,7 +192,7 @@ impl Run {
         if let Some(host) = run.labels.remove(HOST) {
             run.host = host;
         }
-        let mut rows = Rows::new(recording, wish.without_paths);
+        let mut rows = Rows::new(recording, &whole, wish.without_paths);
         for (from, selection) in windows(recording, wish.window_ns) {
             rows.add(&mut run, from, selection);
         }
@@ -220,6 +221,8 @@ fn add(sums: &mut [u64; METRICS.len()], values: &[u64; METRICS.len()]) {
 struct Rows<'r> {
     recording: &'r Recording,
     shown: Stacks<'r>,
+    /// The same with wrappers of malloc folded away: it says which frame leads.
+    leading: Stacks<'r>,
     addresses: Addresses<'r>,
     without_paths: bool,
     /// By node: what its stack is called, and its index in `stacks`.
@@ -233,10 +236,15 @@ struct Rows<'r> {
 }
 
 impl<'r> Rows<'r> {
-    fn new(recording: &'r Recording, without_paths: bool) -> Rows<'r> {
+    fn new(recording: &'r Recording, whole: &Sums, without_paths: bool) -> Rows<'r> {
+        let mut leading = Stacks::new(recording, &View::default());
+        if let Some(folded) = Folded::of(&mut leading, whole) {
+            leading.fold_wrappers(&Names::from(folded.regex));
+        }
         Rows {
             recording,
             shown: Stacks::new(recording, &View::default()),
+            leading,
             addresses: recording.frames.addresses(),
             without_paths,
             ids: FxHashMap::default(),
@@ -327,7 +335,8 @@ impl<'r> Rows<'r> {
         }
         let shown = self.shown.of(node);
         let path = self.shown.frames(shown.path);
-        let named = path.first().copied();
+        let leading = self.leading.leading(node).leading;
+        let named = self.leading.first(leading);
         let (mut site, mut frames, mut names) = (None, Vec::new(), 0);
         for at in self.recording.stacks.stack(node).0 {
             let code = self.code(at);

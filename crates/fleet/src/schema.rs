@@ -8,7 +8,7 @@ use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 7;
+pub const VERSION: i64 = 8;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -45,7 +45,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("recording", Text),
                 column("start_ns", Time),
                 column("wall_ns", Count),
-                column("cpu_ns", Count),
+                column("program_ns", Count),
                 column("sees_faults", Small),
                 column("sees_switches", Small),
                 column("sees_frees", Small),

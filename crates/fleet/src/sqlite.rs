@@ -174,7 +174,7 @@ impl Upload<'_> {
             run.recording.clone().into(),
             run.start_ns.into(),
             (run.wall_ns as i64).into(),
-            (run.cpu_ns as i64).into(),
+            (run.program_ns as i64).into(),
             run.sees_faults.into(),
             run.sees_switches.into(),
             run.sees_frees.into(),

@@ -17,7 +17,7 @@ fn counted(selection: &Selection, metric: Metric, per: &Per) -> Sql {
     let mut sql = selection.condition(Some(metric));
     match per {
         Per::Run => &mut sql,
-        Per::Cpu => sql.add(" AND cpu_ns > 0"),
+        Per::Cpu => sql.add(" AND program_ns > 0"),
         Per::Label(label) => {
             sql.add(" AND upload IN (SELECT run FROM labels WHERE name = ").bind(label).add(" AND number > 0)")
         }
@@ -42,7 +42,7 @@ fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
     };
     let weight = match runs.per {
         Per::Run => "1.0",
-        Per::Cpu => "min(cpu_ns) / 1e9",
+        Per::Cpu => "min(program_ns) / 1e9",
         Per::Label(_) => "0.0",
     };
     let own = if matches!(runs.per, Per::Label(_)) { "unweighed" } else { "weight" };
@@ -361,7 +361,7 @@ pub enum AboutRuns {
 /// What a store has of each of these uploads.
 pub fn about_runs(uploads: &[String], dialect: &Dialect) -> Select {
     let upload = (dialect.run_text)("upload");
-    let columns = format!("{upload} AS k, start_ns, wall_ns, cpu_ns, service, host, recording");
+    let columns = format!("{upload} AS k, start_ns, wall_ns, program_ns, service, host, recording");
     let sql = Sql::text(&format!("SELECT {columns} FROM runs WHERE upload IN ({})", listed(uploads, dialect)));
     Select { sql, columns: 7 }
 }

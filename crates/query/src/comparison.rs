@@ -10,6 +10,7 @@ use crate::query::Query;
 use crate::selection::Selected;
 use crate::session::Session;
 use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Sides, Values, compare};
+use memtoll_analysis::names;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
 use memtoll_model::Recording;
@@ -106,6 +107,12 @@ impl<'a> Comparison<'a> {
     /// The recording whose names a row is shown with.
     pub fn recording_of(&self, change: &Change) -> &'a Recording {
         self.sides[change.side][change.run].recording
+    }
+
+    /// What rows of one table are called.
+    pub fn names<'c>(&self, changes: impl IntoIterator<Item = &'c Change>) -> Vec<String> {
+        let rows: Vec<_> = changes.into_iter().map(|change| (self.recording_of(change), &change.row)).collect();
+        names::of_rows(&rows)
     }
 
     /// What rows are, in words.

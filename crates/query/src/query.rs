@@ -177,11 +177,14 @@ pub struct TreeQuery {
     /// Without branches below this share of the metric's total, in percent.
     #[serde(default)]
     pub min_percent: f64,
+    /// Whether the lines of a function that calls are one node. Lines that are small each are still left out.
+    #[serde(default)]
+    pub joins_lines: bool,
 }
 
 impl TreeQuery {
     pub fn whole(direction: Direction) -> TreeQuery {
-        TreeQuery { direction, function: None, by: None, node: None, depth: None, min_percent: 0.0 }
+        TreeQuery { direction, function: None, by: None, node: None, depth: None, min_percent: 0.0, joins_lines: false }
     }
 }
 

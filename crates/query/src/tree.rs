@@ -11,8 +11,9 @@ use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::tree::{Below, Branch, Limit, Part, part_of_tree};
-use memtoll_model::Recording;
+use memtoll_analysis::tree::{Below, Branch, Dropped, Limit, Part, part_of_tree};
+use memtoll_model::{Recording, TextId};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// A call tree, or a part of it.
@@ -75,20 +76,66 @@ impl<'r> Tree<'r> {
         })?;
         let least = metric.value(&root.metrics) as f64 * query.min_percent / 100.0;
         root.sort_and_prune(metric, (least as u64).max(1));
-        Ok(Tree { tree: node(recording, &root, tariff), root })
+        let value = |branches: &[&Branch]| branches.iter().map(|branch| metric.value(&branch.metrics)).sum();
+        let nodes = Nodes { recording, tariff, joins_lines: query.joins_lines, value: &value };
+        Ok(Tree { tree: nodes.node(&[&root]), root })
     }
 }
 
-fn node<'r>(recording: &'r Recording, branch: &Branch, tariff: &Tariff) -> Node<'r> {
-    let dropped = branch.dropped();
-    Node {
-        key: branch.key.text(),
-        place: branch.frame.map(|frame| Place::of(&recording.frames, frame)),
-        label: branch.label.clone(),
-        figures: Figures::new(&branch.metrics, tariff),
-        children: branch.children.iter().map(|child| node(recording, child, tariff)).collect(),
-        smaller: (dropped.branches > 0)
-            .then(|| LeftOut { number: dropped.branches, figures: Figures::new(&dropped.metrics, tariff) }),
-        has_more: branch.has_more,
+/// Makes nodes of branches.
+struct Nodes<'a, 'r> {
+    recording: &'r Recording,
+    tariff: &'a Tariff,
+    joins_lines: bool,
+    value: &'a dyn Fn(&[&Branch]) -> u64,
+}
+
+impl<'r> Nodes<'_, 'r> {
+    /// Of a branch, or of those of the lines of one function, which have their caller in common.
+    fn node(&self, branches: &[&Branch]) -> Node<'r> {
+        let (mut metrics, mut dropped) = (Priced::default(), Dropped::default());
+        for branch in branches {
+            metrics.add(&branch.metrics);
+            dropped.branches += branch.dropped().branches;
+            dropped.metrics.add(&branch.dropped().metrics);
+        }
+        let places =
+            || branches.iter().filter_map(|branch| branch.frame).map(|id| Place::of(&self.recording.frames, id));
+        let mut place = places().next();
+        if let Some(first) = &mut place {
+            first.line = first.line.filter(|line| places().all(|other| other.line == Some(*line)));
+        }
+        Node {
+            // The same, whichever line has most.
+            key: branches.iter().map(|branch| branch.key).min().unwrap_or(Key::EMPTY).text(),
+            place,
+            label: branches.first().and_then(|branch| branch.label.clone()),
+            figures: Figures::new(&metrics, self.tariff),
+            children: self.groups(branches).iter().map(|group| self.node(group)).collect(),
+            smaller: (dropped.branches > 0)
+                .then(|| LeftOut { number: dropped.branches, figures: Figures::new(&dropped.metrics, self.tariff) }),
+            has_more: branches.iter().any(|branch| branch.has_more),
+        }
+    }
+
+    /// The children of branches, those of one node together, largest first.
+    fn groups<'b>(&self, branches: &[&'b Branch]) -> Vec<Vec<&'b Branch>> {
+        let children = branches.iter().flat_map(|branch| &branch.children);
+        if !self.joins_lines {
+            return children.map(|child| vec![child]).collect();
+        }
+        let mut groups: Vec<Vec<&Branch>> = Vec::new();
+        let mut known: FxHashMap<(TextId, TextId), usize> = FxHashMap::default();
+        for child in children {
+            let frame = child.frame.map(|id| self.recording.frames.frame(id));
+            let place = frame
+                .map_or(groups.len(), |frame| *known.entry((frame.function, frame.module)).or_insert(groups.len()));
+            match groups.get_mut(place) {
+                Some(group) => group.push(child),
+                None => groups.push(vec![child]),
+            }
+        }
+        groups.sort_by_key(|group| std::cmp::Reverse((self.value)(group)));
+        groups
     }
 }

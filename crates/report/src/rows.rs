@@ -75,7 +75,8 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     let mut table = table.keep(title(column_of(sort)));
     let times = with_processor.then(|| Processor::new(recording, sums));
     let shown = &rows[..limit.min(rows.len())];
-    for (row, name) in shown.iter().zip(names::of_rows(recording, shown)) {
+    let named: Vec<_> = shown.iter().map(|row| (*recording, row)).collect();
+    for (row, name) in shown.iter().zip(names::of_rows(&named)) {
         let of_row = Numbers { of: &row.metrics, tariff: &tariff };
         let mut cells = match () {
             () if by_cost => costs::numbers(&row.metrics, total.cost_ns().0, &tariff),

@@ -2,7 +2,6 @@
 
 use memtoll_analysis::diff::{Change, Quantity, Values};
 use memtoll_analysis::metric::Metric;
-use memtoll_analysis::names;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_query::comparison::{Answers, Comparison, Side};
 use memtoll_query::{Impossible, Query, Session};
@@ -39,11 +38,10 @@ impl Compared {
         let side = |session, query: &Query| Side { sessions: from_ref(session), query: query.clone() };
         let answers = Answers::ask([side(before.unwrap_or(after), &sides.before), side(after, &sides.after)])?;
         let comparison = Comparison::new(&answers, sides.group);
-        let row = |change: &Change| Row {
-            name: visible(&names::of_row(comparison.recording_of(change), &change.row)),
-            values: change.values.clone(),
-        };
-        let rows = comparison.changes.iter().chain(&comparison.within_noise).map(row).collect();
+        let changes = || comparison.changes.iter().chain(&comparison.within_noise);
+        let names = comparison.names(changes());
+        let row = |(change, name): (&Change, String)| Row { name: visible(&name), values: change.values.clone() };
+        let rows = changes().zip(names).map(row).collect();
         let known = comparison.quantities().collect();
         let why_elsewhere = match comparison.is_filtered {
             true => "call stacks that do not match, and peaks of processes at different times",

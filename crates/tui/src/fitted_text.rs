@@ -22,6 +22,50 @@ pub fn fit(text: &str, columns: usize) -> String {
     format!("{}…{tail}", beginning(text, room - width(tail)))
 }
 
+/// Columns of a function that a place may not take.
+const LEAST_OF_FUNCTION: usize = 16;
+
+/// The name of a row in at most `columns` columns: what is behind the place is cut first, then classes around the function.
+pub fn fit_name(name: &str, columns: usize) -> String {
+    if width(name) <= columns {
+        return name.to_owned();
+    }
+    let (function, behind) = name.split_at(name.find(" (").unwrap_or(name.len()));
+    let (place, rest) = behind.split_at(behind.find(')').map_or(0, |at| at + 1));
+    let around = width(function) + width(place);
+    if around <= columns {
+        return format!("{function}{place}{}", fit(rest, columns - around));
+    }
+    match columns.checked_sub(width(place)) {
+        Some(room) if room >= LEAST_OF_FUNCTION => fit_function(function, room) + place,
+        _ => fit_function(function, columns),
+    }
+}
+
+/// A qualified name whose last part stays.
+fn fit_function(function: &str, columns: usize) -> String {
+    let last = &function[last_part(function)..];
+    match columns.checked_sub(1 + width(last)) {
+        Some(room) if room > 0 && width(function) > columns => format!("{}…{last}", beginning(function, room)),
+        _ if width(function) <= columns => function.to_owned(),
+        _ => fit(last.trim_start_matches("::"), columns),
+    }
+}
+
+/// Where the last `::` is that is in no brackets.
+fn last_part(function: &str) -> usize {
+    let (mut depth, mut last) = (0usize, 0);
+    for (at, c) in function.char_indices() {
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && function[at..].starts_with("::") => last = at,
+            _ => {}
+        }
+    }
+    last
+}
+
 fn beginning(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, c)| {
@@ -71,6 +115,32 @@ mod tests {
             assert!(width(&fit("a漢b字c漢d字e漢f字g", columns)) <= columns);
         }
         assert_eq!(fit("abcdefghijkl", 9), "abcd…ijkl");
+    }
+
+    #[test]
+    fn a_name_keeps_its_function() {
+        let name = "app::storage::OrderedIndex<unsigned long, std::pair<a::B, c::D>>::insert (index.cpp:9): std::map<int, int>, inlined into main";
+        for (columns, expected) in [
+            (200, name),
+            (
+                110,
+                "app::storage::OrderedIndex<unsigned long, std::pair<a::B, c::D>>::insert (index.cpp:9): std::map<i…d into main",
+            ),
+            (86, "app::storage::OrderedIndex<unsigned long, std::pair<a::B, c::D>>::insert (index.cpp:9)"),
+            (50, "app::storage::OrderedIndex<…::insert (index.cpp:9)"),
+            (20, "app::storag…::insert"),
+            (8, "insert"),
+            (4, "in…t"),
+        ] {
+            assert_eq!(fit_name(name, columns), expected);
+        }
+        for columns in 0..130 {
+            assert!(width(&fit_name(name, columns)) <= columns, "{columns}");
+        }
+        assert_eq!(
+            fit_name("main::{lambda(a::B)#1}::operator() (a.cpp:3)", 40),
+            "main::{lambda(a::…::operator() (a.cpp:3)"
+        );
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl State {
     }
 
     fn tree_of(&self, by: Option<By>) -> Question {
-        let tree = TreeQuery { min_percent: SMALL, by, ..TreeQuery::whole(self.direction()) };
+        let tree = TreeQuery { min_percent: SMALL, by, joins_lines: true, ..TreeQuery::whole(self.direction()) };
         Question::from(self.query(query::View::Tree(tree)))
     }
 

@@ -223,3 +223,13 @@ fn no_keys_and_no_size_are_too_much() {
         }
     }
 }
+
+#[test]
+fn lines_of_a_function_are_one_frame() {
+    let recording = open("costs.memtoll");
+    for keys in ["3", "4", "3g"] {
+        let shown = Seen::new(&recording, (80, 24)).keys(keys).text();
+        assert_eq!(shown.matches("main (costs.c)").count(), 1, "{keys}: {shown}");
+        assert_eq!(shown.matches("main (").count(), 1, "{keys}: {shown}");
+    }
+}

@@ -82,6 +82,8 @@ pub struct Level {
     pub label: Option<String>,
     /// The frames that lead to the level, by their ids.
     pub path: Vec<u32>,
+    /// Whether it is for a search, which looks through more than a screen has room for.
+    pub searched: bool,
 }
 
 /// What is compared with the query's answer.

@@ -18,6 +18,8 @@ use memtoll_query::query::TreeQuery;
 
 /// Nodes of an answer. A screen has room for fewer.
 const MOST_NODES: usize = 4_000;
+/// The same for a search.
+const MOST_SEARCHED: usize = 100_000;
 
 /// The place of a metric among those that are shown.
 fn index(metric: Metric) -> Result<usize, NoAnswer> {
@@ -59,12 +61,13 @@ impl Recordings<'_> {
             })
             .collect();
         let metric = query.metric();
+        let most = if level.searched { MOST_SEARCHED } else { MOST_NODES };
         let value = |priced: &Priced| metric.value(priced);
         let wanted = Part {
             function: tree.function.as_deref().map(qualified_name),
             by: tree.by,
             below: (!trail.is_empty()).then_some(Below::Trail(&trail)),
-            limit: Some(Limit { value: &value, share: tree.min_percent / 100.0, most: MOST_NODES }),
+            limit: Some(Limit { value: &value, share: tree.min_percent / 100.0, most }),
             ..Part::whole(tree.direction)
         };
         let tariff = self.tariff.of_sums(&selected.sums);

@@ -1,8 +1,9 @@
 //! Functions, files and processes with equal names: their rows have different keys and look different.
 
-use memtoll_e2e::{Recording, Target, library, program_with, scratch};
+use memtoll_e2e::{Recording, Target, library, memtoll, program_with, run, scratch};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::sync::OnceLock;
 
 const GROUPS: [&str; 9] = ["site", "function", "line", "path", "type", "module", "thread", "process", "size"];
@@ -64,4 +65,27 @@ fn a_signature_tells_overloads_apart() {
     let made = rows.iter().filter(|row| row["function"] == "made");
     let signatures: BTreeSet<&str> = made.map(|row| row["signature"].as_str().expect("a signature")).collect();
     assert_eq!(signatures, ["made(int)", "made(long)"].into());
+}
+
+#[test]
+fn overloads_change_each_for_itself() {
+    let program = program_with("same_names.cpp", &["-O2", "-ldl"]);
+    let once = Target::new(program.clone()).env("IS_SECOND", "1").record();
+    let twice = Target::new(program).record();
+    let rows = |options: &[&str]| {
+        let mut diff = Command::new(memtoll());
+        diff.args(["diff", "--no-debuginfod", "--group", "function"]).args(options).args([&once.file, &twice.file]);
+        run(diff).stdout
+    };
+    let answer: Value = serde_json::from_str(&rows(&["--format", "json"])).expect("JSON");
+    let changes = answer["changes"].as_array().expect("changes");
+    let bytes = |name: &str| {
+        let found: Vec<_> = changes.iter().filter(|change| change["frame"]["function"] == name).collect();
+        assert_eq!(found.len(), 1, "{name}: {changes:#?}");
+        (found[0]["fate"].as_str(), found[0]["bytes"]["difference"].as_f64())
+    };
+    assert_eq!(bytes("made(int)"), (Some("changed"), Some(10.0)));
+    assert_eq!(bytes("made(long)"), (Some("changed"), Some(20.0)));
+    let text = rows(&[]);
+    assert_eq!(text.matches(" made (same_names.cpp:").count(), 2, "{text}");
 }

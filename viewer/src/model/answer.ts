@@ -75,6 +75,8 @@ export interface Frame {
     file: string;
     line: number;
     module: string;
+    /** Parameters, where another function is called the same. */
+    parameters?: string;
     /** Its caller was found by reading the code, or with the frame pointer. */
     withoutTables?: boolean;
 }
@@ -154,7 +156,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
     const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
     const withoutTables = of("frames.without_tables");
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
-    return Array.from({ length: fn.length }, (_, index) => ({
+    const frames = Array.from({ length: fn.length }, (_, index): Frame => ({
         id: id[index] ?? 0,
         function: text(fn, index),
         full: text(full, index),
@@ -164,7 +166,17 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         module: text(module, index),
         withoutTables: withoutTables[index] === 1,
     }));
+    const first = new Map<string, Frame>();
+    for (const frame of frames) {
+        const same = first.get(frame.function) ?? frame;
+        first.set(frame.function, same);
+        if (same.full !== frame.full) for (const one of [same, frame]) one.parameters = parametersOf(one);
+    }
+    return frames;
 }
+
+/** `(int)` of `f(int)`. */
+const parametersOf = ({ full, qualified }: Frame) => full.slice(Math.max(0, full.indexOf(qualified)) + qualified.length);
 
 type SiteColumn = "sites.frame" | "sites.kind" | "sites.inlined" | "sites.element" | "sites.elements" | "sites.inlined_frames";
 

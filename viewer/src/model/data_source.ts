@@ -127,7 +127,11 @@ export interface TreePart {
     by: string;
     /** Share of all that a branch must have to be loaded at once, 0 to 1. */
     least: number;
+    /** What is searched for: then all branches are loaded at once, as far as a search looks. */
+    search?: string;
 }
+
+export const isSearched = ({ search = "" }: TreePart): boolean => search.trim() !== "";
 
 /** What is known of a recording before anything is selected. */
 export function recordingOf(pack: Pack<AboutPack>): Recording {

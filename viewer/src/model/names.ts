@@ -36,9 +36,11 @@ export function siteName(site: Site): string {
     return site.frame ? frameName(site.frame) : "(no stack)";
 }
 
-/** What tells a call site apart in the address of the page: its types and inlined callers, too. */
+/** What tells a call site apart in the address of the page: its types and inlined callers, too. Overloads may share a line. */
 export function siteKey(site: Site): string {
-    return [siteName(site), site.type, ...site.inlined.map((one) => `${one.function}:${one.line}`)].filter(Boolean).join(" · ");
+    const { frame } = site;
+    const name = frame ? `${frame.full} (${placeOf(frame)})` : siteName(site);
+    return [name, site.type, ...site.inlined.map((one) => `${one.full}:${one.line}`)].filter(Boolean).join(" · ");
 }
 
 /** A branch of a call tree. */

@@ -45,7 +45,7 @@ export type Page =
     | "advice"
     | "findings"
     | "functions"
-    | { level: { columns: string[]; label: string | null; path: number[] } }
+    | { level: { columns: string[]; label: string | null; path: number[]; searched?: boolean } }
     | { changes: { before: When | null; path?: [number, number][] } }
     | { source: { file: string } }
     | { memory: { range: [number, number] | null } }

@@ -12,7 +12,7 @@ import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack,
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { selects } from "./cuts";
 import { COARSER } from "./stacked";
-import { NothingThere, ServerGone, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { NothingThere, ServerGone, isSearched, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type State, type Wanted } from "./state";
@@ -113,15 +113,16 @@ export class Server implements Source {
         const columns = metrics.map((one) => one.name);
         // What is loaded later belongs to a tree that is shown and stays shown.
         let first: AbortSignal | undefined = signal;
+        const searched = isSearched(part);
         const ask = (steps: Step[], least: number) => {
             const [label] = steps.filter((step) => typeof step === "string");
             const path = steps.filter((step) => typeof step === "number");
             const query = { ...queryOf(selection), metric: main, view: treeView(part, least) };
-            const answer = this.answer<LevelPack>({ query, page: { level: { columns, label: label ?? null, path } } }, first);
+            const answer = this.answer<LevelPack>({ query, page: { level: { columns, label: label ?? null, path, ...(searched && { searched }) } } }, first);
             first = undefined;
             return answer;
         };
-        return branchesOf(ask, part.metric, metrics, part.least);
+        return branchesOf(ask, part.metric, metrics, searched ? 0 : part.least);
     }
 
     async profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile> {

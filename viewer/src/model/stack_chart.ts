@@ -55,7 +55,7 @@ export function stackChartOf(pack: Pack<StackChartPack>): StackChart | null {
         load: () => Promise.resolve(),
         valueOf: () => null,
     });
-    const of = (number: number): Bar => bar(String(number + 1), number + 1, { frame: frames[frame[number]!]!, value: value[number]!, variance: variance?.[number] ?? 0, from: begin[first[number]!]!, to: end[behind[number]! - 1]! });
+    const of = (number: number): Bar => bar(`${number + 1}@${begin[first[number]!]}`, number + 1, { frame: frames[frame[number]!]!, value: value[number]!, variance: variance?.[number] ?? 0, from: begin[first[number]!]!, to: end[behind[number]! - 1]! });
     for (const [number, outer] of caller.entries()) calls[outer]!.push(of(number));
     const root = bar("", 0, { frame: null, label: threadName(thread), value: sum(has), variance: 0, from: begin[0]!, to: end[end.length - 1]! });
     const lengths = Array.from(begin, (ns, at) => end[at]! - ns).slice(1, -1);

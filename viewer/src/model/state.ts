@@ -57,7 +57,7 @@ export interface State extends Selection {
     byLine: boolean;
     /** Call tree: the open branches (paths.ts); empty: the heaviest path. */
     open: string;
-    /** Call tree: the chosen branch. */
+    /** Call tree and flame graph: the chosen branch. */
     branch: string;
     /** Flame graph: the frame that is as wide as all; empty: the root. */
     zoom: string;
@@ -193,6 +193,7 @@ export function fromHash(hash: string): State {
 /** What means nothing any more when something else changes. */
 const BELONGS: [to: (keyof State)[], what: (keyof State)[]][] = [
     [["reversed", "by", "through", "byLine", "cuts"], ["open", "branch", "zoom"]],
+    [["zoom", "inOrder"], ["branch"]],
     [["search"], ["hit"]],
     [["view"], ["order"]],
 ];

@@ -21,7 +21,7 @@ export function Flame() {
 function Merged() {
     const { recording, state, metric, source } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST });
+    const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search });
     const root = useMemo(() => (loaded.value ? (state.byLine ? loaded.value : byFunction(loaded.value)) : NOTHING), [loaded.value, state.byLine]);
     const { isByMetric, paint, colors, legend } = useModuleColors(root, metric);
     const shown = (item: TreeItem) => inRow(item.value, item.valueOf(varianceOf(main)) ?? 0, main.unit);

@@ -80,21 +80,19 @@ interface Props<Item extends TreeItem> extends Content<Item> {
 const named = ({ item, parent }: Box) => (parent || item.frame || item.label ? labelOf(item) : "all");
 
 export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
-    const { theme, state, setCopy } = useShown();
+    const { theme, state, go, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(holder);
     /** Where the mouse is: pixels from the left, and the line. */
     const [pointed, point] = useState<[x: number, line: number] | null>(null);
-    const [kept, choose] = useState<Box | null>(null);
     const matches = useMemo(() => matcher(search), [search]);
-    useEffect(() => {
-        choose(null);
-    }, [root, state.zoom]);
     const boxes = useMemo(() => place(width), [place, width]);
+    const kept = useMemo(() => (state.branch === "" ? null : (boxes.find(({ item }) => item.key === state.branch) ?? null)), [boxes, state.branch]);
+    const choose = (box: Box) => go({ branch: box.item.key, hit: 0 }, true);
     const hits = useMemo(() => (matches ? boxes.filter(({ item }) => matches(item.frame, item.label)).sort((a, b) => a.depth - b.depth || a.x - b.x) : []), [boxes, matches]);
     const hit = hits[Math.min(state.hit, hits.length) - 1] ?? null;
-    const chosen = kept ?? hit;
+    const chosen = hit ?? kept;
     const depth = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
     const height = depth * LINE + 2;
     const fill = (box: Box, colors: Colors) => (box.item.frame || box.item === root ? paint(box.item as Item, colors) : colors["other"]!);
@@ -150,7 +148,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     };
 
     const told = at ?? chosen;
-    const sum = useMemo(() => (matches ? matched(root, matches) : { value: 0, isAll: true }), [root, matches, boxes]);
+    const sum = useMemo(() => (matches ? matched(root, matches) : null), [root, matches, boxes]);
     const svg = () => {
         const colors = colorsOf(names);
         return svgOf(boxes, width, height, colors, (box) => fill(box, colors));
@@ -158,8 +156,8 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     return (
         <>
             <div class="tools">
-                {tools(<Search hits={{ count: hits.length, isAll: sum.isAll }} />)}
-                {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
+                {tools(<Search {...(sum ? { hits: { ...sum, count: hits.length } } : {})} />)}
+                {sum && (sum.isAll || sum.value > 0) && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
                 {all.isShown ? <button disabled>all</button> : <Door to={all.to} class="button">all</Door>}
                 <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
@@ -197,20 +195,20 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
 }
 
 /** What lies in the outermost frames that match. */
-function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean } {
-    let sum = 0;
+function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean; looked: number } {
+    let value = 0;
     let isAll = true;
     let looked = 0;
     const open = [...root.children()];
-    while (open.length > 0 && looked++ < 200_000) {
-        const item = open.pop()!;
-        if (matches(item.frame)) sum += item.value;
+    for (let item = open.pop(); item; item = open.pop()) {
+        looked++;
+        if (matches(item.frame, item.label)) value += item.value;
         else {
             if (item.hasMore) isAll = false;
             open.push(...item.children());
         }
     }
-    return { value: sum, isAll: isAll && open.length === 0 };
+    return { value, isAll, looked };
 }
 
 function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: ReturnType<typeof matcher>, chosen: Box | null): void {

@@ -71,7 +71,7 @@ export function Functions() {
                 <Table
                     label={`functions, ${order.isUp ? "smallest" : "largest"} ${metric.title} ${order.column} first`}
                     dense
-                    columns={[nameColumn("function"), ...columns.map((one) => ({ ...columnFor(one), parts: PARTS.length }))]}
+                    columns={[nameColumn("function"), ...columns.map((one) => columnFor(one, false, PARTS.length))]}
                     heads={
                         <>
                             <div role="columnheader">function<Edge column="name" /></div>

@@ -100,7 +100,7 @@ export function HeatMap({ cells, unit }: { cells: Cell[]; unit: number }) {
                     </div>
                     <div class="heat-times" aria-hidden="true" style={{ "--columns": columns }}>
                         {grid.lifetimes.map((lifetime, column) => (
-                            <span key={lifetime}>{column % every === 0 && <span>{time(lowest(lifetime) * unit)}</span>}</span>
+                            <span key={lifetime}>{column % every === 0 && column + every <= columns && <span>{time(lowest(lifetime) * unit)}</span>}</span>
                         ))}
                     </div>
                     <p class="heat-legend">

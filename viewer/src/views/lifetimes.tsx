@@ -109,7 +109,8 @@ export function Lifetimes() {
                     )}
                     <Table
                         label="how lines use memory"
-                        columns={`minmax(${cell ? 320 : 380}px, 5fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(92px, 1fr))`}
+                        dense
+                        columns={`minmax(190px, 12fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(calc(82px + var(--edges)), 1fr))`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>

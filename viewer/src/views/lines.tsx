@@ -146,7 +146,7 @@ export function Lines() {
                 <Table
                     label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}
                     dense
-                    columns={[nameColumn(group), ...columns.map(columnFor)]}
+                    columns={[nameColumn(group), ...columns.map((one) => columnFor(one, one === metric))]}
                     heads={
                         <>
                             <div role="columnheader">{group}<Edge column="name" /></div>

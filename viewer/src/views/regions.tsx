@@ -53,7 +53,7 @@ export function Regions() {
                     {budget > 0 && `, ${overBudget(found, budget)} the budget of ${time(budget)}`}
                 </span>
                 <Search />
-                <span class="soft">A row selects its span of time{left > 0 && `; the ${count(found.runs.length)} longest runs are listed`}.</span>
+                <span class="soft">A row selects its span of time{left > 0 && `; the ${count(found.runs.length)} longest runs are listed`}.{(state.from !== null || state.to !== null) && " All are listed, whatever span is selected."}</span>
             </div>
             <div class="few" style={{ "--rows": Math.min(6, spreads.length) }}>
                 <Table

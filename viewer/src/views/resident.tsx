@@ -49,6 +49,8 @@ export function ResidentView() {
                     {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
                 </span>
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
+                {(state.from !== null || state.to !== null) && <span class="soft">A look is of one instant, whatever span is selected.</span>}
+                {state.thread !== "" && <span class="soft">The pages are those of the whole process, not only of the thread.</span>}
                 {state.sizes !== "" && <span class="soft">All is of blocks of all sizes.</span>}
                 {selects(state) && <span class="soft">The parts are those of all call stacks, not only of those that match.</span>}
             </div>

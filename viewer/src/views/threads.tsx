@@ -114,7 +114,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         return sums.map((sum) => [...sum].sort((a, b) => b[1] - a[1]));
     }, [waits]);
     const isMore = waitCount > waits.length;
-    const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${nameOf(lane)} ${isMore ? "at least " : ""}${time(ns)}`);
+    const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${isMore ? "at least " : ""}${time(ns)} ${nameOf(lane)}`);
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
         setCopy(() => ({
@@ -130,7 +130,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         return all;
     }, [recording]);
     const hasWaits = sees && waits.length > 0;
-    const template = `minmax(160px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 1fr)" : ""}`;
+    const template = `minmax(160px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 2fr)" : ""}`;
     const heights = useMemo(() => rows.map(({ lane }) => (lane === null ? ROW : ROW + LANE)), [rows]);
     /** How far down the middle of each lane is, and the end of all rows, pixels. */
     const [middleOf, height] = useMemo(() => {
@@ -188,9 +188,9 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                         <>
                             <div role="cell" class="what">
                                 {thread && !isProcess ? (
-                                    <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi>{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft">{thread.tid} of {pid}</span></Door>
+                                    <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi class="cut">{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft cut">{thread.tid} of {pid}</span></Door>
                                 ) : (
-                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b>{pid} <bdi>{[...(programs.get(pid) ?? [])].join(", then ")}</bdi></b></Door>
+                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b class="name">{pid} <bdi class="cut">{[...(programs.get(pid) ?? [])].join(", then ")}</bdi></b></Door>
                                 )}
                             </div>
                             <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>
@@ -199,7 +199,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                                     <span class="text">{isKnown[name] ? time(sum[name]) : "–"}</span>
                                 </div>
                             ))}
-                            {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi>{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}
+                            {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi class="cut">{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}
                             {lane !== null && <div class="lane"><Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} /></div>}
                         </>
                     );

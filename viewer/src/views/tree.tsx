@@ -37,12 +37,14 @@ function linesOf(root: TreeItem, open: Set<string>): Line[] {
     return lines;
 }
 
-/** Hits of a search at the most, and branches that are looked at for them. */
-const [MOST_HITS, MOST_LOOKED] = [200, 50_000];
+/** Hits of a search at the most. */
+const MOST_HITS = 200;
 
 interface Hits {
     /** The way to each: its callers, outermost first, and itself. */
     paths: TreeItem[][];
+    /** Branches that were looked at. */
+    looked: number;
     isAll: boolean;
 }
 
@@ -52,14 +54,15 @@ function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>)
     let looked = 0;
     let isAll = true;
     const walk = (item: TreeItem, callers: TreeItem[]): void => {
-        if (looked++ > MOST_LOOKED || paths.length >= MOST_HITS) return void (isAll = false);
+        if (paths.length >= MOST_HITS) return void (isAll = false);
+        looked++;
         const path = [...callers, item];
         if (matches(item.frame, item.label)) paths.push(path);
         if (item.hasMore) isAll = false;
         if (path.length < 400) for (const child of item.children()) walk(child, path);
     };
     root.children().forEach((item) => walk(item, []));
-    return { paths, isAll };
+    return { paths, looked, isAll };
 }
 
 /** The call tree, or the callers of a function above what it calls. */
@@ -117,7 +120,7 @@ interface BranchesProps {
 export function Branches({ main, reversed, through, by, title, slot, tools }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
     const wanted = useMemo(() => [main, ...shownIn(recording.metrics, "tree").filter((one) => one.name !== main.name)], [main, recording]);
-    const loaded = useTree({ metric: main, columns: wanted, reversed, through, by, least: 0.0002 });
+    const loaded = useTree({ metric: main, columns: wanted, reversed, through, by, least: 0.0002, search: state.search });
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
     // What no call path has needs no room.
     const columns = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
@@ -209,7 +212,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         act();
     };
 
-    const search = <Search {...(hits ? { hits: { count: hits.paths.length, isAll: hits.isAll } } : {})} />;
+    const search = <Search {...(hits ? { hits: { ...hits, count: hits.paths.length } } : {})} />;
     if (!root) return <><div class="tools">{tools?.(search, null)}</div><Pending of={loaded}>Adding up what calls what …</Pending></>;
     return (
         <>

@@ -82,6 +82,33 @@ test("the zoom of the flame graph is in the address; Esc leaves the innermost", 
     assert.deepEqual(problems, []);
 });
 
+test("the frame that is chosen in the flame graph is in the address, with its panel", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=flame&metric=bytes&panel=true");
+    for (const order of ["", "&inOrder=true"]) {
+        await show(page, `view=flame&metric=bytes&panel=true${order}`);
+        const [told, panel] = [page.locator(".told"), page.locator(".panel h2").first()];
+        const seen = async () => `${await told.innerText()} ${await panel.innerText()}`;
+        await page.waitForFunction(() => document.querySelector("main canvas")?.height > 40);
+        await page.locator("main canvas").focus();
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("ArrowDown");
+        await told.filter({ hasText: "%" }).waitFor();
+        assert.ok(words(page).branch, page.url());
+        await settled(page);
+        const before = await seen();
+        assert.doesNotMatch(before, /No function/);
+        await page.reload();
+        await told.filter({ hasText: "%" }).waitFor();
+        await becomes(seen, before);
+        // A search goes on from hit to hit, whatever was chosen before.
+        await page.keyboard.press("/");
+        await page.keyboard.type("main");
+        await page.keyboard.press("Enter");
+        await told.filter({ hasText: /^main/ }).waitFor();
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("letters of a search are one step for Back; hits are counted, and Enter goes to the next", async (t) => {
     const { page, problems } = await viewed(t, "wrapped", "view=tree&metric=allocations&wrappers=true");
     await page.locator('main [role="row"] .function').first().waitFor();

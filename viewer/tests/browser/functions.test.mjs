@@ -14,6 +14,22 @@ const numbers = (page) =>
         return Object.fromEntries(rows.map(({ children: [name, self, total] }) => [(name.querySelector(".function") ?? name).textContent, { self: exact(self), total: exact(total) }]));
     });
 
+test("overloads are told apart, and each is chosen for itself", async (t) => {
+    const { page, problems } = await viewed(t, "overloads", "view=functions&metric=bytes");
+    for (const view of ["functions", "lines", "lifetimes"]) {
+        await show(page, `view=${view}&metric=bytes`);
+        const names = page.locator("main .body .row .name", { hasText: /^made/ });
+        await becomes(async () => (await names.allInnerTexts()).map((text) => /\((int|long)\)/.exec(text)?.[1]).sort().join(), "int,long");
+        if (view === "functions") continue;
+        for (const type of ["int", "long"]) {
+            await names.filter({ hasText: `(${type})` }).click();
+            await becomes(() => page.locator('main .body .row[aria-selected="true"]').filter({ hasText: `(${type})` }).count(), 1);
+            assert.equal(await page.locator('main .body .row[aria-selected="true"]').count(), 1);
+        }
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("each function has what it costs itself, and with all that it calls", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=functions&metric=allocations");
     await tableRows(page).first().waitFor();

@@ -312,6 +312,19 @@ test("blocks of processes that have ended are gone", async () => {
     server.stop();
 });
 
+test("the resident set and the list of regions say which part of a selection they leave out", async (t) => {
+    const { pid, tid } = report(recordings.marked).threads[0];
+    const { page, problems } = await viewed(t, "marked");
+    const tools = async (hash) => (await show(page, hash), page.locator("main .tools").innerText());
+    const span = "&from=1000000&to=2000000";
+    assert.doesNotMatch(await tools("view=resident"), /whatever|whole process/);
+    assert.match(await tools(`view=resident${span}`), /A look is of one instant, whatever span is selected\./);
+    assert.match(await tools(`view=resident&process=${pid}&thread=${tid}`), /The pages are those of the whole process, not only of the thread\./);
+    assert.doesNotMatch(await tools("view=regions"), /whatever/);
+    assert.match(await tools(`view=regions${span}`), /All are listed, whatever span is selected\./);
+    assert.deepEqual(problems, []);
+});
+
 test("names from right to left turn no number around", async () => {
     const server = await start("--sources", recordings["right-to-left"]);
     const { page, problems, close } = await open(server.url);

@@ -126,7 +126,7 @@ int main(void) {
     return record(name, compile(name, source, "home/ann/phases.c", "-g"));
 }
 
-/** 32,768 call paths that are all the same size. */
+/** 32,768 call paths that are all the same size, and one of a function that is called once. */
 function wide() {
     const step = (number) => `__attribute__((noinline)) void step${number}(int depth, unsigned path) { if (depth == 0) free(malloc(16 + path % 7)); else steps[path & 7](depth - 1, path >> 3); __asm__ volatile(""); }`;
     const numbers = [0, 1, 2, 3, 4, 5, 6, 7];
@@ -134,7 +134,9 @@ function wide() {
 typedef void (*function)(int, unsigned);
 static function steps[8];
 ${numbers.map(step).join("\n")}
+__attribute__((noinline)) void seldom(void) { free(malloc(16)); __asm__ volatile(""); }
 int main(void) {
+    seldom();
     ${numbers.map((number) => `steps[${number}] = step${number};`).join(" ")}
     for (unsigned path = 0; path < 32768; path++) steps[path & 7](4, path >> 3);
     return 0;
@@ -199,6 +201,7 @@ const MAKERS = {
     marked,
     wrapped,
     growing,
+    overloads,
     namespaces,
     rows,
     waiting,
@@ -218,6 +221,19 @@ for (const [name, make] of Object.entries(MAKERS)) {
 export const SOURCE = join(folder, "home/ann/phases.c");
 export const MARKED = join(folder, "home/ann/marked.c");
 export const FOLDER = folder;
+
+/** Two functions of one name, in one line. */
+function overloads() {
+    const one = (type, size) => `__attribute__((noinline)) void *made(${type}) { void *block = malloc(${size}); __asm__ volatile(""); return block; }`;
+    const source = `#include <stdlib.h>
+${one("int", 1000)} ${one("long", 3000)}
+int main() { free(made(1)); free(made(1L)); return 0; }
+`;
+    const file = join(folder, "overloads.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-g", "-o", join(folder, "overloads"), file);
+    return record("overloads", join(folder, "overloads"));
+}
 
 /** Thirty runs of a region, in turn with a mark, that allocate more and more. */
 function marked() {

@@ -78,12 +78,38 @@ test("a number of a table is whole, or compact, on all screens", async (t) => {
     assert.deepEqual(problems, []);
 });
 
+test("headings have room for their words, and names have what numbers leave", async (t) => {
+    const { page, problems } = await viewed(t, "together");
+    for (const width of [1280, 1920, 2560, 3840])
+        for (const view of ["lines", "functions", "lifetimes"])
+            for (const metric of view === "lifetimes" ? ["cost"] : ["cost", "allocations", "live"]) {
+                await page.setViewportSize({ width, height: 800 });
+                await show(page, `view=${view}&metric=${metric}`);
+                await page.locator("main .number .text").first().waitFor();
+                const { over, cut, share, sideways } = await page.evaluate(() => {
+                    const boxOf = (one) => one.getBoundingClientRect();
+                    const over = [...document.querySelectorAll("main .row.head [role=columnheader]")].filter((head) => {
+                        const parts = [...head.children].filter((one) => !one.matches(".edge") && getComputedStyle(one).opacity !== "0").map(boxOf);
+                        return parts.some(({ left, right }, at) => left < boxOf(head).left - 0.5 || right > boxOf(head).right + 0.5 || (at > 0 && left < parts[at - 1].right - 0.5));
+                    });
+                    const cut = [...document.querySelectorAll("main .number .text")].filter((text) => text.scrollWidth > text.clientWidth);
+                    const table = document.querySelector("main .table");
+                    return { over: over.map((one) => one.textContent), cut: cut.map((one) => one.textContent), sideways: table.scrollWidth - table.clientWidth, share: boxOf(document.querySelector("main .row.head > :first-child")).width / boxOf(table).width };
+                });
+                // Seven pairs of columns are wider than a screen of 1,280 pixels.
+                if (view === "functions") assert.ok(sideways < 40, `${sideways}`);
+                assert.deepEqual([over, cut, view === "functions" ? 0 : sideways], [[], [], 0], `${view} by ${metric} at ${width}`);
+                assert.ok(share >= (width === 1280 ? 0.16 : 0.35), `${view} by ${metric} at ${width}: names have ${share} of the table`);
+            }
+    assert.deepEqual(problems, []);
+});
+
 test("a name without room ends in three dots", async (t) => {
     const { page, problems } = await viewed(t, "together");
     let shortened = 0;
     for (const width of [640, 800, 1280]) {
         await page.setViewportSize({ width, height: 800 });
-        for (const view of ["lines", "processes", "functions", "lifetimes"]) {
+        for (const view of ["lines", "processes", "functions", "lifetimes", "threads"]) {
             await show(page, `view=${view}`);
             const names = page.locator("main .body .what");
             await names.first().waitFor();

@@ -194,6 +194,24 @@ test("who waited for whom", async () => {
     server.stop();
 });
 
+test("lines between lanes lie behind the numbers that they cross", async (t) => {
+    const { page } = await viewed(t, "waiting", "view=threads");
+    await page.locator(".body .row").first().waitFor();
+    await page.locator("main[aria-busy=false]").waitFor();
+    const boxes = await page.locator(".body .number .text").evaluateAll((all) => all.slice(0, 12).map((one) => one.getBoundingClientRect().toJSON()));
+    const pictures = async () => {
+        const found = [];
+        for (const { x, y, width, height } of boxes) found.push((await page.screenshot({ clip: { x: x + 1, y: y + 1, width: width - 2, height: height - 2 } })).toString("base64"));
+        return found;
+    };
+    const style = (words) => page.locator(".arrows").evaluate((one, words) => (one.style.cssText += words), words);
+    await style("; display: none");
+    const without = await pictures();
+    // Lines at every pixel: whether one of the recording crosses a number is chance.
+    await style("; display: block; background: red");
+    assert.deepEqual((await pictures()).map((one, at) => one === without[at]), without.map(() => true));
+});
+
 test("regions that are longer than their budget are counted and stand out", async () => {
     const server = await start(recordings.marked);
     const { page, problems, close } = await open(server.url);

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { html, htmlOfBoth, recordings, report } from "./recordings.mjs";
-import { breaches, open, show, start } from "./viewer.mjs";
+import { breaches, open, show, start, viewed } from "./viewer.mjs";
 
 test("branches are loaded when they are opened, however many there are", async () => {
     const server = await start(recordings.wide);
@@ -86,6 +86,22 @@ for (const where of ["server", "page"]) test(`call trees by module and by type a
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("a search looks through branches that are too small to be loaded", async (t) => {
+    const { page, problems } = await viewed(t, "wide", "view=flame&metric=allocations");
+    const hits = page.locator(".hits");
+    for (const [view, found] of [["flame", "too narrow to be drawn"], ["tree", "1"]]) {
+        await show(page, `view=${view}&metric=allocations`);
+        await page.keyboard.press("/");
+        await page.keyboard.type("seldom");
+        await hits.filter({ hasText: new RegExp(`^${found}`) }).waitFor();
+        if (view === "flame") await page.locator(".tools", { hasText: "found: 1, < 0.1 % of 32,769" }).waitFor();
+        await page.keyboard.press("Control+a");
+        await page.keyboard.type("nowhere");
+        await hits.filter({ hasText: /^none$/ }).waitFor();
+    }
+    assert.deepEqual(problems, []);
 });
 
 test("the flame graph zooms and searches", async () => {

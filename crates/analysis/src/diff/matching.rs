@@ -1,32 +1,39 @@
 //! Which call site after a change is which one before it.
 //!
 //! Lines move with every edit, so that call sites are the same if the report calls them the same, but for lines. Several
-//! of one name are paired in the order of their lines.
+//! of one name are paired in the order of their lines. Overloads are different functions, until one of them has no other
+//! partner: then its parameters have changed.
 
 use super::{Found, Identity};
 use std::collections::BTreeMap;
 
 type Pair = (Option<Found>, Option<Found>);
 
+/// What two call sites have in common: functions and type.
+type Key = (Vec<String>, Option<String>);
+
 /// All of both sides, each once.
 pub fn pairs(before: Vec<Found>, after: Vec<Found>) -> Vec<Pair> {
+    let overloads = |identity: &Identity| (identity.functions.clone(), identity.kind.clone());
+    let by_name = |identity: &Identity| (identity.names.clone(), identity.kind.clone());
     // Compilers change their mind about what they inline; then the first function and the type remain.
-    let first_only = |identity: &Identity| (identity.names[..1].to_vec(), identity.kind.clone());
-    let (mut pairs, before, after) = pass(before, after, |identity| (identity.names.clone(), identity.kind.clone()));
-    let (more, before, after) = pass(before, after, first_only);
-    pairs.extend(more);
+    let first_overload = |identity: &Identity| (identity.functions[..1].to_vec(), identity.kind.clone());
+    let first_name = |identity: &Identity| (identity.names[..1].to_vec(), identity.kind.clone());
+    let (mut pairs, mut before, mut after) = (Vec::new(), before, after);
+    let keys: [&dyn Fn(&Identity) -> Key; 4] = [&overloads, &first_overload, &by_name, &first_name];
+    for key in keys {
+        let (more, left, right) = pass(before, after, key);
+        pairs.extend(more);
+        (before, after) = (left, right);
+    }
     pairs.extend(before.into_iter().map(|found| (Some(found), None)));
     pairs.extend(after.into_iter().map(|found| (None, Some(found))));
     pairs
 }
 
 /// Pairs of equal keys, and what has no partner.
-fn pass<K: Ord>(
-    before: Vec<Found>,
-    after: Vec<Found>,
-    key: impl Fn(&Identity) -> K,
-) -> (Vec<Pair>, Vec<Found>, Vec<Found>) {
-    let mut groups: BTreeMap<K, [Vec<Found>; 2]> = BTreeMap::new();
+fn pass(before: Vec<Found>, after: Vec<Found>, key: impl Fn(&Identity) -> Key) -> (Vec<Pair>, Vec<Found>, Vec<Found>) {
+    let mut groups: BTreeMap<Key, [Vec<Found>; 2]> = BTreeMap::new();
     for (side, list) in [before, after].into_iter().enumerate() {
         for found in list {
             groups.entry(key(&found.identity)).or_default()[side].push(found);
@@ -96,10 +103,11 @@ fn align(left: &[Found], right: &[Found]) -> Vec<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::qualified_name;
     use crate::priced::Priced;
     use crate::sites::Row;
 
-    fn site(names: &[&str], kind: &str, line: u32, allocations: u64) -> Found {
+    fn site(functions: &[&str], kind: &str, line: u32, allocations: u64) -> Found {
         let row = Row {
             frame: None,
             inlined: Vec::new(),
@@ -114,7 +122,8 @@ mod tests {
             metrics: Priced::default(),
         };
         let identity = Identity {
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            functions: functions.iter().map(|function| (*function).to_owned()).collect(),
+            names: functions.iter().map(|function| qualified_name(function).to_owned()).collect(),
             kind: Some(kind.to_owned()),
             lines: vec![Some(line)],
         };
@@ -144,6 +153,21 @@ mod tests {
         let before = vec![site(&["f"], "A", 10, 5), site(&["f"], "A", 15, 70), site(&["f"], "A", 20, 900)];
         let after = vec![site(&["f"], "A", 12, 900)];
         assert_eq!(lines(before, after), [(Some(10), None), (Some(15), None), (Some(20), Some(12))]);
+    }
+
+    #[test]
+    fn overloads_are_different_functions() {
+        // The overloads have changed places.
+        let before = vec![site(&["f(int)"], "A", 10, 5), site(&["f(char)"], "A", 20, 900)];
+        let after = vec![site(&["f(char)"], "A", 10, 900), site(&["f(int)"], "A", 20, 5)];
+        assert_eq!(lines(before, after), [(Some(10), Some(20)), (Some(20), Some(10))]);
+        // One is new, and the other may be inlined.
+        let before = vec![site(&["f(int)", "main"], "A", 20, 5)];
+        let after = vec![site(&["f(char)", "main"], "A", 10, 5), site(&["f(int)"], "A", 20, 5)];
+        assert_eq!(lines(before, after), [(None, Some(10)), (Some(20), Some(20))]);
+        // A function whose parameters change is the same.
+        let before = vec![site(&["f(int)"], "A", 10, 5)];
+        assert_eq!(lines(before, vec![site(&["f(long)"], "A", 12, 5)]), [(Some(10), Some(12))]);
     }
 
     #[test]

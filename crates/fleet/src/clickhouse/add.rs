@@ -94,7 +94,7 @@ impl ClickHouse {
             rows.day(day).text(&run.service).id(&upload).id(&run.id).text(&run.host).text(&run.recording);
             rows.int(run.start_ns)
                 .count(run.wall_ns)
-                .count(run.cpu_ns)
+                .count(run.program_ns)
                 .small(run.sees_faults.into())
                 .small(run.sees_switches.into());
             rows.small(run.sees_frees.into());

@@ -27,7 +27,7 @@ fn run(version: &str, allocations: u64) -> Run {
         recording: format!("/recordings/it's {version}.memtoll"),
         start_ns: (1_700_000_000 + allocations as i64) * 1_000_000_000,
         wall_ns: 1,
-        cpu_ns: 1_000_000_000,
+        program_ns: 1_000_000_000,
         sees_faults: true,
         sees_switches: true,
         sees_frees: true,
@@ -111,6 +111,49 @@ fn top_leads_to_trend_and_trend_to_compare() {
     assert_eq!(back.status, 200);
     // Without versions to compare, the last two are.
     assert!(get("/compare?metric=allocations").body.contains("version=1.4 (1 run) against version=1.5"));
+}
+
+#[test]
+fn a_function_of_one_library_leads_to_its_own_trend() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut both = run("1.4", 10);
+    let mut values = both.sites[0].values;
+    values.iter_mut().for_each(|value| *value *= 3);
+    let [a, b] = ["liba.so", "libb.so"].map(|module| Identity::of("function").with(module).key());
+    let place = |name: &str| Identity::of("frame").with(name).key();
+    let function = |key, module: &str| Function { key, name: "parse".to_owned(), module: module.to_owned(), same: a };
+    both.functions = vec![function(a, "liba.so"), function(b, "libb.so")];
+    let stack = |name: &str, function| Stack {
+        id: Identity::of(name).id(),
+        frame: place(name),
+        function,
+        functions: vec![function],
+        frames: vec![place(name)],
+        named: 1,
+    };
+    let frame =
+        |name: &str, function| Frame { key: place(name), function, place: place(name), ..both.frames[0].clone() };
+    both.frames = vec![frame("a", a), frame("b", b)];
+    both.stacks = vec![stack("a", a), stack("b", b)];
+    both.sites.push(Site { stack: 1, values, ..both.sites[0].clone() });
+    let mut store = store(&folder, &[both]);
+    for group in ["function", "line"] {
+        let top = page(store.as_mut(), &format!("/top?metric=allocations&group={group}"));
+        assert_eq!(column(&top, 1)[..2], ["30", "10"], "{}", top.body);
+        let rows = Page { body: top.body.split_once("<tbody>").unwrap().1.to_owned(), ..top };
+        for (link, number) in links(&rows).iter().zip(["30", "10"]) {
+            assert_eq!(column(&page(store.as_mut(), link), 3), [number], "{link}");
+        }
+    }
+}
+
+#[test]
+fn a_function_that_has_nothing_on_both_sides_is_not_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.4", 0), run("1.5", 0)]);
+    let compare = page(store.as_mut(), "/compare?metric=allocations");
+    assert_eq!(column(&compare, 0), ["(total)"], "{}", compare.body);
+    assert!(!compare.body.contains(">new<"), "{}", compare.body);
 }
 
 /// The cells of a column in the body of a page's table.

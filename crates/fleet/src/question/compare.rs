@@ -43,7 +43,7 @@ pub fn compare(
         let (old, new) = (base.rate(before), new_base.rate(after));
         let difference = new.minus(old);
         let (share, mut verdict) = changed(old, new);
-        if before == Values::default() {
+        if before == Values::default() && after != before {
             verdict = format!("new{}", if verdict.is_empty() { String::new() } else { format!(", {verdict}") });
         }
         let cells = vec![
@@ -58,7 +58,10 @@ pub fn compare(
     };
     let names: std::collections::BTreeSet<&String> = rows.keys().chain(new_rows.keys()).collect();
     let of = |rows: &BTreeMap<String, Values>, name: &String| rows.get(name).copied().unwrap_or_default();
-    let mut lines: Vec<_> = names.iter().map(|name| line(name, of(&rows, name), of(&new_rows, name))).collect();
+    let sides = names.into_iter().map(|name| (name, of(&rows, name), of(&new_rows, name)));
+    // A function may have another metric only.
+    let some = sides.filter(|(_, before, after)| [before, after].iter().any(|values| **values != Values::default()));
+    let mut lines: Vec<_> = some.map(|(name, before, after)| line(name, before, after)).collect();
     // What is more than noise leads, then the size of the change.
     let is_real = |difference: &Estimate| difference.low > 0.0 || difference.high < 0.0;
     lines.sort_by(|(a, _), (b, _)| is_real(b).cmp(&is_real(a)).then_with(|| b.value.abs().total_cmp(&a.value.abs())));

@@ -48,7 +48,7 @@ pub fn runs(store: &mut dyn Store, question: &Question) -> Result<Table, Error> 
         .collect();
     let columns = vec![
         Column::of(*metric),
-        Column::new("cpu_ns", "CPU time", Kind::Metric(Unit::Time)),
+        Column::new("program_ns", "CPU time", Kind::Metric(Unit::Time)),
         Column::new("wall_ns", "wall time", Kind::Metric(Unit::Time)),
         Column::new("began", "began (UTC)", Kind::Text),
         Column::new("version", "version", Kind::Text),

@@ -3,7 +3,6 @@
 use super::{Comparison, Total, fate};
 use crate::schema_version::SCHEMA_VERSION;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
-use memtoll_analysis::names;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Frames};
@@ -103,6 +102,7 @@ impl Comparison<'_> {
     pub fn json(&self) -> serde_json::Result<String> {
         let paths =
             |side: usize| self.sides[side].iter().map(|run| run.recording.path().display().to_string()).collect();
+        let changes = self.changes.iter().zip(self.names(&self.changes));
         let text = serde_json::to_string_pretty(&JsonDiff {
             schema_version: SCHEMA_VERSION,
             before: paths(0),
@@ -110,7 +110,7 @@ impl Comparison<'_> {
             confidence: CONFIDENCE,
             group: self.thing(),
             totals: self.totals.iter().map(|one| (one.key, total(one))).collect(),
-            changes: self.changes.iter().map(|change| self.json_change(change)).collect(),
+            changes: changes.map(|(change, name)| self.json_change(change, name)).collect(),
             within_noise: JsonRest {
                 number: self.within_noise.len(),
                 numbers: self.numbers(&self.together(&self.within_noise)),
@@ -125,17 +125,17 @@ impl Comparison<'_> {
         self.quantities().map(|quantity| (key(quantity), number(values.of(quantity)))).collect()
     }
 
-    fn json_change<'b>(&'b self, change: &'b Change) -> JsonChange<'b> {
+    fn json_change<'b>(&'b self, change: &'b Change, name: String) -> JsonChange<'b> {
         let frames = &self.sides[change.side][change.run].recording.frames;
         let row_before = change.row_before.as_ref();
-        let name = |id: &FrameId| Texts::of(frames, *id).function;
+        let function = |id: &FrameId| Texts::of(frames, *id).function;
         JsonChange {
             fate: fate(change),
-            name: names::of_row(self.recording_of(change), &change.row),
+            name,
             r#type: change.row.type_name.as_deref(),
             frame: frame(frames, &change.row),
             frame_before: row_before.and_then(|(run, row)| frame(&self.sides[0][*run].recording.frames, row)),
-            path: change.row.path.iter().map(name).collect(),
+            path: change.row.path.iter().map(function).collect(),
             numbers: self.numbers(&change.values),
         }
     }

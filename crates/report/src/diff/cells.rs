@@ -2,7 +2,6 @@
 
 use super::fate;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
-use memtoll_analysis::names;
 use memtoll_query::comparison::{Comparison, Total};
 use memtoll_text::format;
 use memtoll_text::format::Unit;
@@ -58,10 +57,9 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         let cell = |quantity: Quantity| quantity.metric().about().unit.difference(values.of(quantity));
         of.quantities().map(cell).collect::<Vec<_>>()
     };
-    let of_change = |change: &Change| {
-        (cells(&change.values), What::Change(fate(change), names::of_row(of.recording_of(change), &change.row)))
-    };
-    let mut rows: Vec<_> = of.changes.iter().take(limit).map(of_change).collect();
+    let (shown, hidden) = of.changes.split_at(limit.min(of.changes.len()));
+    let of_change = |(change, name): (&Change, String)| (cells(&change.values), What::Change(fate(change), name));
+    let mut rows: Vec<_> = shown.iter().zip(of.names(shown)).map(of_change).collect();
     let quiet = format::counted(of.within_noise.len() as u64, of.thing());
     let quiet = match of.noise.has_intervals() {
         true => format!("unexplained: {quiet}, each with a change within noise or too small to matter"),
@@ -71,7 +69,6 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         true => "left out by --filter, --drop or --focus",
         false => "unexplained: processes reach their peaks at different times",
     };
-    let hidden = of.changes.get(limit..).unwrap_or_default();
     let more = format!("{} more that changed; --limit shows more of them", hidden.len());
     let rest = [
         (of.together(hidden), more.as_str()),

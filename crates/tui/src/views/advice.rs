@@ -2,7 +2,7 @@
 
 use crate::colors::{BOLD, SOFT};
 use crate::draw::paragraph;
-use crate::fitted_text::fit;
+use crate::fitted_text::fit_name;
 use memtoll_advise::{Advice, Finding, Saving, verified};
 use memtoll_text::Quantity;
 use memtoll_text::visible;
@@ -32,7 +32,7 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
     };
     let head = format!("{number}. {}  ", finding.rule);
     let room = width.saturating_sub(head.len());
-    let name = fit(&visible(&format!("{}{place}", finding.function)), room);
+    let name = fit_name(&visible(&format!("{}{place}", finding.function)), room);
     let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
     let saves: Vec<String> = SHOWN
         .into_iter()

@@ -5,7 +5,7 @@ use super::{Known, Shown, say};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::comparison::{Compared, Row};
 use crate::draw::Pane;
-use crate::fitted_text::fit;
+use crate::fitted_text::{fit, fit_name};
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
@@ -56,7 +56,7 @@ impl CompareView {
         let top = self.cursor.window(rows.len(), height);
         let put = |pane: &mut Pane, y: usize, numbers: &BeforeAfter, name: &str, styles: [Style; 2]| {
             numbers.put(pane, y, shown.state.metric, styles[0]);
-            pane.put(NUMBERS, y, columns, &fit(name, columns.saturating_sub(NUMBERS)), styles[1]);
+            pane.put(NUMBERS, y, columns, &fit_name(name, columns.saturating_sub(NUMBERS)), styles[1]);
         };
         for (y, (row, numbers)) in rows.iter().enumerate().skip(top).take(height) {
             let line = 1 + y - top;

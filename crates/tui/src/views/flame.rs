@@ -5,7 +5,7 @@ use super::lines::{share, value};
 use super::tree::place;
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::{Pane, columns_of};
-use crate::fitted_text::fit;
+use crate::fitted_text::{fit, fit_name};
 use crate::keys::{Action, Step};
 use memtoll_query::Shown as Found;
 use memtoll_query::tree::Node;
@@ -69,7 +69,7 @@ impl FlameView {
             pane.put(cell.x, y, 1, "▏", style);
             let room = cell.columns.saturating_sub(2);
             if room >= 3 {
-                pane.put(cell.x + 1, y, room, &fit(&name, room), style);
+                pane.put(cell.x + 1, y, room, &fit_name(&name, room), style);
             }
             if index == at {
                 pane.restyle(cell.x, y, cell.columns, CURSOR);
@@ -85,7 +85,7 @@ impl FlameView {
             all.map_or(String::new(), |share| format!(", {:.1} % of all", share * 100.0))
         );
         let name = node.place.as_ref().map_or_else(|| "all".to_owned(), place);
-        pane.put(0, height, columns, &fit(&name, columns), BOLD);
+        pane.put(0, height, columns, &fit_name(&name, columns), BOLD);
         let smaller = node.smaller.as_ref().map(|smaller| {
             let paths = format::counted(smaller.number as u64, "smaller call path");
             format!(" · {} in {paths}, not shown", value(&smaller.figures, metric))

@@ -3,7 +3,7 @@
 use super::{Shown, say};
 use crate::colors::{BAR, BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
-use crate::fitted_text::{fit, width};
+use crate::fitted_text::{fit_name, width};
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
@@ -62,7 +62,7 @@ impl LinesView {
         });
         let last = pane.height().saturating_sub(1);
         let whole = rows.get(self.cursor.at).map_or(String::new(), |row| name(row, answer, shown));
-        pane.put(0, last, columns, &fit(&rest.unwrap_or(whole), columns), SOFT);
+        pane.put(0, last, columns, &rest.unwrap_or_else(|| fit_name(&whole, columns)), SOFT);
     }
 
     /// The function of the row at the cursor.
@@ -117,7 +117,7 @@ pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, further: 
     let bar = (share.unwrap_or(0.0).clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
     let room = columns.saturating_sub(NUMBER + SHARE + BAR_COLUMNS + 2 + further.len() * (NUMBER + 1));
     let full = name(row, answer, shown);
-    let name = fit(&full, room);
+    let name = fit_name(&full, room);
     let style = if shown.finds(&full) { FOUND } else { Style::new() };
     let padding = " ".repeat(room - width(&name));
     let percent = share.map_or(String::new(), |share| memtoll_text::format::Unit::Share.show(share));

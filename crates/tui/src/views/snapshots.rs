@@ -5,7 +5,7 @@ use super::lines::name;
 use super::{Shown, say};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
-use crate::fitted_text::fit;
+use crate::fitted_text::{fit, fit_name};
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use crate::state::GROUPS;
@@ -65,7 +65,7 @@ impl SnapshotsView {
             let name = name(row.row, row.of, shown);
             let style = if shown.finds(&name) { FOUND } else { Style::new() };
             row.live.put(&mut pane, line, Metric::Live, Style::new());
-            pane.put(NUMBERS, line, columns, &fit(&name, columns.saturating_sub(NUMBERS)), style);
+            pane.put(NUMBERS, line, columns, &fit_name(&name, columns.saturating_sub(NUMBERS)), style);
             if y == self.cursor.at {
                 pane.restyle(0, line, columns, CURSOR);
             }

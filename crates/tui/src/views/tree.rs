@@ -4,7 +4,7 @@ use super::Shown;
 use super::lines::{NUMBER, SHARE, share, value};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
-use crate::fitted_text::fit;
+use crate::fitted_text::fit_name;
 use crate::keys::{Action, Step};
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::names;
@@ -129,8 +129,9 @@ impl TreeView {
                 What::Node(_) if found => FOUND,
                 What::Node(_) => Style::new(),
             };
-            let text = format!("{sign}{deep}{name}");
-            pane.put(x, line, columns, &fit(&text, columns.saturating_sub(x)), style);
+            let before = format!("{sign}{deep}");
+            let room = columns.saturating_sub(x + before.chars().count());
+            pane.put(x, line, columns, &format!("{before}{}", fit_name(&name, room)), style);
             if y == self.cursor.at {
                 pane.restyle(0, line, columns, CURSOR);
             }

@@ -281,6 +281,28 @@ fn a_function_counts_once_in_a_stack() {
 }
 
 #[test]
+fn callers_of_wrappers_lead_and_the_recorder_takes_no_cpu_time_as_in_reports() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = Target::new(program("wrappers.c")).record();
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--metric", "allocations"]);
+    for (caller, allocations) in [("often", 830), ("sometimes", 100), ("rarely", 70)] {
+        assert_eq!(row(&rows, caller)["allocations"], allocations, "{rows:#?}");
+    }
+    assert!(rows.iter().all(|row| !row["name"].as_str().unwrap().starts_with("own_alloc")), "{rows:#?}");
+    // What reports leave out can still be asked for.
+    for more in [&["--filter", "^own_alloc$"][..], &["--with-callees"]] {
+        let rows = store.ask("top", &[&["--metric", "allocations"], more].concat());
+        assert!(rows.iter().any(|row| row["allocations"] == 1000), "{more:?}: {rows:#?}");
+    }
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let [run] = &store.ask("runs", &["--metric", "allocations"])[..] else { panic!("one run") };
+    assert_eq!(run["program_ns"], report["totals"]["program_ns"]);
+    assert!(run["program_ns"].as_u64() < report["totals"]["cpu_ns"].as_u64(), "{run:#?}");
+}
+
+#[test]
 fn functions_without_names_say_how_they_get_them() {
     let folder = scratch();
     let store = Store::in_folder(&folder);
