@@ -21,10 +21,8 @@ pub struct OfSite {
     /// Most blocks that were live.
     pub most_live: u64,
     pub most_live_bytes: u64,
-    /// The heap at its largest without them, as far as it was looked at when `heap` was last about to change.
+    /// The heap at its largest without them.
     most_without: u64,
-    /// How often it had been looked at then.
-    looks: u64,
     /// Most blocks that were live since nearly none was.
     most_of_lot: u64,
     /// Blocks of lots that went until nearly none was left.
@@ -34,23 +32,19 @@ pub struct OfSite {
 /// The heap of an image.
 ///
 /// Its largest extents are looked at each time that it has been asked for another page, not at each block, so they are less than
-/// a page too small. A look takes no time for the sites, of which there may be thousands: each of them catches up with the looks
-/// when its blocks are about to change.
+/// a page too small.
 pub struct Heap {
     bytes: u64,
     /// What it was asked for since its extents were looked at.
     asked: u64,
     most: u64,
-    looks: u64,
-    /// Looks since which it was smaller, by number, and its bytes then: each has fewer than the one before it.
-    highest: Vec<(u64, u64)>,
     pub sites: Vec<OfSite>,
 }
 
 impl Heap {
     /// With nothing in it.
     pub fn new(sites: usize) -> Heap {
-        Heap { bytes: 0, asked: 0, most: 0, looks: 0, highest: Vec::new(), sites: vec![OfSite::default(); sites] }
+        Heap { bytes: 0, asked: 0, most: 0, sites: vec![OfSite::default(); sites] }
     }
 
     /// A block is acquired. Its size may be beyond all sums in a damaged file.
@@ -58,7 +52,7 @@ impl Heap {
     pub fn add(&mut self, site: u32, size: u64) {
         let heap = if size < MAPPED { heap_bytes(size) } else { 0 };
         self.bytes += heap;
-        if let Some(of) = self.changing(site) {
+        if let Some(of) = self.sites.get_mut(site as usize) {
             of.heap += heap;
             of.live += 1;
             of.live_bytes = of.live_bytes.wrapping_add(size);
@@ -76,22 +70,9 @@ impl Heap {
     pub fn look(&mut self) {
         self.asked = 0;
         self.most = self.most.max(self.bytes);
-        self.looks += 1;
-        while self.highest.last().is_some_and(|(_, bytes)| *bytes <= self.bytes) {
-            self.highest.pop();
+        for of in &mut self.sites {
+            of.most_without = of.most_without.max(self.bytes - of.heap);
         }
-        self.highest.push((self.looks, self.bytes));
-    }
-
-    /// A site whose blocks are about to change.
-    #[inline]
-    fn changing(&mut self, site: u32) -> Option<&mut OfSite> {
-        let Heap { looks, highest, sites, .. } = self;
-        let of = sites.get_mut(site as usize)?;
-        if of.looks != *looks {
-            (of.most_without, of.looks) = (most_without(of, highest), *looks);
-        }
-        Some(of)
     }
 
     /// A block is released.
@@ -99,7 +80,7 @@ impl Heap {
     pub fn remove(&mut self, site: u32, size: u64) {
         let heap = if size < MAPPED { heap_bytes(size) } else { 0 };
         self.bytes -= heap;
-        if let Some(of) = self.changing(site) {
+        if let Some(of) = self.sites.get_mut(site as usize) {
             of.heap -= heap;
             of.live -= 1;
             if of.live * 20 <= of.most_of_lot && of.most_of_lot >= FEWEST_OF_LOT {
@@ -112,12 +93,6 @@ impl Heap {
 
     /// Bytes by which it would be smaller at its largest without the blocks of a site.
     pub fn alone(&self, site: usize) -> u64 {
-        self.most - most_without(&self.sites[site], &self.highest)
+        self.most - self.sites[site].most_without
     }
-}
-
-/// The heap at its largest without the blocks of a site, later looks included.
-fn most_without(of: &OfSite, highest: &[(u64, u64)]) -> u64 {
-    let later = highest.get(highest.partition_point(|(look, _)| *look <= of.looks));
-    later.map_or(0, |(_, bytes)| bytes - of.heap).max(of.most_without)
 }
