@@ -167,6 +167,10 @@ impl span::Chapters for OfImage<'_> {
         self.chapters.read(number, Wanted::Carried)
     }
 
+    fn outline(&self, number: usize) -> Result<Chapter, Unreadable> {
+        self.chapters.read(number, Wanted::Outline)
+    }
+
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
         self.chapters.read(number, Wanted::Sites)
     }

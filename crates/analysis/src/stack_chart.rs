@@ -282,10 +282,12 @@ struct Drawing<'a, 's> {
     image: &'a Image,
     stacks: &'a mut Stacks<'s>,
     by_line: bool,
-    /// The path of each stack that was met; `None`: the stack does not count.
-    paths: FxHashMap<StackId, Option<Path>>,
+    /// By stack, if it was met: its path; `Some(None)`: the stack does not count. There are hundreds of thousands of amounts.
+    paths: Vec<Option<Option<Path>>>,
     /// A function's frame that stands for all its lines.
     functions: FxHashMap<(TextId, TextId), FrameId>,
+    /// By path, if it was met: the one of such frames.
+    of_functions: Vec<Option<Path>>,
     /// Of the column, what is below each path, what is its own, and whether it has any: zero between columns.
     below: Vec<Has>,
     own: Vec<f64>,
@@ -300,12 +302,14 @@ struct Drawing<'a, 's> {
 
 impl<'a, 's> Drawing<'a, 's> {
     fn new(image: &'a Image, stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
+        let recording = stacks.recording();
         Drawing {
             image,
             stacks,
             by_line,
-            paths: FxHashMap::default(),
+            paths: vec![None; recording.stacks.len()],
             functions: FxHashMap::default(),
+            of_functions: Vec::new(),
             below: Vec::new(),
             own: Vec::new(),
             is_met: Vec::new(),
@@ -385,24 +389,33 @@ impl<'a, 's> Drawing<'a, 's> {
     }
 
     fn path_of(&mut self, stack: StackId) -> Option<Path> {
-        if let Some(known) = self.paths.get(&stack) {
-            return *known;
+        if let Some(known) = self.paths[stack.index()] {
+            return known;
         }
-        let mut path = None;
-        if self.stacks.leading(stack).matches {
-            let mut frames = Vec::new();
-            self.stacks.list(stack, &mut frames);
-            path = Some(frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.path_within(callers, frame)));
-        }
-        self.paths.insert(stack, path);
+        let of = self.stacks.of(stack);
+        let path = of.matches.then(|| if self.by_line { of.path } else { self.of_functions(of.path) });
+        self.paths[stack.index()] = Some(path);
         path
     }
 
-    fn path_within(&mut self, callers: Path, frame: FrameId) -> Path {
-        let frames = &self.stacks.recording().frames;
-        let of = frames.frame(frame);
-        let frame = if self.by_line { frame } else { *self.functions.entry((of.function, of.module)).or_insert(frame) };
-        self.stacks.path_within(callers, frame)
+    fn of_functions(&mut self, path: Path) -> Path {
+        let (mut of, mut next, mut unknown) = (Path::EMPTY, path, Vec::new());
+        while let Some((callers, frame)) = self.stacks.split(next) {
+            if let Some(known) = self.of_functions.get(next.number()).copied().flatten() {
+                of = known;
+                break;
+            }
+            unknown.push((next, frame));
+            next = callers;
+        }
+        for (path, frame) in unknown.into_iter().rev() {
+            let about = self.stacks.recording().frames.frame(frame);
+            let frame = *self.functions.entry((about.function, about.module)).or_insert(frame);
+            of = self.stacks.path_within(of, frame);
+            self.of_functions.resize(self.of_functions.len().max(self.stacks.paths()), None);
+            self.of_functions[path.number()] = Some(of);
+        }
+        of
     }
 }
 

@@ -47,6 +47,8 @@ pub trait Chapters: Sync {
     fn times(&self) -> &[(u64, u64)];
     /// What its events need to be read alone: a chapter without the sums of its sites.
     fn beginning(&self, number: usize) -> Result<Chapter, Unreadable>;
+    /// A chapter with neither.
+    fn outline(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// A chapter without the blocks from before it.
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable>;
     /// Its parts, if they were not too many.
@@ -114,14 +116,15 @@ fn charge_with(metrics: &mut Metrics, charge: Charge) {
 }
 
 fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, Unreadable> {
-    let mut chapter = chapters.sums(number)?;
     let charge = asked.get().charge;
     if is_of_sites(asked) {
+        let mut chapter = chapters.sums(number)?;
         let mut sites = std::mem::take(&mut chapter.sites);
         sites.iter_mut().for_each(|(_, metrics)| charge_with(metrics, charge));
         return Ok((chapter, Some(Added(Kept::OfSites(sites)))));
     }
-    let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
+    let Some(parts) = chapters.parts(number)? else { return Ok((chapters.outline(number)?, None)) };
+    let chapter = chapters.sums(number)?;
     let admits = |thread, size| asked.admits_part(thread, Bytes(size));
     let mut rows: Vec<Row> = Vec::new();
     if asked.get().is_by_stack() {

@@ -6,6 +6,7 @@ mod parts;
 mod patterns;
 mod pooled;
 mod rows;
+mod touched;
 
 use super::live_block::{AGELESS, LiveBlock, MAX_SIZE};
 use super::{Select, Selection};
@@ -25,6 +26,7 @@ use own_mappings::OwnMappings;
 use parts::{Apart, Call};
 use patterns::Patterns;
 use pooled::Lending;
+use touched::Touched;
 
 pub use patterns::Replaced;
 
@@ -73,6 +75,8 @@ pub struct Tally<S> {
     writing: Option<Box<Writing>>,
     apart: Option<Box<Apart>>,
     patterns: Option<Box<Patterns>>,
+    /// Of a window that is a slice.
+    touched: Option<Touched>,
 }
 
 impl<S: Select> Tally<S> {
@@ -102,6 +106,7 @@ impl<S: Select> Tally<S> {
             writing: None,
             apart: None,
             patterns: None,
+            touched: None,
         };
         if tally.selection().from == Units::ZERO {
             tally.begin_window(0);
@@ -151,12 +156,6 @@ impl<S: Select> Tally<S> {
         }
     }
 
-    /// Another window begins; what counted so far is forgotten, with the mappings among the costs.
-    pub(crate) fn begin_slice(&mut self, time: u64) {
-        self.costs.fill(Metrics::default());
-        self.begin_window(time);
-    }
-
     #[cold]
     fn begin_window(&mut self, time: u64) {
         self.in_window = true;
@@ -165,17 +164,18 @@ impl<S: Select> Tally<S> {
     }
 
     fn forget_counts(&mut self) {
-        self.rare.fill(Rare::default());
-        for index in 0..self.origins.len() {
-            let site = &mut self.sites[index];
-            site.begin_window();
-            let live_before = site.live_blocks;
-            if live_before > 0 {
-                self.rare(index).live_before = live_before;
-            }
-        }
+        (0..self.origins.len()).for_each(|site| self.forget_counts_of(site));
         if let Some(patterns) = &mut self.patterns {
             patterns.forget();
+        }
+    }
+
+    fn forget_counts_of(&mut self, index: usize) {
+        let site = &mut self.sites[index];
+        site.begin_window();
+        let live_before = site.live_blocks;
+        if live_before > 0 || self.origins[index].rare > 0 {
+            *self.rare(index) = Rare { live_before, ..Rare::default() };
         }
     }
 
@@ -200,20 +200,24 @@ impl<S: Select> Tally<S> {
 
     #[cold]
     fn find_site(&mut self, node: Option<NodeId>, thread: Option<ThreadNo>, size: u64) -> usize {
-        let is_inherited = node.is_some_and(NodeId::is_inherited);
-        if self.selection().is_by_stack() && !is_inherited {
-            let site = self.add_site(node, 0);
-            self.is_latest(node, site);
-            return site;
-        }
         let extra = self.selection().extra(thread, size);
-        let site = match self.by_part.get(node, extra) {
-            Some(site) => site.index(),
-            None => {
-                let site = self.add_site(node, extra);
-                self.by_part.insert(node, extra, SiteIndex::at(site));
-                site
-            }
+        let is_inherited = node.is_some_and(NodeId::is_inherited);
+        let latest = self.by_node.get(NodeId::index_of(node)).and_then(|site| site.checked_sub(1)).map(SiteIndex::new);
+        let site = match latest {
+            // Most nodes have one site only, which no other table knows.
+            None if !is_inherited => self.add_site(node, extra),
+            latest => match self.by_part.get(node, extra) {
+                Some(site) => site.index(),
+                None => {
+                    let site = self.add_site(node, extra);
+                    let latest = latest.map(|latest| (self.origins[latest.index()].extra, latest));
+                    let unknown = latest.filter(|(extra, _)| self.by_part.get(node, *extra).is_none());
+                    for (extra, site) in unknown.into_iter().chain([(extra, SiteIndex::at(site))]) {
+                        self.by_part.insert(node, extra, site);
+                    }
+                    site
+                }
+            },
         };
         if !is_inherited {
             self.is_latest(node, site);
@@ -548,6 +552,7 @@ impl<S: Select> Tally<S> {
 
     /// What few sites have.
     fn rare(&mut self, site: usize) -> &mut Rare {
+        self.touch(site);
         let place = &mut self.origins[site].rare;
         if *place == 0 {
             self.rare.push(Rare::default());

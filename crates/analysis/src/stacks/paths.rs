@@ -23,25 +23,50 @@ impl Path {
 }
 
 /// Paths, each once: a frame called from a path.
+///
+/// Most paths call few frames. These are a chain, which is in the caches of the processor more often than a hash table of all paths.
 #[derive(Clone, Default)]
 pub(super) struct Paths {
     /// Path 1 and those that follow: what is called from, and the frame.
     paths: Vec<(Path, FrameId)>,
-    numbers: FxHashMap<(Path, FrameId), Path>,
+    /// By path, the empty one included: the first path that is called from it, and the next one that is called from the same.
+    /// [`Path::EMPTY`]: none.
+    chains: Vec<(Path, Path)>,
+    /// What is behind the ends of chains.
+    others: FxHashMap<(Path, FrameId), Path>,
 }
+
+/// Paths of a chain.
+const LONGEST: usize = 8;
 
 impl Paths {
     /// Makes room for about this many.
     pub fn reserve(&mut self, paths: usize) {
         self.paths.reserve(paths);
-        self.numbers.reserve(paths);
+        self.chains.reserve(paths + 1);
     }
 
     pub fn within(&mut self, callers: Path, frame: FrameId) -> Path {
-        *self.numbers.entry((callers, frame)).or_insert_with(|| {
+        let new = Path(self.paths.len() as u32 + 1);
+        self.chains.resize(new.number(), (Path::EMPTY, Path::EMPTY));
+        let mut link = &mut self.chains[callers.number()].0;
+        for _ in 0..LONGEST {
+            let at = *link;
+            if at == Path::EMPTY {
+                *link = new;
+                self.paths.push((callers, frame));
+                return new;
+            }
+            if self.paths[at.number() - 1].1 == frame {
+                return at;
+            }
+            link = &mut self.chains[at.number()].1;
+        }
+        let path = *self.others.entry((callers, frame)).or_insert(new);
+        if path == new {
             self.paths.push((callers, frame));
-            Path(self.paths.len() as u32)
-        })
+        }
+        path
     }
 
     pub fn frames(&self, path: Path) -> impl Iterator<Item = FrameId> + '_ {
@@ -98,5 +123,29 @@ impl Growing {
     pub fn trail(self) -> Trail {
         let leading = if self.here == Path::EMPTY { self.trail.leading } else { self.here };
         Trail { leading, ..self.trail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_is_there_once_however_many_are_called_from_it() {
+        let mut paths = Paths::default();
+        let mut known = FxHashMap::default();
+        for number in (0..3000u32).chain(0..3000) {
+            // Few frames of most callers, hundreds of some.
+            let callers = Path(if number % 3 == 0 { number % 7 } else { number / 5 });
+            let frame = FrameId::new(number % 500);
+            let next = Path(known.len() as u32 + 1);
+            if callers.number() >= paths.count() {
+                continue;
+            }
+            let expected = *known.entry((callers, frame)).or_insert(next);
+            assert_eq!(paths.within(callers, frame), expected);
+            assert_eq!(paths.split(expected), Some((callers, frame)));
+        }
+        assert!(paths.count() > 1000 && paths.others.len() > 500, "{}, {}", paths.count(), paths.others.len());
     }
 }

@@ -121,10 +121,14 @@ pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) ->
     let most = part.limit.map_or(usize::MAX, |limit| limit.most);
     let mut twigs = vec![root];
     way.settle(&bundle, End { branch: 0, is_dropped: false });
-    // The largest first, so that these are there if not all can be.
-    let mut order = BinaryHeap::from([(u64::MAX, Reverse(0))]);
+    // The largest first, so that these are there if not all can be; without a limit, one after the other.
+    let mut order = part.limit.map(|_| BinaryHeap::from([(u64::MAX, Reverse(0))]));
     let mut open = vec![Some((bundle, 0))];
-    while let Some((_, Reverse(at))) = order.pop() {
+    let mut turns = 0..;
+    while let Some(at) = match &mut order {
+        Some(order) => order.pop().map(|(_, Reverse(at))| at),
+        None => turns.next().filter(|at| *at < open.len()),
+    } {
         let Some((bundle, level)) = open[at].take() else { continue };
         let next = way.split(bundle, names);
         let value = |child: &Child<W::Bundle>| part.limit.map_or(0, |_| way.value(&child.bundle));
@@ -150,7 +154,7 @@ pub(super) fn twigs<W: Way>(way: &mut W, part: &Part, names: &mut FrameNames) ->
             way.settle(&bundle, End { branch: number as u32, is_dropped: false });
             let is_leaf = part.grown.is_some_and(|grown| !grown.contains(&key));
             open.push(Some((bundle, level + 1)).filter(|_| !is_leaf));
-            if !is_leaf {
+            if let Some(order) = order.as_mut().filter(|_| !is_leaf) {
                 order.push((value, Reverse(number)));
             }
         }

@@ -38,8 +38,8 @@ impl Default for Counts {
 pub(super) struct Sums {
     /// Stack nodes, and what sites are split by.
     pub sites: Vec<(Option<NodeId>, u64)>,
-    by_node: Vec<u32>, // site + 1, of those that are not split
-    by_extra: FxHashMap<(Option<NodeId>, u64), usize>,
+    by_node: Vec<u32>, // site + 1, the first one of a node: most have no other
+    by_extra: FxHashMap<(Option<NodeId>, u64), usize>, // the others
     pub live: Vec<Live>,
     /// What was live when the span began.
     before: Vec<Live>,
@@ -56,23 +56,25 @@ pub(super) struct Sums {
 
 impl Sums {
     pub fn site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
-        if extra != 0 {
-            let next = self.sites.len();
-            let site = *self.by_extra.entry((node, extra)).or_insert(next);
-            if site == next {
-                self.add(node, extra);
-            }
-            return site;
-        }
-        let index = NodeId::index_of(node);
+        let (index, next) = (NodeId::index_of(node), self.sites.len());
         if self.by_node.len() <= index {
             self.by_node.resize((index + 1).next_power_of_two(), 0);
         }
-        if self.by_node[index] == 0 {
+        let first = &mut self.by_node[index];
+        if *first == 0 {
+            *first = next as u32 + 1;
             self.add(node, extra);
-            self.by_node[index] = self.sites.len() as u32;
+            return next;
         }
-        self.by_node[index] as usize - 1
+        let first = *first as usize - 1;
+        if self.sites[first].1 == extra {
+            return first;
+        }
+        let site = *self.by_extra.entry((node, extra)).or_insert(next);
+        if site == next {
+            self.add(node, extra);
+        }
+        site
     }
 
     fn add(&mut self, node: Option<NodeId>, extra: u64) {

@@ -51,6 +51,10 @@ impl Chapters for Recorded {
         Ok(chapter::decode(&self.chapters[number], chapter::Wanted::Carried)?)
     }
 
+    fn outline(&self, number: usize) -> Result<Chapter, Unreadable> {
+        Ok(chapter::decode(&self.chapters[number], chapter::Wanted::Outline)?)
+    }
+
     fn sums(&self, number: usize) -> Result<Chapter, Unreadable> {
         Ok(chapter::decode(&self.chapters[number], chapter::Wanted::Sites)?)
     }

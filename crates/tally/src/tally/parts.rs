@@ -251,6 +251,7 @@ impl<S: Select> Tally<S> {
     /// A call at a site.
     #[inline(always)]
     pub(super) fn called(&mut self, site: usize, event: &Event, size: u64, call: Call) {
+        self.touch(site);
         count(call, size, || self.in_window().then(|| self.costs_of(site)));
         if S::KEEPS_PARTS && self.sites[site].usual != Usual::new(event.op.0, event.thread, size) {
             self.called_apart(site, event, size, call);
@@ -260,6 +261,7 @@ impl<S: Select> Tally<S> {
     /// A block of a site is released.
     #[inline(always)]
     pub(super) fn block_released(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
+        self.touch(block.site.index());
         if S::KEEPS_PARTS && !(self.sites[block.site.index()].usual.is_of_block(block) && event.thread == block.thread)
         {
             self.block_released_apart(event, block, is_temporary);

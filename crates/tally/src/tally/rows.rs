@@ -3,6 +3,7 @@
 use super::Tally;
 use super::chapters::Writing;
 use super::pooled::Lending;
+use super::touched::Touched;
 use crate::site::{Origin, Rare, Site};
 use crate::site_index::SiteIndex;
 use crate::{Charge, Select};
@@ -35,7 +36,7 @@ impl Rows<'_> {
 }
 
 impl<S: Select> Tally<S> {
-    fn rows(&mut self) -> (Rows<'_>, impl ExactSizeIterator<Item = (usize, (&Origin, &mut Site))>) {
+    fn rows(&mut self) -> (Rows<'_>, &[Origin], &mut [Site]) {
         self.settle();
         let rows = Rows {
             peak: self.peak,
@@ -45,7 +46,7 @@ impl<S: Select> Tally<S> {
             lending: &self.lending,
             writing: self.writing.as_deref(),
         };
-        (rows, self.origins.iter().zip(self.sites.iter_mut()).enumerate())
+        (rows, &self.origins, &mut self.sites)
     }
 
     /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack
@@ -54,8 +55,8 @@ impl<S: Select> Tally<S> {
         &mut self,
         mut is_cut_off: impl FnMut(Option<NodeId>) -> bool,
     ) -> impl ExactSizeIterator<Item = (Option<NodeId>, u64, Metrics)> {
-        let (rows, sites) = self.rows();
-        sites.map(move |(index, (origin, site))| {
+        let (rows, origins, sites) = self.rows();
+        origins.iter().zip(sites).enumerate().map(move |(index, (origin, site))| {
             let mut metrics = rows.of(index, origin, site);
             if is_cut_off(origin.node) {
                 metrics.cut_off = metrics.events;
@@ -70,8 +71,10 @@ impl<S: Select> Tally<S> {
         &mut self,
         live: &[(Bytes, u64)],
     ) -> impl Iterator<Item = (usize, (Option<NodeId>, u64), Metrics)> {
-        let (rows, sites) = self.rows();
-        sites.filter_map(move |(index, (origin, site))| {
+        let touched = self.touched.as_mut().map(Touched::in_order).unwrap_or_default();
+        let (rows, origins, sites) = self.rows();
+        touched.into_iter().filter_map(move |index| {
+            let (origin, site) = (&origins[index], &mut sites[index]);
             let rare = counted_from_1(rows.rare, origin.rare);
             // A window begins with this activity.
             let is_quiet = origin.costs == 0 && site.activity(&rare) == rare.live_before;
