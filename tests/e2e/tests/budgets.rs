@@ -130,7 +130,7 @@ fn limits_are_exact_and_name_the_line() {
     let (_folder, path) = budget("[run]\nallocations = 61\n");
     let text = check(&[&recording.file], &path, &[]).stdout;
     assert!(text.starts_with("broken      run: allocations: 62; the budget allows 61"), "{text}");
-    assert!(text.contains("50  load (budget.c:11)") && text.ends_with("1 limit: 1 broken, 0 kept\n"), "{text}");
+    assert!(text.contains("50  load (budget.c:10)") && text.ends_with("1 limit: 1 broken, 0 kept\n"), "{text}");
     let (_folder, path) = budget("[run]\n\nallocation = 3\n");
     let said = check(&[&recording.file], &path, &[]).stderr;
     assert!(said.contains("memtoll.toml:3: expected a limit of a run, found \"allocation\"; there is: "), "{said}");
@@ -146,7 +146,7 @@ fn a_baseline_tells_what_changed() {
     expect(&outcome, 5);
     let text = outcome.stdout;
     assert!(text.contains("130; the budget allows 68 (10 % more than the baseline)"), "{text}");
-    assert!(text.contains("80  draw (budget.c:18); 12 in the baseline"), "{text}");
+    assert!(text.contains("80  draw (budget.c:17); 12 in the baseline"), "{text}");
     assert!(!text.contains("load (") && text.contains("2 limits: 1 broken, 1 kept"), "{text}");
 }
 
@@ -164,13 +164,13 @@ fn machines_read_verdicts() {
     let json: Value = serde_json::from_str(&formatted("json")).unwrap();
     assert_eq!((&json["verdict"], &json["limits"][0]["verdict"]), (&"broken".into(), &"broken".into()), "{json}");
     assert_eq!((&json["limits"][1]["verdict"], &json["limits"][2]["verdict"]), (&"kept".into(), &"unknown".into()));
-    assert_eq!(json["limits"][0]["lines"][0]["line"], 11, "{json}");
+    assert_eq!(json["limits"][0]["lines"][0]["line"], 10, "{json}");
     let sarif: Value = serde_json::from_str(&formatted("sarif")).unwrap();
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     assert_eq!(results.len(), 2, "{sarif}");
     let place = &results[0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "budget.c", "{sarif}");
-    assert_eq!(place["region"]["startLine"], 11);
+    assert_eq!(place["region"]["startLine"], 10);
     assert_eq!(results[0]["ruleId"], "budget/allocations");
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.iter().any(|rule| rule["id"] == results[0]["ruleId"]), "{sarif}");

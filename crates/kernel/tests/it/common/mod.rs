@@ -154,6 +154,8 @@ impl Restless {
             while !until.load(Relaxed) {
                 reader.choose(1);
                 reader.choose(0);
+                // Who empties the rings needs the same lock: what overflows there would hide twins.
+                std::thread::sleep(Duration::from_micros(20));
             }
         };
         Restless(ends, Some(std::thread::spawn(change)))
