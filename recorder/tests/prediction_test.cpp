@@ -143,8 +143,8 @@ private:
     char* const low_;
 };
 
-// Two stacks, one of them deeper: what is known of the deeper one lies behind the end of the other. Return addresses are chosen so that
-// both have the same hash, as happens to one of some million stacks.
+// The table knows a deep stack. A shallow one has the same hash, by its return address: the words of the deep stack, counted from the
+// shallow one's place, would lie behind the end of the memory.
 void check_that_a_stack_is_read_up_to_its_end(size_t deeper, bool is_decided_by_a_word) {
     StackAtAnEdge stack;
     std::vector<uint64_t> memory(Prediction::kMemoryBytes / sizeof(uint64_t));

@@ -5,7 +5,7 @@ use crate::range::Range;
 use crate::site::Site;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::library::{end_of_scope, qualified_name};
 use memtoll_analysis::type_name::type_of;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{self, Found};
@@ -122,17 +122,7 @@ fn is_maker(function: &str) -> bool {
 
 /// The class and the member of a qualified name.
 fn split(name: &str) -> (&str, &str) {
-    let mut depth = 0usize;
-    let mut at = None;
-    for (index, c) in name.char_indices() {
-        match c {
-            '<' | '(' | '[' => depth += 1,
-            '>' | ')' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && name[index..].starts_with("::") => at = Some(index),
-            _ => {}
-        }
-    }
-    let (class, member) = at.map_or(("", name), |at| (&name[..at], &name[at + 2..]));
+    let (class, member) = end_of_scope(name).map_or(("", name), |at| (&name[..at], &name[at + 2..]));
     (class, member.split('<').next().unwrap_or(member))
 }
 

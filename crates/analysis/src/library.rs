@@ -36,6 +36,22 @@ pub fn qualified_name(function: &str) -> &str {
     function.trim()
 }
 
+/// Where the last `::` of a qualified name stands, not counting those in brackets.
+pub fn end_of_scope(name: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut end = None;
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' | b'>' if is_operator(name, at) => {}
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && name[at..].starts_with("::") => end = Some(at),
+            _ => {}
+        }
+    }
+    end
+}
+
 /// Whether each bracket has its other half. `<` and `>` may be operators.
 fn has_matching_brackets(function: &str) -> bool {
     let mut depths = [0i32; 3];
@@ -187,6 +203,19 @@ fn without_reference(function: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scope_ends_before_the_last_part() {
+        for (name, scope) in [
+            ("main", None),
+            ("a::b<c::d, e<f::g>>::h", Some("a::b<c::d, e<f::g>>")),
+            ("g::{lambda(a::B)#1}::operator()", Some("g::{lambda(a::B)#1}")),
+            ("a::operator< <b::c>", Some("a")),
+            ("a::B::operator->", Some("a::B")),
+        ] {
+            assert_eq!(end_of_scope(name).map(|end| &name[..end]), scope, "{name}");
+        }
+    }
 
     #[test]
     fn names_without_types_and_parameters() {

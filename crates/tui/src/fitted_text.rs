@@ -1,5 +1,6 @@
 //! Text that fits, and does no harm on a terminal.
 
+use memtoll_analysis::library::end_of_scope;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A time with a fitting unit.
@@ -44,26 +45,12 @@ pub fn fit_name(name: &str, columns: usize) -> String {
 
 /// A qualified name whose last part stays.
 fn fit_function(function: &str, columns: usize) -> String {
-    let last = &function[last_part(function)..];
+    let last = &function[end_of_scope(function).unwrap_or(0)..];
     match columns.checked_sub(1 + width(last)) {
         Some(room) if room > 0 && width(function) > columns => format!("{}…{last}", beginning(function, room)),
         _ if width(function) <= columns => function.to_owned(),
         _ => fit(last.trim_start_matches("::"), columns),
     }
-}
-
-/// Where the last `::` is that is in no brackets.
-fn last_part(function: &str) -> usize {
-    let (mut depth, mut last) = (0usize, 0);
-    for (at, c) in function.char_indices() {
-        match c {
-            '<' | '(' | '{' | '[' => depth += 1,
-            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && function[at..].starts_with("::") => last = at,
-            _ => {}
-        }
-    }
-    last
 }
 
 fn beginning(text: &str, columns: usize) -> &str {

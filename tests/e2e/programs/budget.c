@@ -1,4 +1,4 @@
-// Frames allocate while they warm up, with a second argument always; the first one: other blocks. -DWORKS: 30 ms of CPU time.
+// Only the first three frames allocate; with a second argument, all do. The first argument: blocks before. -DWORKS: 30 ms of CPU.
 #include <memtoll.h>
 #include <stdlib.h>
 #include <time.h>
