@@ -207,15 +207,17 @@ test("the peak stands on the time line, and the axis ends with its highest value
     const server = await viewed(t, "marked", "view=overview");
     const found = report(recordings.marked).totals;
     await server.page.locator(".events.peak .door", { hasText: `peak ${found.peak_bytes} B` }).waitFor();
-    // Names of marks lie above the curves, none on another one.
-    const boxes = await server.page.locator(".events.marks .door").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
-    const top = await server.page.locator(".u-over").evaluate((over) => over.getBoundingClientRect().top);
-    assert.ok(boxes.length > 3 && boxes.every(({ bottom }) => bottom <= top));
-    boxes.sort((a, b) => a.left - b.left).slice(1).forEach((box, index) => assert.ok(box.left >= boxes[index].right - 0.5));
     // Each mark is one of the links, or behind one that zooms in to it.
     const links = () => server.page.locator(".events.marks .door").evaluateAll((all) => all.map((one) => Number(/^(\d+) marks: /.exec(one.title)?.[1] ?? 1)));
     const sum = async () => (await links()).reduce((a, b) => a + b, 0);
     await becomes(sum, 30);
+    // Their names lie above the curves, none on another one.
+    const { boxes, top } = await server.page.locator(".u-over").evaluate((over) => ({
+        boxes: [...document.querySelectorAll(".events.marks .door")].map((one) => one.getBoundingClientRect().toJSON()),
+        top: over.getBoundingClientRect().top,
+    }));
+    assert.ok(boxes.length > 3 && boxes.every(({ bottom }) => bottom <= top));
+    boxes.sort((a, b) => a.left - b.left).slice(1).forEach((box, index) => assert.ok(box.left >= boxes[index].right - 0.5));
     await server.page.setViewportSize({ width: 500, height: 800 });
     await becomes(async () => (await links()).some((marks) => marks > 1), true);
     assert.equal(await sum(), 30);
