@@ -4,17 +4,20 @@
 #include "kernel.hpp"
 #include "session.hpp"
 
+#include <sys/mman.h>
+
 namespace memtoll::test {
 
 class Arena {
 public:
     Arena(uint32_t max_slots, uint32_t max_chunks, uint32_t chunk_limit, uint32_t max_nodes = 64) {
         const size_t slots = (sizeof(wire::ArenaHeader) + 63) & ~size_t{63};
-        const size_t chunks = slots + max_slots * sizeof(wire::ThreadSlot);
+        const size_t chunks = kernel::whole_pages(slots + max_slots * sizeof(wire::ThreadSlot));
         const size_t nodes = chunks + max_chunks * sizeof(wire::Chunk);
         bytes_ = nodes + max_nodes * sizeof(wire::StackNode);
-        header = static_cast<wire::ArenaHeader*>(kernel::map_private(bytes_));
-        if (!header) return;
+        void* const shared = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (shared == MAP_FAILED) return;
+        header = static_cast<wire::ArenaHeader*>(shared);
         header->arena_bytes = bytes_;
         header->slots_offset = slots;
         header->chunks_offset = chunks;
@@ -45,7 +48,7 @@ public:
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
 
-    wire::ArenaHeader* header;
+    wire::ArenaHeader* header = nullptr;
 
 private:
     size_t bytes_;

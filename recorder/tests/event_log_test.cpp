@@ -6,12 +6,17 @@
 #include "threads/gate.hpp"
 #include "resource_usage.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <optional>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -39,10 +44,14 @@ protected:
         state.mode = ThreadState::kReady;
     }
 
-    void recycle(uint32_t number) {
-        uint64_t head = arena_->free_chunks;
+    static void push(std::atomic<uint64_t>& stack, uint32_t number) {
+        uint64_t head = stack;
         do session.chunk(number)->next_free = static_cast<uint32_t>(head);
-        while (!arena_->free_chunks.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | number));
+        while (!stack.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | number));
+    }
+
+    void recycle(uint32_t number) {
+        push(arena_->free_chunks, number);
         ++arena_->chunk_returned;
         kernel::futex_wake(arena_->chunk_returned, 100);
     }
@@ -413,6 +422,51 @@ TEST_F(EventLog, EveryThreadGetsAChunk) {
     }
     EXPECT_EQ(arena_->waits, 0u);
     EXPECT_EQ(arena_->stop, 0u);
+}
+
+// Whether this process has any of it in memory.
+bool is_here(const void* start, size_t bytes) {
+    std::vector<uint64_t> pages(bytes / kernel::page_bytes());
+    const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const auto from = static_cast<off_t>(reinterpret_cast<uintptr_t>(start) / kernel::page_bytes() * sizeof pages[0]);
+    const ssize_t length = pread(file, pages.data(), pages.size() * sizeof pages[0], from);
+    close(file);
+    EXPECT_EQ(length, ssize_t(pages.size() * sizeof pages[0]));
+    return std::ranges::any_of(pages, [](uint64_t page) { return page >> 63; });
+}
+
+// The supervisor takes and returns such chunks while a thread takes one after the other.
+TEST_F(EventLog, OfTheChunksForBurstsOnlyThatInUseStaysInMemory) {
+    constexpr uint32_t kBursts = 400, kTaken = 300, kAll = wire::kKeptChunks + kBursts;
+    start(kAll, kAll);
+    arena_->chunks_used = kAll;
+    std::atomic<uint64_t>& bursts = arena_->burst_chunks;
+    for (uint32_t number = wire::kKeptChunks; number < kAll; ++number) push(bursts, number);
+    kernel::forget_shared(session.chunk(wire::kKeptChunks), kBursts * sizeof(wire::Chunk));
+    const pid_t supervisor = fork();
+    if (supervisor == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (std::vector<uint32_t> taken;; ++arena_->heartbeat) {
+            while (taken.size() < 50) {
+                uint64_t head = bursts;
+                const uint64_t next = session.chunk(static_cast<uint32_t>(head))->next_free;
+                if (bursts.compare_exchange_strong(head, ((head >> 32) + 1) << 32 | next))
+                    taken.push_back(static_cast<uint32_t>(head));
+            }
+            for (const uint32_t number : taken) push(bursts, number);
+            taken.clear();
+        }
+    }
+    while (arena_->heartbeat == 0) usleep(1000);
+    ThreadState state;
+    give(state, 0);
+    for (uint32_t i = 0; i < kTaken; ++i) next_chunk(state.log, wire::kWaitsInEvent);
+    kill(supervisor, SIGKILL);
+    waitpid(supervisor, nullptr, 0);
+    std::vector<uint32_t> here;
+    for (uint32_t number = wire::kKeptChunks; number < kAll; ++number)
+        if (is_here(session.chunk(number), sizeof(wire::Chunk))) here.push_back(number);
+    EXPECT_EQ(here, std::vector{state.log.chunk});
 }
 
 // A supervisor that shows no sign of life is not waited for: the target goes on, unrecorded.
