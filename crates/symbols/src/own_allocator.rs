@@ -111,6 +111,8 @@ const FAMILIES: [About; 5] = [
     },
 ];
 
+/// How names within a namespace or class begin: most of a large file's symbols, and no allocator's.
+const NESTED: &str = "_ZN";
 /// What tells jemalloc from all others, behind its prefix.
 const JEMALLOC_ONLY: &str = "sdallocx";
 /// How names of its functions end.
@@ -257,17 +259,17 @@ impl<'data> Functions<'data> {
     {
         let code = code_sections(file);
         for symbol in symbols {
-            let Ok(name) = symbol.name() else { continue };
-            let name = without_version(name);
             self.has_table |= !exported;
-            if chooses_another(&symbol) {
+            let is_code = symbol.section_index().is_some_and(|index| code.contains_key(&index));
+            if !is_code || chooses_another(&symbol) {
                 continue;
             }
-            let is_code = || symbol.section_index().is_some_and(|index| code.contains_key(&index));
-            if original(name).is_some_and(is_of_interest) && is_code() {
+            let Some(name) = symbol.name().ok().filter(|name| !name.starts_with(NESTED)) else { continue };
+            let name = without_version(name);
+            if original(name).is_some_and(is_of_interest) {
                 self.copies.push((name, symbol.address(), symbol.size()));
             }
-            if !(is_of_interest(name) && symbol.section_index().is_some_and(|index| code.contains_key(&index))) {
+            if !is_of_interest(name) {
                 continue;
             }
             let place = (symbol.address(), symbol.size());
