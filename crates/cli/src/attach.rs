@@ -1,10 +1,11 @@
 //! `memtoll attach`, and `memtoll record --pid`
 
+use crate::closing_summary;
 use crate::debug_file_options;
 use crate::exit::{self, Code};
-use crate::record::{self, Common};
-use memtoll_record::{Attach, Destination, Stops, find_process};
-use std::path::{Path, PathBuf};
+use crate::recording_options::RecordingOptions;
+use memtoll_record::{Attach, Stops, find_process};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub struct Arguments {
     process: String,
 
     #[command(flatten)]
-    common: Common,
+    common: RecordingOptions,
 
     #[command(flatten)]
     ends: Ends,
@@ -57,20 +58,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Records the process with this number or name.
-pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
+pub fn record_running(process: &str, common: &RecordingOptions, ends: &Ends) -> ExitCode {
     let pid = match find_process(process) {
         Ok(pid) => pid,
         Err(why) => return exit::fail(why, Code::CannotRecord).into(),
     };
     let name = PathBuf::from(memtoll_record::process_name(pid));
-    let output = match &common.output {
-        Some(path) if common.force => Destination::Replace(path.clone()),
-        Some(path) => Destination::New(path.clone()),
-        None => Destination::Numbered(name.file_name().unwrap_or_default().into()),
-    };
     let what = Attach {
         pid,
-        output,
+        output: common.destination(&name),
         max_size: common.max_size,
         snapshot_at: common.snapshot_at.clone(),
         stack_depth: common.stack_depth,
@@ -92,7 +88,7 @@ pub fn record_running(process: &str, common: &Common, ends: &Ends) -> ExitCode {
         Ok(done) => done,
         Err(error) => return exit::fail(error, Code::CannotRecord).into(),
     };
-    record::close(Path::new(&outcome.path), &outcome, common.quiet);
+    closing_summary::print(&outcome.path, &outcome, common.quiet);
     if !common.quiet {
         let Stops { loading, begin, held, end } = stops;
         exit::say(format!(

@@ -3,7 +3,7 @@
 use crate::chart_file::ChartFile;
 use crate::exit::{Code, Failure};
 use crate::output::{Printing, TextOrJson};
-use crate::record::parse_size;
+use crate::size_option::parse_size;
 use crate::wait_messages::Waiting;
 use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
 use std::path::{Path, PathBuf};

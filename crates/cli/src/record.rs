@@ -2,18 +2,16 @@
 
 use crate::attach::{self, Ends};
 use crate::calibrate;
+use crate::closing_summary;
 use crate::debug_file_options;
 use crate::exit::{self, Code};
 use crate::html;
-use crate::output::Screen;
 use crate::progress::ProgressChoice;
+use crate::recording_options::RecordingOptions;
 use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
-use memtoll_query::{Query, ask};
-use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
-use memtoll_report::{first_screen, next_command};
-use memtoll_text::shell;
+use memtoll_record::{Destination, Error, Exit, Options, Outcome, run_unrecorded};
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
 use memtoll_view::Compared;
@@ -21,61 +19,6 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// How a program is recorded, whether it is started or runs already.
-#[derive(clap::Args)]
-pub struct Common {
-    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-
-    /// Replace the recording that -o names, if there is one
-    #[arg(long, requires = "output")]
-    pub force: bool,
-
-    /// Print neither progress nor summary
-    #[arg(short, long)]
-    pub quiet: bool,
-
-    /// Stop recording when the file reaches this size, such as 500M or 2G; the program goes on
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_size: Option<u64>,
-
-    /// Look at a process's pages when its resident set passes this size, such as 2G; for memtoll report --resident --at 2G, also after
-    /// an out-of-memory kill (repeatable)
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub snapshot_at: Vec<u64>,
-
-    /// Cut off call stacks deeper than this
-    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
-    pub stack_depth: u32,
-
-    /// Do not search the blocks that are left at the end for those that nothing points to
-    #[arg(long)]
-    pub no_leak_search: bool,
-    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    fault_period: Option<u32>,
-
-    /// Record nothing from the kernel: no page faults, no waiting, no samples; costs less
-    #[arg(long)]
-    no_kernel: bool,
-
-    /// Use this build of the recorder, for work on memtoll itself
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub recorder: Option<PathBuf>,
-}
-
-impl Common {
-    /// How many page faults are sampled; `None`: the kernel is asked for nothing.
-    pub fn faults(&self) -> Option<FaultPeriod> {
-        match self.fault_period {
-            _ if self.no_kernel => None,
-            Some(period) => Some(FaultPeriod::Every(period)),
-            None => Some(FaultPeriod::Adaptive),
-        }
-    }
-}
 
 /// Run a program and record its memory
 ///
@@ -87,7 +30,7 @@ impl Common {
 )]
 pub struct Arguments {
     #[command(flatten)]
-    common: Common,
+    common: RecordingOptions,
 
     /// Write to exactly the file that -o names, also as one of several ranks of a parallel job, which otherwise get
     /// FILE.rank0, FILE.rank1 ... (run.memtoll: run.rank0.memtoll)
@@ -139,45 +82,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A size in bytes, with K, M, G or T for powers of 1024.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("expected a size such as 4096, 64K, 500M or 2G, found \"{text}\"");
-    let upper = text.to_ascii_uppercase();
-    let digits = upper.trim_end_matches('B').trim_end_matches('I');
-    let (number, factor) = match digits.chars().last() {
-        Some('K') => (&digits[..digits.len() - 1], 1u64 << 10),
-        Some('M') => (&digits[..digits.len() - 1], 1 << 20),
-        Some('G') => (&digits[..digits.len() - 1], 1 << 30),
-        Some('T') => (&digits[..digits.len() - 1], 1 << 40),
-        _ => (digits, 1),
-    };
-    let value: f64 = number.parse().map_err(|_| wrong())?;
-    if value.is_finite() && value >= 0.0 { Ok((value * factor as f64) as u64) } else { Err(wrong()) }
-}
-
 impl Arguments {
-    /// The options that change how a run is recorded.
-    fn for_others(&self) -> Vec<OsString> {
-        let mut options = vec!["--stack-depth".into(), self.common.stack_depth.to_string().into()];
-        let mut add = |name: &str, value: OsString| options.extend([name.into(), value]);
-        if let Some(size) = self.common.max_size {
-            add("--max-size", size.to_string().into());
-        }
-        if let Some(period) = self.common.fault_period {
-            add("--fault-period", period.to_string().into());
-        }
-        if let Some(recorder) = &self.common.recorder {
-            add("--recorder", recorder.into());
-        }
-        if self.common.no_kernel {
-            options.push("--no-kernel".into());
-        }
-        if self.common.no_leak_search {
-            options.push("--no-leak-search".into());
-        }
-        options
-    }
-
     /// Shows the recording as these options say. Whatever fails, the program's exit code is the one that counts.
     fn show(&self, outcome: &Outcome, growing: Option<&Growing>) -> Result<(), String> {
         if self.html.is_none() && !self.view && growing.is_none() {
@@ -210,11 +115,7 @@ impl Arguments {
     }
 
     fn destination(&self) -> Destination {
-        let destination = match &self.common.output {
-            Some(path) if self.common.force => Destination::Replace(path.clone()),
-            Some(path) => Destination::New(path.clone()),
-            None => Destination::Numbered(Path::new(&self.command[0]).file_name().unwrap_or_default().into()),
-        };
+        let destination = self.common.destination(Path::new(&self.command[0]));
         match memtoll_record::own_rank() {
             Some(rank) if !self.exact_name => destination.of_rank(rank),
             _ => destination,
@@ -236,7 +137,7 @@ fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Cod
     let plan = Plan { words: &arguments.command, stdin, plain: runs, recorded: runs - 1 };
     let folder = arguments.common.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    match calibrate::measure(&plan, folder, &arguments.for_others()) {
+    match calibrate::measure(&plan, folder, &arguments.common.words_for_runs()) {
         Ok(found) => Ok(Some(found)),
         Err(error @ calibration::Error::Start { .. }) => Err(exit::fail(error, Code::CannotStart)),
         Err(error) => {
@@ -289,7 +190,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     // With a stack of its own, all of which is there: memory may be used up, and the first one could not grow.
     std::thread::scope(|scope| {
         let closing = std::thread::Builder::new().stack_size(crate::STACK);
-        match closing.spawn_scoped(scope, || close(&outcome.path, &outcome, arguments.common.quiet)) {
+        match closing.spawn_scoped(scope, || closing_summary::print(&outcome.path, &outcome, arguments.common.quiet)) {
             Ok(closing) => _ = closing.join(),
             Err(_) => outcome.notes.iter().for_each(exit::say),
         }
@@ -300,49 +201,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     end_as(outcome.exit)
 }
 
-/// The closing summary.
-pub fn close(path: &Path, outcome: &Outcome, quiet: bool) {
-    if outcome.is_lost {
-        let file = path.display();
-        exit::say(format!("the recording is lost: {file} was removed or replaced while the program ran"));
-        return;
-    }
-    if outcome.events > 0 && !quiet {
-        match Recording::open(path) {
-            Ok(recording) => {
-                // The process ends soon and needs no memory.
-                let mut recording = std::mem::ManuallyDrop::new(recording);
-                // They keep no program waiting at its end.
-                recording.findings.asked = debug_file_options::servers_to_ask();
-                let asked = ask(&recording, &Query { findings: true, ..Query::default() });
-                let Ok(answer) = asked.map_err(exit::say) else { return };
-                let width = Screen::stderr_width();
-                Screen::print_to_stderr(&format!("\n{}", first_screen::render(&answer, width)));
-                // On a full disk, the file does not say why it ends.
-                let shown = |note: &&String| recording.notes.contains(note) || recording.missing.contains(note);
-                for note in outcome.notes.iter().filter(|note| !shown(note)) {
-                    exit::say(note);
-                }
-                let room = width.unwrap_or(usize::MAX).saturating_sub(exit::WHO.len());
-                exit::say(next_command::last_line(&answer, room));
-                if recording.calibration.is_none() && is_first_time("calibrate") {
-                    exit::say(
-                        "times are from one recorded run; record --calibrate measures the program without the recorder, too",
-                    );
-                }
-            }
-            Err(error) => exit::say(error),
-        }
-        return;
-    }
-    for note in &outcome.notes {
-        exit::say(note);
-    }
-    if !quiet && path.exists() {
-        exit::say(format!("what the kernel counted: memtoll report {}", shell::file(path)));
-    }
-}
-
 /// Ends this process as the program ended.
 fn end_as(exit: Exit) -> ExitCode {
     match exit {
@@ -350,21 +208,5 @@ fn end_as(exit: Exit) -> ExitCode {
         // The program has dumped core already, if it was to.
         Exit::Signal(signal) => exit::by_signal(signal),
         Exit::Exec | Exit::Running | Exit::Unknown => Code::CannotRecord.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_size("4096"), Ok(4096));
-        assert_eq!(parse_size("64K"), Ok(65536));
-        assert_eq!(parse_size("1.5MiB"), Ok(3 << 19));
-        assert_eq!(parse_size("2g"), Ok(2 << 30));
-        assert!(parse_size("lots").is_err());
-        assert!(parse_size("-1").is_err());
-        assert!(parse_size("").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Which part of a recording is shown: the options that all commands have which show one.
 
-use crate::record::parse_size;
+use crate::size_option::parse_size;
 use crate::stack_options::StackArguments;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::{Metric, TABLE};

@@ -1,5 +1,6 @@
 //! Questions that have no answer, with what there was to choose from.
 
+use memtoll_model::Recording;
 use serde::Serialize;
 
 /// Names in an error, at most; `--list` has all.
@@ -140,6 +141,15 @@ struct Refusal<'a> {
 }
 
 impl Impossible {
+    /// A recording has no mark of this name, or none later than the mark `after`.
+    pub(crate) fn no_mark(recording: &Recording, name: &str, after: Option<&str>) -> Impossible {
+        let all = recording.images.iter().flat_map(|image| &image.marks);
+        let mut there_are: Vec<String> = all.map(|mark| mark.name.clone()).collect();
+        there_are.sort_unstable();
+        there_are.dedup();
+        Impossible::NoMark { name: name.to_owned(), after: after.map(str::to_owned), there_are }
+    }
+
     /// As JSON: `impossible` says which, `text` is the sentence, and the choices are lists.
     pub fn json(&self) -> serde_json::Result<String> {
         let refusal =

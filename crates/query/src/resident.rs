@@ -7,7 +7,6 @@ use crate::looks::{self, Why};
 use crate::query::Instant;
 use crate::resident_map::MapOwners;
 use crate::rows::Place;
-use crate::selection::no_mark;
 use crate::wastes::WasteRow;
 use memtoll_analysis::global_variables::{self, GlobalVariable, Symbol};
 use memtoll_analysis::names;
@@ -218,7 +217,7 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
     if let Instant::Mark(name) = at
         && !recording.images.iter().any(|image| image.marks.iter().any(|mark| mark.name == *name))
     {
-        return no_mark(recording, name, None);
+        return Impossible::no_mark(recording, name, None);
     }
     let all = looks::looks(recording, filter, |units| tariff.ns(units as f64) as u64).unwrap_or_default();
     if all.is_empty() {

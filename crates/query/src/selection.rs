@@ -193,21 +193,12 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 /// The time between two marks, units. A region's begin and end have the same name.
 fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
-    let missing = |name: &str, after: Option<&str>| no_mark(recording, name, after);
+    let missing = |name: &str, after: Option<&str>| Impossible::no_mark(recording, name, after);
     let start = all().filter(|mark| mark.name == from && mark.kind != MarkKind::End).map(|mark| mark.time).min();
     let start = start.ok_or_else(|| missing(from, None))?;
     let later = all().filter(|mark| mark.name == to && mark.kind != MarkKind::Begin && mark.time >= start);
     let end = later.map(|mark| mark.time).min();
     Ok((start, end.ok_or_else(|| missing(to, Some(from)))?))
-}
-
-/// There is no mark of this name.
-pub(crate) fn no_mark(recording: &Recording, name: &str, after: Option<&str>) -> Impossible {
-    let all = recording.images.iter().flat_map(|image| &image.marks);
-    let mut there_are: Vec<String> = all.map(|mark| mark.name.clone()).collect();
-    there_are.sort_unstable();
-    there_are.dedup();
-    Impossible::NoMark { name: name.to_owned(), after: after.map(str::to_owned), there_are }
 }
 
 fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
