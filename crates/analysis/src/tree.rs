@@ -15,6 +15,7 @@ mod outline;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod twig;
 
 use crate::metric::Metric;
 use crate::priced::Priced;
@@ -25,13 +26,13 @@ use callees::Callees;
 use callers::Callers;
 use frame_names::FrameNames;
 use groups::Groups;
-pub use grow::Twig;
 use grow::{Ending, grow};
 use memtoll_model::FrameId;
 pub use outline::Outline;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 pub use shape::Shape;
+pub use twig::Twig;
 
 /// Which end of the stacks is the tree's root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::arenas::Arenas;
 use super::cached_chunks::CachedChunks;
-use super::huge_pages::PagesInBlocks;
 use super::last_use::LastUse;
+use super::pages_in_blocks::PagesInBlocks;
 use crate::live_blocks::Block;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_tally::BlockTable;

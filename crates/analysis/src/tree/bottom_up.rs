@@ -1,6 +1,6 @@
 //! Adds up the sums of branches from the leaves to the root, once for all trees.
 
-use super::grow::Twig;
+use super::twig::Twig;
 use crate::priced::Priced;
 use crate::sums::Site;
 

@@ -2,7 +2,8 @@
 //! branch where frames are called the same.
 
 use super::frame_names::FrameNames;
-use super::grow::{ByName, Child, End, Ending, Way};
+use super::grow::{ByName, Child, Ending, Way};
+use super::twig::End;
 use crate::stacks::{Path, Stacks};
 
 /// No path: what is above the root, or outside of the function.

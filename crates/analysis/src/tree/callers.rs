@@ -1,7 +1,8 @@
 //! From the allocations outwards: all stacks side by side, sorted anew by each further frame.
 
 use super::frame_names::FrameNames;
-use super::grow::{ByName, Child, End, Ending, Way};
+use super::grow::{ByName, Child, Ending, Way};
+use super::twig::End;
 use crate::stacks::{Path, Stacks};
 use std::ops::Range;
 

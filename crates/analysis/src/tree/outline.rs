@@ -2,7 +2,7 @@
 //! single numbers, which takes a fraction of the time, or all sums.
 
 use super::bottom_up::each_branch;
-use super::grow::{End, Twig};
+use super::twig::{End, Twig};
 use super::{Branch, Dropped};
 use crate::sums::Site;
 use rustc_hash::FxHashMap;

@@ -3,7 +3,8 @@
 use super::bottom_up::each_branch;
 use super::callees::Callees;
 use super::frame_names::FrameNames;
-use super::grow::{Ending, Twig, Way, twigs};
+use super::grow::{Ending, Way, twigs};
+use super::twig::Twig;
 use super::{Direction, Part};
 use crate::priced::Priced;
 use crate::stable_key::Key;
