@@ -17,7 +17,7 @@
 //! * `identity`: name, command line and title of a process
 //! * `fork_family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
-//! * `own_allocators`: which allocators the program has inside its files
+//! * `expected_allocators`, `own_allocators`: which allocators the program has inside its files
 //! * `attach`, `process_memory`: the same for a process that runs already
 //! * `redirection`: how functions of allocators inside programs are redirected to the recorder
 //! * `machine_facts`, `clock`: what all processes of a run have in common
@@ -41,6 +41,7 @@ mod clock;
 mod closed_descriptors;
 mod exit_descriptor;
 mod exit_watcher;
+mod expected_allocators;
 mod fork_family;
 mod identity;
 mod image;
@@ -102,13 +103,13 @@ use std::time::{Duration, Instant};
 pub use attach::{Attach, Stops, attach, find_process};
 pub use cache_folder::is_first_time;
 pub use clock::has_steady_counter;
+pub use expected_allocators::{ExpectedAllocators, expected_allocators};
 pub use image::replay::Replay;
 pub use live_recording::Live;
 pub use machine_prices::KeptCosts;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
-pub use own_allocators::{ExpectedAllocators, expected_allocators};
 pub use progress::ProgressLine;
 pub use rank::own as own_rank;
 pub use recordable_program::{Verdict, find as find_program, inspect as inspect_program};

@@ -16,7 +16,7 @@ mod stacks;
 use crate::arena::Arena;
 use crate::proc_files::{self, MapLine};
 use crate::process_memory::ProcessMemory;
-use crate::sink::NumberedBlock;
+use crate::sink::live_blocks::NumberedBlock;
 use block_map::{BlockMap, Pointer};
 use inner_pointers::Words;
 use memtoll_symbols::merged;

@@ -6,8 +6,6 @@
 
 use crate::once_a_file::OnceAFile;
 use crate::private_directory;
-use crate::recordable_program::libraries;
-use crate::redirection;
 use memtoll_processor::HERE;
 use memtoll_symbols::{Allocators, DebugFolders, Family, ModuleFile, OpenFiles, OwnAllocator as InFile, Resolver};
 use memtoll_trace::meta::{AnsweredCalls, Malloc, OwnAllocator, RecordedCalls};
@@ -102,32 +100,6 @@ impl OwnAllocators {
     }
 }
 
-/// The allocators of a program, as far as its files tell before it runs.
-#[derive(Debug)]
-pub struct ExpectedAllocators {
-    /// Those inside it and inside the libraries that its loader loads, as they will be in its recording.
-    pub own: Vec<OwnAllocator>,
-    /// Where calls of `malloc` lead that its files leave to the loader.
-    pub malloc: Option<Malloc>,
-}
-
-/// The allocators of a program.
-pub fn expected_allocators(program: &Path) -> ExpectedAllocators {
-    let all = OwnAllocators::new(DebugFolders::of_system());
-    let libraries = libraries(program);
-    let mut own = redirection::expected(program, &all.in_file(program, OpenFiles::default).own);
-    for library in libraries.iter().filter(|path| may_have_one(path)) {
-        // What a library exports is called through the loader, and so through the recorder.
-        let inside = all.in_file(Path::new(library), OpenFiles::default);
-        let hidden: Vec<InFile> = inside.own.iter().filter(|own| !own.is_exported).cloned().collect();
-        own.extend(redirection::expected(Path::new(library), &hidden));
-    }
-    let program = program.to_string_lossy();
-    let files = libraries.iter().map(String::as_str);
-    let malloc = all.malloc_of(&program, files.clone(), false, OpenFiles::default);
-    ExpectedAllocators { own: all.of_image(&program, files, false, own, OpenFiles::default), malloc }
-}
-
 fn described(file: &str, own: &InFile, is_exported: bool, recorded: RecordedCalls) -> OwnAllocator {
     OwnAllocator {
         file: file.to_owned(),
@@ -140,7 +112,7 @@ fn described(file: &str, own: &InFile, is_exported: bool, recorded: RecordedCall
 }
 
 /// The loader allocates before there is a C library, for itself alone.
-fn may_have_one(path: &str) -> bool {
+pub fn may_have_one(path: &str) -> bool {
     let name = last_part(path);
     path.starts_with('/') && name != HERE.loader_name() && name != private_directory::RECORDER_NAME
 }

@@ -315,7 +315,8 @@ fn interposed_by(
     let memory = ProcessMemory::open(pid).map_err(|_| Seen::NotWritable)?;
     let list = interposed::read_list(&memory, before.list, before.count);
     let is_taken = |entry| already.iter().any(|wanted| wanted.has(entry));
-    interposed::by_file(pid, &memory, &list, maps, is_taken)
+    let found = interposed::by_file(pid, &memory, &list, maps, is_taken)?;
+    Ok(found.into_iter().map(Wanted::interposed).collect())
 }
 
 /// What plans of earlier memtolls have put into a process.

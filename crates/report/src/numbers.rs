@@ -7,6 +7,10 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_text::format::UNKNOWN;
 
+/// Titles of columns that several tables have.
+pub(crate) const LIVE_AT_END: &str = "live at end";
+pub(crate) const SHARE: &str = "share";
+
 /// Sums, and what things cost in their recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'a> {

@@ -1,7 +1,6 @@
 //! What lies in memory at the end: the columns of tables that are sorted by it.
 
-use crate::numbers::Numbers;
-use crate::rows::{LIVE_AT_END, SHARE};
+use crate::numbers::{LIVE_AT_END, Numbers, SHARE};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 

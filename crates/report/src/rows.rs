@@ -1,6 +1,6 @@
 //! Rows of call sites, threads, processes or sizes as a table.
 
-use crate::numbers::Numbers;
+use crate::numbers::{LIVE_AT_END, Numbers, SHARE};
 use crate::processor::Processor;
 use crate::{caveats, costs, empty_result, pages};
 use memtoll_analysis::metric::Metric;
@@ -12,13 +12,11 @@ use memtoll_query::{Answer, Basis, Shown};
 use memtoll_text::format;
 use memtoll_text::table::Table;
 
-pub(crate) const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
 /// "freed" are the row's blocks, wherever they were freed; "frees here" are calls, whichever row's blocks they freed.
 const COLUMNS: [&str; 10] =
     [ALLOCATIONS, SHARE, "reallocations", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
 const ALLOCATIONS: &str = "allocations";
-pub(crate) const SHARE: &str = "share";
 const BYTES: &str = "bytes";
 const TEMPORARY: &str = "temporary";
 const LIFETIME: &str = "lifetime";

@@ -2,7 +2,6 @@
 //! would have in its place. What is in memory is compared with the file: where another tool was at work, nothing is changed.
 
 use super::mapped::{self, Mapped};
-use super::plan::Wanted;
 use super::{Seen, place_of};
 use crate::proc_files::MapLine;
 use crate::process_memory::ProcessMemory;
@@ -53,7 +52,7 @@ pub fn by_file(
     list: &[Interposed],
     maps: &[MapLine],
     is_taken: impl Fn(u64) -> bool,
-) -> Result<Vec<Wanted>, Seen> {
+) -> Result<Vec<Vec<Found>>, Seen> {
     let mut wanted = Vec::new();
     for file in mapped::files(maps) {
         let here: Vec<&Interposed> = list
@@ -74,7 +73,7 @@ pub fn by_file(
             }
         }
         if !found.is_empty() {
-            wanted.push(Wanted::interposed(found));
+            wanted.push(found);
         }
     }
     Ok(wanted)
