@@ -27,6 +27,15 @@ test("the panel has what the chosen function costs, who calls it, its sizes and 
     await becomes(async () => String(await numbersOf(page, "allocations")), "5,19");
     assert.deepEqual(await numbersOf(page, "bytes"), ["240", "608"]);
     await becomes(async () => (await panel.locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join(), "19 100 % main");
+    // All metrics come and go, and the address says which there are.
+    const metrics = () => panel.locator(".costs-of tbody tr").count();
+    const usual = await metrics();
+    await panel.getByRole("button", { name: "all metrics" }).click();
+    await page.reload();
+    await panel.getByRole("button", { name: "fewer metrics" }).waitFor();
+    await becomes(async () => (await metrics()) > usual, true);
+    await page.goBack();
+    await becomes(metrics, usual);
     await panel.locator(".sparkline canvas").waitFor();
     assert.match(await panel.locator("figcaption", { hasText: "over time" }).innerText(), /^allocations over time, with what it calls: .+ at most$/);
     await panel.locator("figcaption", { hasText: /size of its own blocks.*: 5, median/ }).waitFor();
