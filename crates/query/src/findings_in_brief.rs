@@ -86,10 +86,10 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             (format::count(frees.calls), format!("calls of free with a null pointer{share}"))
         }
         // Memory costs little; this line has most of it, and perhaps enough for a look.
-        What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
+        What::NoCostlyLine(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
             (cheap.line_interval.around(cheap.line_ns).known_time(), "the line that costs most".to_owned())
         }
-        What::CheapMemory(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
+        What::NoCostlyLine(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
             return None;
         }
     };
@@ -117,7 +117,7 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::ResidentAtEnd => "of the resident set at the end",
     };
     let text = match &finding.what {
-        What::CheapMemory(cheap) => {
+        What::NoCostlyLine(cheap) => {
             let line = cheap.line_interval.around(cheap.line_ns);
             return Some(format!("{} of CPU time", line.share_of(cheap.processor_ns)));
         }

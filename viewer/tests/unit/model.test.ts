@@ -7,7 +7,7 @@ import type { PatternsPack, SlicePack } from "../../src/model/packs";
 import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
 import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
-import { fitted } from "../../src/model/names";
+import { fitted, withoutFolders } from "../../src/model/names";
 import { histogram, quantile } from "../../src/model/patterns";
 
 test("columns are read wherever they begin", () => {
@@ -118,4 +118,8 @@ test("what is missing is told once, as sentences, and forgotten when the file is
 
 test("call sites that share the last row count one by one", () => {
     expect(countOfSites([{ others: 0 }, { others: 0 }, { others: 2214 }] as Site[])).toBe(2216);
+});
+
+test("a command line begins with the program, and its arguments stay as they are", () => {
+    expect(["/usr/lib/gcc/collect2 -o /tmp/x", "./app /etc", "cc -m64 /a/b", "/", "/bin/sh"].map(withoutFolders)).toEqual(["collect2 -o /tmp/x", "./app /etc", "cc -m64 /a/b", "/", "sh"]);
 });
