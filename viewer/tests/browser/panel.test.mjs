@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordings } from "./recordings.mjs";
+import { recordings, report } from "./recordings.mjs";
 import { becomes, breaches, open, show, start, viewed, words } from "./viewer.mjs";
 
 const panelOf = (page) => page.getByRole("complementary", { name: "the chosen function" });
@@ -50,6 +50,14 @@ test("the panel has what the chosen function costs, who calls it, its sizes and 
     await page.locator(".file .code-comment", { hasText: "Functions that call themselves" }).waitFor();
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
+});
+
+test("of a function, the panel shows the line that has most of the metric", async (t) => {
+    const { page } = await viewed(t, "phases", "view=functions&metric=bytes&panel=true");
+    const sites = report(recordings.phases).sites.filter((site) => site.function === "main").toSorted((a, b) => b.bytes - a.bytes);
+    assert.ok(sites.length > 1 && sites[0].bytes > sites[1].bytes, JSON.stringify(sites));
+    await page.locator("main").getByRole("link", { name: /^main/ }).first().click();
+    await panelOf(page).getByRole("link", { name: `phases.c:${sites[0].line}`, exact: true }).waitFor();
 });
 
 test("the panel follows what is chosen, in each view that has functions", async (t) => {
