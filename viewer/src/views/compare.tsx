@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { titleInRows, type Metric } from "../model/answer";
+import { naming } from "../model/columns";
 import { timeAt } from "../model/time_axis";
 import { exact, known, number, percent, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
@@ -140,7 +141,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
-                columns={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
+                columns={`${naming(hasMargins ? 240 : 340)} minmax(84px, 1fr) minmax(84px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>

@@ -3,6 +3,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
 import { numbersOf, valueOf } from "../model/answer";
+import { naming } from "../model/columns";
 import { count, counted, exact, number, time, type Unit } from "../model/format";
 import { withoutFolders } from "../model/names";
 import { processTree } from "../model/process_tree";
@@ -61,7 +62,7 @@ export function Processes() {
             ) : (
                 <Table
                     label="processes"
-                    columns={`minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
+                    columns={`${naming(300)} minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
                     heads={
                         <>
                             <div role="columnheader">process</div>

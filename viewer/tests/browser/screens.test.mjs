@@ -35,6 +35,16 @@ test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and not
     assert.deepEqual(problems, []);
 });
 
+test("on a narrow screen, what changed stands beside the names", async (t) => {
+    const { page } = await viewed(t, "phases");
+    for (const width of [640, 800]) {
+        await page.setViewportSize({ width, height: 800 });
+        await show(page, "view=compare&base=-&metric=cost");
+        const { x, width: wide } = await page.getByRole("columnheader", { name: "Δ cost" }).boundingBox();
+        assert.ok(x + wide <= width, `it ends at ${x + wide} of ${width}`);
+    }
+});
+
 test("in the header nothing lies over something else, and a choice can be read", async (t) => {
     const { page, problems } = await viewed(t, "together");
     for (const width of WIDTHS) {
