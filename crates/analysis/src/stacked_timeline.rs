@@ -95,6 +95,10 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
     let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
     let last = cuts[cells].saturating_sub(1);
     let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
+    // A wait in the last interval may end behind it.
+    let wait = Nanoseconds(1);
+    let counts_waits = asked.metric.value(&Priced { waiting_ns: wait, reading_ns: wait, ..Priced::default() }) > 0;
+    let costs_to = if counts_waits { Units::MAX } else { selection.to };
     let is_plain = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
     let sliced = asked.sliced.filter(|sliced| is_plain && sliced.is_cut_at(cuts, recording.ended()));
     for (index, image) in recording.images.iter().enumerate() {
@@ -105,8 +109,7 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
         let shares = settled_of_groups(recording, index, selection.charge, &tariff, count + 1, of);
         let part = Part::of(selection, threads.clone());
-        // A wait in the last interval may end behind it.
-        let paying = Part::of(Selection { to: Units::MAX, ..selection }, threads.clone());
+        let paying = Part::of(Selection { to: costs_to, ..selection }, threads.clone());
         let image = OfGroups { recording, index, part, paying, groups: Groups { count: count + 1, of }, cuts, sliced };
         let ended = ended(recording, index);
         let waited = |units: u64| Nanoseconds(tariff.ns(units as f64).round() as u64);
@@ -179,7 +182,7 @@ struct OfGroups<'a, F> {
     recording: &'a Recording,
     index: usize,
     part: Part,
-    /// The same part, without an end.
+    /// The same part, without an end where waits count.
     paying: Part,
     groups: Groups<F>,
     cuts: &'a [u64],
@@ -200,7 +203,7 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
         });
         let mut costs: Costs = FxHashMap::default();
         let mut waits: FxHashMap<usize, Vec<Waits>> = FxHashMap::default();
-        let read = recording.for_each_cost_between(*index, Units(cuts[0]), Units::MAX, |cost: &Cost| {
+        let read = recording.for_each_cost_between(*index, Units(cuts[0]), paying.to(), |cost: &Cost| {
             let Some(group) = paying.charged(cost).map(|node| (groups.of)(Some(node))) else { return };
             if let Some(cell) = cell_of(cuts, cost.counts_at().0) {
                 let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
