@@ -6,6 +6,7 @@ import { count, counted, isolated, time } from "./model/format";
 import type { Live } from "./model/data_source";
 import { cutsOf, SAYS, without } from "./model/cuts";
 import { sizesInWords, sizesOf } from "./model/sizes";
+import { withoutFolders } from "./model/names";
 import { lookOf } from "./model/query";
 import { isOfLook, type State } from "./model/state";
 
@@ -43,7 +44,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
         <header class="top">
             <h1>memtoll</h1>
             <span class="command" title={about.command}>
-                <bdi>{about.command}</bdi>
+                <bdi>{withoutFolders(about.command)}</bdi>
             </span>
             <span class="facts">
                 {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
@@ -165,7 +166,7 @@ function Who() {
                         <option value="">all {count(process_count)}</option>
                         {processes.map((one) => (
                             <option key={one.pid} value={String(one.pid)}>
-                                {one.pid} {isolated(one.command.slice(0, 60))}
+                                {one.pid} {isolated(withoutFolders(one.command).slice(0, 60))}
                             </option>
                         ))}
                     </select>

@@ -22,7 +22,7 @@ mod waiting;
 mod wrapped;
 
 pub use churn::Churn;
-pub use costly_line::{CheapMemory, CostlyLine};
+pub use costly_line::{CostlyLine, NoCostlyLine};
 pub use disk_waits::WaitingForDisk;
 pub use grows::Grows;
 pub use hardly_touched::HardlyTouched;
@@ -132,7 +132,7 @@ pub enum What {
     /// A line whose blocks or mappings cost much time.
     CostlyLine(Box<CostlyLine>),
     /// Memory costs little.
-    CheapMemory(CheapMemory),
+    NoCostlyLine(NoCostlyLine),
     /// Threads wait for each other in the allocator.
     Waiting(Waiting),
     /// Threads wait for the disk.

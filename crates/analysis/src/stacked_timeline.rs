@@ -1,21 +1,23 @@
 //! A metric in equal intervals, divided among groups of call stacks: among functions or types.
 //!
-//! Amounts are those of each interval. Of what is live, it is what each group had when most was live in the interval, so the groups add
+//! Amounts are those of each interval; a thread pays for a wait while it waits. Of what is live, it is what each group had when most was live in the interval, so the groups add
 //! up to the highest number of live bytes, which [`crate::timeline`] has. Each process counts by itself, as there.
 
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::{Metric, Seen, Together};
 use crate::parallel;
+use crate::priced::Priced;
 use crate::process_ends::ended;
 use crate::settled_sites::settled_of_groups;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
-use crate::timeline::cell_of;
+use crate::timeline::{cell_of, parts_in_cells};
 use memtoll_model::{Chapters, Recording, StackId};
 use memtoll_tally::span::{Groups, Live, Slice, group_of};
 use memtoll_tally::{Charge, Part, Select, Selection, Split};
-use memtoll_trace::costs::Cost;
+use memtoll_text::amounts::Nanoseconds;
+use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::unreadable::Unreadable;
@@ -93,6 +95,10 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
     let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
     let last = cuts[cells].saturating_sub(1);
     let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
+    // A wait in the last interval may end behind it.
+    let wait = Nanoseconds(1);
+    let counts_waits = asked.metric.value(&Priced { waiting_ns: wait, reading_ns: wait, ..Priced::default() }) > 0;
+    let costs_to = if counts_waits { Units::MAX } else { selection.to };
     let is_plain = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
     let sliced = asked.sliced.filter(|sliced| is_plain && sliced.is_cut_at(cuts, recording.ended()));
     for (index, image) in recording.images.iter().enumerate() {
@@ -103,19 +109,26 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
         let shares = settled_of_groups(recording, index, selection.charge, &tariff, count + 1, of);
         let part = Part::of(selection, threads.clone());
-        let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts, sliced };
+        let paying = Part::of(Selection { to: costs_to, ..selection }, threads.clone());
+        let image = OfGroups { recording, index, part, paying, groups: Groups { count: count + 1, of }, cuts, sliced };
         let ended = ended(recording, index);
-        image.each_cell(&mut found.damage, |cell, has| {
+        let waited = |units: u64| Nanoseconds(tariff.ns(units as f64).round() as u64);
+        image.each_cell(&mut found.damage, |cell, has, waits| {
             if asked.amount == Amount::Live && cuts[cell] > ended {
                 return;
             }
             for (group, values) in found.groups.iter_mut().enumerate() {
                 let value = match (asked.amount, has) {
-                    (Amount::During, Has::Happened(counts)) => asked.metric.value(&match &shares {
-                        Some(shares) => tariff.price_part(&counts[group], shares[group]),
-                        None => tariff.price_alone(&counts[group]),
-                    }),
-                    (Amount::During, Has::Stayed(_)) => 0,
+                    (Amount::During, has) => {
+                        let priced = match (has, &shares) {
+                            (Has::Happened(counts), Some(shares)) => tariff.price_part(&counts[group], shares[group]),
+                            (Has::Happened(counts), None) => tariff.price_alone(&counts[group]),
+                            (Has::Stayed(_), _) => Priced::default(),
+                        };
+                        let Waits { in_allocator, for_disk } = waits.map_or(Waits::default(), |waits| waits[group]);
+                        let (waiting_ns, reading_ns) = (waited(in_allocator), waited(for_disk));
+                        asked.metric.value(&Priced { waiting_ns, reading_ns, ..priced })
+                    }
                     (Amount::Live, has) => {
                         let (bytes, blocks) = has.at_highest(group);
                         if asked.metric == Metric::LiveBlocks { blocks } else { bytes.0 }
@@ -146,11 +159,31 @@ impl Has<'_> {
     }
 }
 
+/// How long the threads of a group wait in a cell, units.
+#[derive(Clone, Copy, Default)]
+struct Waits {
+    in_allocator: u64,
+    for_disk: u64,
+}
+
+impl Waits {
+    /// The waits of this kind; `None`: it is none.
+    fn of(&mut self, kind: CostKind) -> Option<&mut u64> {
+        match kind {
+            CostKind::Waiting | CostKind::Spinning => Some(&mut self.in_allocator),
+            CostKind::Reading => Some(&mut self.for_disk),
+            _ => None,
+        }
+    }
+}
+
 /// An image whose call stacks are in groups.
 struct OfGroups<'a, F> {
     recording: &'a Recording,
     index: usize,
     part: Part,
+    /// The same part, without an end where waits count.
+    paying: Part,
     groups: Groups<F>,
     cuts: &'a [u64],
     sliced: Option<&'a Sliced>,
@@ -158,8 +191,8 @@ struct OfGroups<'a, F> {
 
 impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
     /// Calls `take` with what the groups have in each cell, one after the other. What is missing is added to `damage`.
-    fn each_cell(&self, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
-        let Self { recording, index, part, groups, cuts, .. } = self;
+    fn each_cell(&self, damage: &mut Vec<String>, mut take: impl FnMut(usize, Has, Option<&Vec<Waits>>)) {
+        let Self { recording, index, part, paying, groups, cuts, .. } = self;
         let chapters = chapters_of(recording, *index);
         // If chapters are damaged, read all events.
         let from_chapters = chapters.and_then(|chapters| self.cut_chapters(&chapters).ok().flatten());
@@ -169,15 +202,24 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
             (vec![Live::default(); groups.count], cut.unwrap_or_default())
         });
         let mut costs: Costs = FxHashMap::default();
-        let read = recording.for_each_cost_between(*index, Units(cuts[0]), part.to(), |cost: &Cost| {
-            let cell = cell_of(cuts, cost.counts_at().0);
-            if let (Some(cell), Some(node)) = (cell, part.charged(cost)) {
+        let mut waits: FxHashMap<usize, Vec<Waits>> = FxHashMap::default();
+        let read = recording.for_each_cost_between(*index, Units(cuts[0]), paying.to(), |cost: &Cost| {
+            let Some(group) = paying.charged(cost).map(|node| (groups.of)(Some(node))) else { return };
+            if let Some(cell) = cell_of(cuts, cost.counts_at().0) {
                 let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
-                cost.add_to(&mut counts[(groups.of)(Some(node))]);
+                cost.add_to(&mut counts[group]);
+            }
+            if Waits::default().of(cost.kind).is_none() {
+                return;
+            }
+            let began = cost.time.saturating_sub(Units(cost.amount));
+            for (cell, units) in parts_in_cells(cuts, began.0, cost.time.0) {
+                let waits = waits.entry(cell).or_insert_with(|| vec![Waits::default(); groups.count]);
+                waits[group].of(cost.kind).into_iter().for_each(|sum| *sum = sum.wrapping_add(units));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
-        in_cells(live, &slices, cuts, costs, take);
+        in_cells(live, &slices, cuts, costs, |cell, has| take(cell, has, waits.get(&cell)));
     }
 
     /// What is live of each group before the chapters that the intervals meet, and the slices of these; `None`: chapters do not tell.
@@ -331,6 +373,7 @@ mod tests {
                     Metric::Faults,
                     Metric::Allocator,
                     Metric::Cost,
+                    Metric::Waiting,
                 ] {
                     // The older file does not say of costs which call they are inside: they can count in another interval.
                     if name == "costs" && matches!(metric, Metric::Cost | Metric::Allocator) {
@@ -344,7 +387,9 @@ mod tests {
                     let totals: Vec<u64> = groups.iter().map(|values| values.iter().sum()).collect();
                     let rounded = match metric {
                         // Each interval, and each site, is rounded to ns.
-                        Metric::Cost | Metric::Allocator => (groups[0].len() + sums.sites.len()) as u64 * 5,
+                        Metric::Cost | Metric::Allocator | Metric::Waiting => {
+                            (groups[0].len() + sums.sites.len()) as u64 * 5
+                        }
                         _ => 0,
                     };
                     let are_equal = totals.iter().zip(&expected).all(|(total, sum)| total.abs_diff(*sum) <= rounded);

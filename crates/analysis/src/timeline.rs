@@ -36,8 +36,6 @@ pub struct Interval {
     pub allocator_time: u64,
     /// Page faults of blocks and mappings of all kinds.
     pub faults: u64,
-    /// Time in which threads waited in the allocator and for the disk, by when that ended. Units.
-    pub waiting_time: u64,
 }
 
 /// What happens when.
@@ -57,6 +55,13 @@ pub struct TimelineView {
 pub(crate) fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
     let cell = cuts.partition_point(|cut| *cut <= time).checked_sub(1)?;
     (cell + 1 < cuts.len()).then_some(cell)
+}
+
+/// How long a span lasts in each of these cells that it meets. Units.
+pub(crate) fn parts_in_cells(cuts: &[u64], from: u64, to: u64) -> impl Iterator<Item = (usize, u64)> {
+    let first = cuts.partition_point(|cut| *cut <= from).saturating_sub(1);
+    let cells = cuts[first..].windows(2).take_while(move |cell| cell[0] < to).enumerate();
+    cells.map(move |(at, cell)| (first + at, cell[1].min(to).saturating_sub(cell[0].max(from))))
 }
 
 /// Cells of equal width: a grid that all processes share.
@@ -143,9 +148,6 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
             match cost.kind {
                 CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
                     interval.faults = interval.faults.wrapping_add(cost.amount);
-                }
-                CostKind::Waiting | CostKind::Spinning | CostKind::Reading => {
-                    interval.waiting_time = interval.waiting_time.wrapping_add(cost.amount);
                 }
                 _ => {}
             }
@@ -277,6 +279,14 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_divided_among_the_cells_that_it_meets() {
+        let parts = |from, to| parts_in_cells(&[10, 20, 30, 40], from, to).collect::<Vec<_>>();
+        assert_eq!(parts(12, 33), [(0, 8), (1, 10), (2, 3)]);
+        assert_eq!((parts(0, 12), parts(35, 90), parts(13, 17)), (vec![(0, 2)], vec![(2, 5)], vec![(0, 4)]));
+        assert_eq!([parts(0, 10), parts(40, 50)], [vec![], vec![]]);
+    }
     use memtoll_trace::event::Block;
     use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
     use memtoll_trace::op::{Effect, Op};

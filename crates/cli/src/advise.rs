@@ -112,16 +112,18 @@ pub fn run(arguments: &Arguments) -> Code {
             Err(why) => exit::fail(why, Code::NotFound),
         };
     }
+    let mut others = String::new();
     if let Some(place) = &arguments.place {
+        others = elsewhere(advice.findings.iter().filter(|finding| !is_at(finding, place)), &shell::file(file));
         advice.only(|finding| is_at(finding, place));
         if advice.findings.is_empty() {
-            return nothing_at(&recording, &sums, place, &screen);
+            return nothing_at(&recording, &sums, place, &others, &screen);
         }
     }
     let shown = match arguments.printing.format {
         Format::Text => {
             let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
-            Ok(text(&advice, &root, &shell::file(file), screen.width, patched))
+            Ok(text(&advice, &root, &shell::file(file), screen.width, patched) + &others)
         }
         Format::Markdown => Ok(markdown(&advice, &root)),
         Format::Json => json(&advice),
@@ -148,8 +150,15 @@ fn is_at(finding: &Finding, asked: &str) -> bool {
     finding.id == asked || inclusive_lines::is_meant(asked, function, file.as_deref(), *line)
 }
 
-/// Says what a place costs for which no rule knows a change.
-fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) -> Code {
+/// Where else there is advice, the most important first; empty: nowhere.
+fn elsewhere<'a>(mut others: impl Iterator<Item = &'a Finding>, file: &str) -> String {
+    let Some(Finding { function, .. }) = others.next() else { return String::new() };
+    let all = format::counted(others.count() as u64 + 1, "change");
+    format!("elsewhere:  {all}, first in {function}: memtoll advise {file}\n")
+}
+
+/// Says what a place costs for which no rule knows a change, and where there is advice.
+fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, others: &str, screen: &Screen) -> Code {
     let frames = &recording.frames;
     let sites = rows(&mut without_wrappers(recording, sums), sums, GroupBy::Site);
     let is_meant = |line: &InclusiveLine| {
@@ -177,15 +186,19 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         let cost = tariff.estimates(metrics).processor().time_with_error();
         let bytes = format::bytes(metrics.bytes);
         let peak = format::bytes(metrics.peak_bytes);
-        let all = format!(
-            "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
-        );
+        // It may have mappings and page faults only.
+        let all = match metrics.allocations() {
+            0 => format!("{place}: no blocks; it costs {cost} of CPU time"),
+            _ => format!(
+                "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
+            ),
+        };
         text += &format::wrapped("  ", &all, screen.width);
         if let Some(frame) = line.row.frame {
             text += &format!("  its callers: {}\n", unnamed_functions::callers(recording, frame));
         }
     }
-    screen.print(&text)
+    screen.print(&(text + others))
 }
 
 /// The finding with an id.

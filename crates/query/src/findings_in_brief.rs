@@ -81,12 +81,15 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             };
             (saves(resident.low, resident.high), what.to_owned())
         }
-        What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
+        What::NullFrees(frees) => {
+            let share = share.map_or(String::new(), |share| format!(", {} of all", share.percent()));
+            (format::count(frees.calls), format!("calls of free with a null pointer{share}"))
+        }
         // Memory costs little; this line has most of it, and perhaps enough for a look.
-        What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
+        What::NoCostlyLine(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
             (cheap.line_interval.around(cheap.line_ns).known_time(), "the line that costs most".to_owned())
         }
-        What::CheapMemory(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
+        What::NoCostlyLine(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
             return None;
         }
     };
@@ -107,19 +110,19 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::WaitingForDisk => "of waiting for the disk",
         Whole::Allocations => "of allocations",
         Whole::Peak => "of the peak",
-        Whole::NeverFreed => "of all never freed",
+        Whole::NeverFreed => "of everything never freed",
         Whole::TakenFromSystem => "of the memory taken from the system",
         Whole::AskedFor => "of all bytes asked for",
-        Whole::NullFrees => "of such calls",
+        Whole::NullFrees => "of calls of free with a null pointer",
         Whole::ResidentAtEnd => "of the resident set at the end",
     };
     let text = match &finding.what {
-        What::CheapMemory(cheap) => {
+        What::NoCostlyLine(cheap) => {
             let line = cheap.line_interval.around(cheap.line_ns);
             return Some(format!("{} of CPU time", line.share_of(cheap.processor_ns)));
         }
         // What was touched is a part of what was asked for; the text says both.
-        What::HardlyTouched(_) => return None,
+        What::HardlyTouched(_) | What::NullFrees(_) => return None,
         // What it costs is the allocator's time, of which the share is known.
         What::Churn(churn) => match churn.of_processor.filter(|part| *part > 0.0) {
             Some(part) => {

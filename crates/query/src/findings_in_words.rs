@@ -6,7 +6,7 @@ use crate::wastes::saves;
 use memtoll_analysis::c_library_blocks::{Entered, entered_by_all};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::{
-    self, CheapMemory, Churn, CostlyLine, Grows, HardlyTouched, HoldsPeak, Lost, NeverFreed, NoLines, NoNames,
+    self, Churn, CostlyLine, Grows, HardlyTouched, HoldsPeak, Lost, NeverFreed, NoCostlyLine, NoLines, NoNames,
     NullFrees, Resident, Share, TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
 use memtoll_analysis::intervals::Interval;
@@ -57,7 +57,7 @@ pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Optio
 fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &What, share: Option<&Share>) -> String {
     match what {
         What::CostlyLine(line) => costly_line(recording, place, line, finding, share),
-        What::CheapMemory(cheap) => cheap_memory(place, cheap, share),
+        What::NoCostlyLine(cheap) => cheap_memory(place, cheap, share),
         What::Waiting(Waiting { waiting_ns, waiting_interval }) => {
             let time = with_error(*waiting_ns, *waiting_interval);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
@@ -170,7 +170,7 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
 }
 
 /// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; the dearest, grow (vector.h:12), takes 1.0 %`.
-fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
+fn cheap_memory(place: &str, cheap: &NoCostlyLine, share: Option<&Share>) -> String {
     let time = with_error(cheap.cost_ns, cheap.cost_interval);
     let of = share.map_or(Whole::ProcessorTime, |share| share.of);
     let all = format!("Lines pay {time} for memory, {} of {}", percent(share), of_costs(of));
@@ -397,7 +397,7 @@ mod tests {
         let is_said = |query: crate::Query| {
             let answer = crate::ask(&recording, &crate::Query { findings: true, ..query }).unwrap();
             let found = answer.findings.unwrap();
-            found.iter().any(|found| matches!(found.found.what, What::CheapMemory(_)))
+            found.iter().any(|found| matches!(found.found.what, What::NoCostlyLine(_)))
         };
         let select = |filter: Option<&str>, drop: Option<&str>| crate::Query {
             filter: filter.map(str::to_owned),
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn cheap_memory_contradicts_no_table() {
         let share = |part| Share::new(part, 505e6, Whole::ProcessorTime);
-        let cheap = CheapMemory {
+        let cheap = NoCostlyLine {
             cost_ns: 20.5e6,
             cost_interval: interval(18.5e6, 22.5e6),
             line_ns: 8.7e6,
@@ -455,7 +455,7 @@ mod tests {
             "Lines pay 21 ± 2 ms for memory, 4.1 % of the program's CPU time; the dearest, f (a.c:1), takes 1.7 %"
         );
         let little =
-            CheapMemory { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
+            NoCostlyLine { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
         assert_eq!(
             cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
             "Lines pay under 11 ms for memory, 1.0 % of the program's CPU time: little to gain"

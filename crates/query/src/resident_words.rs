@@ -37,7 +37,7 @@ pub fn is_held_by(pages: &Balance, part: Part) -> String {
         Part::Globals => "global variables".to_owned(),
         Part::Files => "code and other pages of files".to_owned(),
         Part::Recorder => "memtoll's recorder".to_owned(),
-        Part::Other => "other: memory of which no call is known".to_owned(),
+        Part::Other => "other memory, which no recorded call made".to_owned(),
     }
 }
 
@@ -84,7 +84,7 @@ impl Resident<'_> {
             false => "Nothing that memtoll knows: no single line keeps much, and trimming would give back little.",
         });
         let of_free_pages = self.wastes.iter().filter(|waste| waste.part == Part::FreePages).count();
-        let overlap = "Those of free pages do not add up: they are partly of the same pages.";
+        let overlap = "These savings overlap: some free the same pages.";
         nothing.into_iter().chain((of_free_pages > 1).then_some(overlap)).collect()
     }
 }

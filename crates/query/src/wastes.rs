@@ -93,14 +93,14 @@ fn remedy(kind: Kind, place: &str) -> String {
         |blocks: u64, bytes: u64| format!("{} ({})", format::counted(blocks, "block"), format::bytes(bytes));
     match kind {
         Kind::FreePages => {
-            "call malloc_trim(0) after much has been freed: it gives back the pages on which nothing lives".to_owned()
+            "call malloc_trim(0) after much has been freed: it gives back pages without live blocks".to_owned()
         }
         Kind::Pinned { blocks, bytes } => format!(
-            "{place}: keep its {} that stay apart from those that go, in a pool or an arena of their own, or free them",
+            "{place}: keep its {} in a pool or an arena of their own, apart from short-lived ones, or free them",
             of_blocks(blocks, bytes)
         ),
         Kind::TopOfHeap { blocks, bytes } => format!(
-            "{place}: allocate its {} before what is freed earlier: free() shrinks the heap from the top only, and there they lie",
+            "{place}: allocate its {} before blocks that are freed earlier: free() shrinks the heap only from the top, where these lie",
             of_blocks(blocks, bytes)
         ),
         Kind::Arenas { heaps, needed } => format!(

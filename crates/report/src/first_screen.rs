@@ -86,10 +86,10 @@ fn statements<'s>(kind: &str, all: impl Iterator<Item = &'s String>, width: usiz
 
 fn head(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let command = wrap::shorten(&visible(&shell::line(&recording.about.command)), width);
-    let run = wrap::lines(&head::run(recording), width).swap_remove(0);
+    let run = wrap::lines(&head::run(recording), width).into_iter().map(|line| format!("{FAINT}{line}{FAINT:#}"));
     let parts = head::parts(recording, sums, None);
     let parts = parts.iter().flat_map(|part| wrap::lines(part, width)).map(|line| format!("{BOLD}{line}{BOLD:#}"));
-    [format!("{BOLD}{command}{BOLD:#}"), format!("{FAINT}{run}{FAINT:#}")].into_iter().chain(parts).collect()
+    std::iter::once(format!("{BOLD}{command}{BOLD:#}")).chain(run).chain(parts).collect()
 }
 
 /// A number and what it is.

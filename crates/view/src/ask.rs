@@ -72,6 +72,11 @@ pub enum Page {
     },
 }
 
+/// Nodes of a tree at most: as many as a screen has room for, and more for a search to look through.
+pub(crate) fn most_nodes(searched: bool) -> usize {
+    if searched { 100_000 } else { 4_000 }
+}
+
 /// A level of a call tree.
 #[derive(Clone, Default, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -82,7 +87,7 @@ pub struct Level {
     pub label: Option<String>,
     /// The frames that lead to the level, by their ids.
     pub path: Vec<u32>,
-    /// Whether it is for a search, which looks through more than a screen has room for.
+    /// Whether it is for a search.
     pub searched: bool,
 }
 
@@ -94,6 +99,8 @@ pub struct Changes {
     pub before: Option<When>,
     /// Of a tree, the frames that lead to the level: whose (0: before, 1: after), and their ids.
     pub path: Vec<(usize, u32)>,
+    /// Whether the tree is for a search.
+    pub searched: bool,
 }
 
 /// Where generations of blocks begin.

@@ -1,6 +1,6 @@
 //! The call trees before and after as one: functions are the same if they are called the same, whatever their lines.
 
-use crate::ask::Changes;
+use crate::ask::{Changes, most_nodes};
 use crate::frame_table::FrameTable;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
@@ -13,9 +13,6 @@ use memtoll_model::{FrameId, Recording};
 use memtoll_query::query::TreeQuery;
 use memtoll_query::{Answer, Query};
 use rustc_hash::FxHashMap;
-
-/// Nodes of an answer. A screen has room for fewer.
-const MOST_NODES: usize = 20_000;
 
 /// A function in both trees.
 #[derive(Clone, Copy)]
@@ -94,7 +91,7 @@ impl Both {
     }
 
     /// The width from which on branches below a node are shown: a share of its own, and more if there are too many.
-    fn least(&self, top: usize, widths: &[u64], share: f64) -> u64 {
+    fn least(&self, top: usize, widths: &[u64], share: f64, most: usize) -> u64 {
         let mut is_below = vec![false; self.nodes.len()];
         is_below[top] = true;
         let mut below = Vec::new();
@@ -105,7 +102,7 @@ impl Both {
             }
         }
         below.sort_unstable_by(|a, b| b.cmp(a));
-        let beyond = below.get(MOST_NODES).map_or(0, |width| width + 1);
+        let beyond = below.get(most).map_or(0, |width| width + 1);
         ((widths[top] as f64 * share) as u64).max(beyond).max(1)
     }
 
@@ -159,7 +156,8 @@ impl Recordings<'_> {
             top = *next.ok_or(NoAnswer::NoCallPath)?;
         }
         let widths = both.widths();
-        let nodes = both.pruned(top, &widths, both.least(top, &widths, tree.min_percent / 100.0));
+        let least = both.least(top, &widths, tree.min_percent / 100.0, most_nodes(changes.searched));
+        let nodes = both.pruned(top, &widths, least);
         let mut tables = [FrameTable::default(), FrameTable::default()];
         let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
         let columns = ChangedTreeColumns {
@@ -213,6 +211,9 @@ mod tests {
         // Of itself, the root has 12 before and 36 after; it is wider than both.
         assert_eq!(shown(0, 10), [(0, [100, 60], 0, 36 + 80 + 5 + 5), (0, [80, 20], 0, 80), (0, [8, 4], 2, 5 + 5)]);
         assert_eq!(shown(2, 1), [(0, [3, 4], 0, 5), (0, [3, 2], 0, 3)]);
-        assert_eq!([both.least(0, &widths, 0.5), both.least(2, &widths, 0.0)], [63, 1]);
+        assert_eq!(
+            [both.least(0, &widths, 0.5, 9), both.least(2, &widths, 0.0, 9), both.least(0, &widths, 0.0, 1)],
+            [63, 1, 6]
+        );
     }
 }

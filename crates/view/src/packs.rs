@@ -191,7 +191,7 @@ mod tests {
             for Ask { mut query, mut page } in crate::ask::tests::questions() {
                 select_all(&mut query);
                 match &mut page {
-                    Page::Changes(changes) => *changes = Changes { before: Some(When::All), path: Vec::new() },
+                    Page::Changes(changes) => *changes = Changes { before: Some(When::All), ..Changes::default() },
                     Page::Source { file } => match &named {
                         Some(named) => named.clone_into(file),
                         None => continue,

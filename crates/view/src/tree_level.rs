@@ -1,6 +1,6 @@
 //! A part of a call tree as columns: as much as is large enough to be seen, and the rest when it is asked for.
 
-use crate::ask::Level;
+use crate::ask::{Level, most_nodes};
 use crate::frame_table::FrameTable;
 use crate::metrics::{self, NOTHING};
 use crate::no_answer::NoAnswer;
@@ -15,11 +15,6 @@ use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::tree::{Below, Limit, Part, Twig, outline};
 use memtoll_query::Query;
 use memtoll_query::query::TreeQuery;
-
-/// Nodes of an answer. A screen has room for fewer.
-const MOST_NODES: usize = 4_000;
-/// The same for a search.
-const MOST_SEARCHED: usize = 100_000;
 
 /// The place of a metric among those that are shown.
 fn index(metric: Metric) -> Result<usize, NoAnswer> {
@@ -61,7 +56,7 @@ impl Recordings<'_> {
             })
             .collect();
         let metric = query.metric();
-        let most = if level.searched { MOST_SEARCHED } else { MOST_NODES };
+        let most = most_nodes(level.searched);
         let value = |priced: &Priced| metric.value(priced);
         let wanted = Part {
             function: tree.function.as_deref().map(qualified_name),

@@ -319,6 +319,10 @@ fn its_formats_and_errors_are_those_of_the_page() {
     assert!(results.iter().map(uri).any(|uri| uri == "casestudies/terminal/common/char_row.hpp"), "{sarif:#}");
     let one = memtoll_advise(file, &[&advice.findings[1].id]);
     assert!(one.stdout.contains(&advice.findings[1].id) && !one.stdout.contains(&advice.findings[0].id), "{one:?}");
+    // It says where there is more.
+    let elsewhere = format!("elsewhere:  {} change", advice.findings.len() - 1);
+    let first = format!(", first in {}: memtoll advise ", advice.findings[0].function);
+    assert!(one.stdout.contains(&elsewhere) && one.stdout.contains(&first), "{one:?}");
     // A place does as well as an id, and says what it costs where no rule knows a change.
     let line = advice.findings[1].line.unwrap();
     let name = advice.findings[1].file.as_ref().unwrap().rsplit('/').next().unwrap().to_owned();
@@ -330,6 +334,7 @@ fn its_formats_and_errors_are_those_of_the_page() {
     assert_eq!(none.status.code(), Some(3), "{none:?}");
     let main = memtoll_advise(file, &["main"]);
     assert!(main.status.success() && main.stdout.starts_with("nothing found"), "{main:?}");
+    assert!(main.stdout.ends_with(&format!("{first}{}\n", file.display())), "{main:?}");
     assert_eq!(memtoll_advise(file, &["--rule", "speed"]).status.code(), Some(2));
     assert_eq!(memtoll_advise(Path::new("/nonexistent.memtoll"), &[]).status.code(), Some(2));
     let mut explain = Command::new(memtoll());

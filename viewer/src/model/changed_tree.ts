@@ -134,7 +134,7 @@ class Merged implements Changed {
     }
 
     async load(least: number): Promise<void> {
-        this.least = least * (this.before + this.after);
+        this.least = Math.min(this.least, least * (this.before + this.after));
         this.list = this.width = null;
     }
 

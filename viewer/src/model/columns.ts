@@ -15,6 +15,9 @@ export const LEAST = 40;
 export const MOST = 2000;
 export const STEP = 10;
 
+/** The column that says what rows are: this wide at least, pixels, but on a narrow screen numbers have most of the room. */
+export const naming = (pixels: number): string => `minmax(min(${pixels}px, 30vw), 5fr)`;
+
 const HIDDEN = 0;
 
 const limited = (width: number) => Math.min(MOST, Math.max(LEAST, Math.round(width)));

@@ -60,10 +60,11 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = fa
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 
-/** Two selections of one recording, which have the same call sites. */
+/** Two selections of one recording. */
 export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Comparison {
     const metrics = comparedOf(all);
-    const total = after.sites.length + 1;
+    const sites = [...new Map([...before.sites, ...after.sites].map((site) => [site.index, site])).values()];
+    const total = sites.reduce((most, { index }) => Math.max(most, index), 0) + 2;
     const profiles = { before, after };
     const inRows = new Map(metrics.map((one) => [one, { before: sumOf(before, one), after: sumOf(after, one) }]));
     const whole = (side: Side, metric: Metric) => totalOf(profiles[side].totals, metric) ?? 0;
@@ -79,7 +80,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
             return by >= Math.max(share * Math.max(whole("before", one), whole("after", one)), least);
         });
     const isThere = (side: Side, at: number) => metrics.some((one) => value(side, one, at) !== 0);
-    const changes = after.sites
+    const changes = sites
         .filter(({ index }) => isThere("before", index) || isThere("after", index))
         .map((site): Change => {
             const at = site.index;

@@ -133,6 +133,9 @@ export interface TreePart {
 
 export const isSearched = ({ search = "" }: TreePart): boolean => search.trim() !== "";
 
+/** The share that branches must have to be loaded: a search looks through smaller ones, too. */
+export const leastOf = (part: TreePart, least: number): number => (isSearched(part) ? 0 : least);
+
 /** What is known of a recording before anything is selected. */
 export function recordingOf(pack: Pack<AboutPack>): Recording {
     const { about, metrics, timeline, parts, compares, sources, editor, live, regions, marks } = pack.head;

@@ -8,6 +8,9 @@ export function fileName(path: string): string {
     return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** A command line that begins with what the program is called, not with its folders. */
+export const withoutFolders = (command: string): string => command.replace(/^\/\S*\/(?=\S)/, "");
+
 /** A text no wider than this, with an ellipsis in its middle; empty where that would leave less than four letters. */
 export function fitted(text: string, width: number, widthOf: (text: string) => number): string {
     const whole = widthOf(text);

@@ -9,7 +9,7 @@ import { merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
 import { joined, type Slice } from "./time_slices";
-import { recordingOf, type Recording, type Source, type TreePart } from "./data_source";
+import { leastOf, recordingOf, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileIn, type SourceFile } from "./source_file";
 import { baseOf, baseText, UNFILTERED, type Base, type Selection, type State, type Wanted } from "./state";
 import { treeOf, type TreeItem } from "./tree";
@@ -121,9 +121,9 @@ export class Page implements Source {
         return comparisonIn(await this.profileBefore(selection, base), await this.profile(selection), this.metrics);
     }
 
-    async difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart): Promise<Changed> {
-        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)].map((profile) => treeOf(profile, metric, reversed));
-        return merged(before!, after!, least);
+    async difference(selection: Selection, base: Base | null, part: TreePart): Promise<Changed> {
+        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)].map((profile) => treeOf(profile, part.metric, part.reversed));
+        return merged(before!, after!, leastOf(part, part.least));
     }
 
     /** The recording before, or another span of this one. */

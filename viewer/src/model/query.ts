@@ -46,7 +46,7 @@ export type Page =
     | "findings"
     | "functions"
     | { level: { columns: string[]; label: string | null; path: number[]; searched?: boolean } }
-    | { changes: { before: When | null; path?: [number, number][] } }
+    | { changes: { before: When | null; path?: [number, number][]; searched?: boolean } }
     | { source: { file: string } }
     | { memory: { range: [number, number] | null } }
     | { generations: { borders: Borders } }

@@ -12,7 +12,7 @@ import type { AboutPack, ActivityPack, AdvicePack, BlocksPack, ChangedTreesPack,
 import { queryOf, whenOf, type Borders, type Look, type Query, type Question, type View } from "./query";
 import { selects } from "./cuts";
 import { COARSER } from "./stacked";
-import { NothingThere, ServerGone, isSearched, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
+import { NothingThere, ServerGone, isSearched, leastOf, recordingOf, type Added, type Live, type Recording, type Source, type TreePart } from "./data_source";
 import { functionCostsOf, type FunctionCosts } from "./function_costs";
 import { sourceFileOf, type SourceFile } from "./source_file";
 import { START, type Base, type Selection, type State, type Wanted } from "./state";
@@ -47,6 +47,8 @@ const table = (group: string): View => ({ table: { group, limit: MOST_ROWS } });
 function treeView({ reversed, through, by }: Pick<TreePart, "reversed"> & Partial<TreePart>, least: number): View {
     return { tree: { direction: reversed ? "callers" : "callees", function: through || null, by: by || null, min_percent: least * 100 } };
 }
+
+const searchedBy = (part: TreePart) => (isSearched(part) ? { searched: true } : {});
 
 export class Server implements Source {
     readonly asks = true;
@@ -113,16 +115,15 @@ export class Server implements Source {
         const columns = metrics.map((one) => one.name);
         // What is loaded later belongs to a tree that is shown and stays shown.
         let first: AbortSignal | undefined = signal;
-        const searched = isSearched(part);
         const ask = (steps: Step[], least: number) => {
             const [label] = steps.filter((step) => typeof step === "string");
             const path = steps.filter((step) => typeof step === "number");
-            const query = { ...queryOf(selection), metric: main, view: treeView(part, least) };
-            const answer = this.answer<LevelPack>({ query, page: { level: { columns, label: label ?? null, path, ...(searched && { searched }) } } }, first);
+            const query = { ...queryOf(selection), metric: main, view: treeView(part, leastOf(part, least)) };
+            const answer = this.answer<LevelPack>({ query, page: { level: { columns, label: label ?? null, path, ...searchedBy(part) } } }, first);
             first = undefined;
             return answer;
         };
-        return branchesOf(ask, part.metric, metrics, searched ? 0 : part.least);
+        return branchesOf(ask, part.metric, metrics, part.least);
     }
 
     async profile(selection: Selection & Partial<Wanted>, signal: AbortSignal): Promise<Profile> {
@@ -178,15 +179,15 @@ export class Server implements Source {
         return comparisonOf(await this.answer<ChangesPack>({ query, page: { changes: { before: base && whenOf(base) } } }, signal), this.metrics, selects(selection));
     }
 
-    difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {
+    difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed> {
         let first: AbortSignal | undefined = signal;
         const ask = (path: [number, number][], least: number) => {
-            const query = { ...queryOf(selection), metric: metric.name, view: treeView({ reversed }, least) };
-            const answer = this.answer<ChangedTreesPack>({ query, page: { changes: { before: base && whenOf(base), path } } }, first);
+            const query = { ...queryOf(selection), metric: part.metric.name, view: treeView({ reversed: part.reversed }, leastOf(part, least)) };
+            const answer = this.answer<ChangedTreesPack>({ query, page: { changes: { before: base && whenOf(base), path, ...searchedBy(part) } } }, first);
             first = undefined;
             return answer;
         };
-        return differenceOf(ask, least);
+        return differenceOf(ask, part.least);
     }
 
     async live(): Promise<Live> {

@@ -75,6 +75,10 @@ export interface State extends Selection {
     wide: boolean;
     /** Whether the panel beside the view is shown, of the function that is chosen in it. */
     panel: boolean;
+    /** Whether that panel has all metrics. */
+    all: boolean;
+    /** Overview: what to change is explained, by the ids of the advice, with a blank between them. */
+    explained: string;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -139,6 +143,8 @@ export const START: State = {
     zeros: false,
     wide: false,
     panel: false,
+    all: false,
+    explained: "",
     focus: "",
     left: null,
     right: null,
@@ -158,9 +164,9 @@ export const START: State = {
     define: "",
 };
 
-const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "byLine", "inOrder", "graph", "small", "blocks"] as const;
+const SWITCHES = ["unfold", "wrappers", "paid", "reversed", "zeros", "wide", "panel", "all", "byLine", "inOrder", "graph", "small", "blocks"] as const;
 
-const TEXTS = ["metric", "filter", "sizes", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "sizes", "cuts", "process", "thread", "group", "order", "columns", "search", "open", "branch", "zoom", "color", "through", "by", "explained", "focus", "base", "file", "type", "look", "map", "stack", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

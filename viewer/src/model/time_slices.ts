@@ -75,12 +75,13 @@ function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Tota
     return { values, intervals, peak_is: totals[highest]?.peak_is ?? "exact", processes: totals[0]?.processes ?? 0, titles: totals.at(-1)?.titles ?? {} };
 }
 
-/** What was selected of `whole`: the names are the whole's, the numbers those of the slices together. */
+/** What was selected of `whole`: the names are the whole's, of what is in the slices, the numbers those of the slices together. */
 export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Profile {
     const totals = slices.map(({ head }) => head.totals);
     const peak = (index: number) => totals[index]?.values["peak"] ?? 0;
     const highest = totals.reduce((best, _, index) => (peak(index) > peak(best) ? index : best), 0);
     const shape = whole.tree;
+    const there = new Set(slices.flatMap((slice) => [...slice.column("sites.index")]));
     return {
         ...whole,
         totals: totalsOfAll(totals, highest, metrics),
@@ -88,6 +89,7 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
         // Resident sets are known of whole processes.
         memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, with_mappings: null, reserved: null },
         dearest: new Map(),
+        sites: whole.sites.filter(({ index }) => there.has(index)),
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },
     };

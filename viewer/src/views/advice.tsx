@@ -78,7 +78,8 @@ function Measured({ of }: { of: Verified }) {
 }
 
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
-    const { profile } = useShown();
+    const { profile, state, go } = useShown();
+    const explained = state.explained.split(" ").filter((id) => id !== "");
     const line = profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === change.function));
     const full = profile.frames.find((frame) => frame.function === change.function);
     const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range, title]) => range && (range.low !== 0 || range.high !== 0) && !(title === "wall time" && isSame(range, change.saves["cpu_ns"])));
@@ -106,7 +107,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                 </p>
             )}
             {change.verified && <Measured of={change.verified} />}
-            <details>
+            <details open={explained.includes(change.id)} onToggle={({ newState }) => go({ explained: [...explained.filter((id) => id !== change.id), ...(newState === "open" ? [change.id] : [])].join(" ") })}>
                 <summary>why, and how</summary>
                 <ul class="dots">{change.evidence.text.map((text, index) => <li key={index}><bdi>{text}</bdi></li>)}</ul>
                 {change.snippet && <pre class="code">{change.snippet}</pre>}

@@ -2,6 +2,7 @@ import { useReducer } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
+import { isSearched } from "../model/data_source";
 import { changeOf, type Changed } from "../model/changed_tree";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
@@ -32,8 +33,8 @@ interface Props {
 export function Difference({ metric, children }: Props) {
     const { source, state } = useShown();
     const selection = selectionOf(state);
-    const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST };
-    const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
+    const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search };
+    const key = JSON.stringify([selection, state.base, metric.name, state.reversed, isSearched(part)]);
     const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
     const root = loaded.value;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);

@@ -1,7 +1,8 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
-import type { Metric } from "../model/answer";
+import { titleInRows, type Metric } from "../model/answer";
+import { naming } from "../model/columns";
 import { timeAt } from "../model/time_axis";
 import { exact, known, number, percent, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
@@ -45,7 +46,9 @@ export function Compare() {
     const selection = recording.compares ? { ...selectionOf(state), ...all } : selectionOf(state);
     const asked = useLoaded(recording.compares || base ? JSON.stringify([selection, base]) : null, (signal) => source.compare(selection, base, signal));
     const { graph: isGraph, small: isAll } = state;
-    const found = asked.value;
+    // Of several processes, rows have the peaks of each.
+    const titledAs = (one: Metric) => recording.metrics.find(({ name }) => name === one.name) ?? one;
+    const found = useMemo(() => asked.value && { ...asked.value, metrics: asked.value.metrics.map(titledAs) }, [asked.value, recording]);
     const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics[0];
     const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
     const order = main ? orderOf(state.order, [main.name], main.name) : null;
@@ -95,7 +98,7 @@ export function Compare() {
     );
     const said = (
         <span class="soft">
-            <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {main.title} {differenceOf(found, main, found.total)}
+            <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {found.files ? main.title : titleInRows(main)} {differenceOf(found, main, found.total)}
             {Math.abs(by(found.total, main)) <= found.margin(main, found.total) ? ", no more than chance" : found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
             {found.files ? ". Whole runs." : "."}
             {hasMargins && " ± is half of the 95 % interval."}
@@ -138,7 +141,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
-                columns={`minmax(${hasMargins ? 240 : 340}px, 5fr) minmax(108px, 1fr) minmax(108px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
+                columns={`${naming(hasMargins ? 240 : 340)} minmax(84px, 1fr) minmax(84px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>

@@ -1,6 +1,6 @@
 // Beside a view: what the chosen function costs, when, by whom, in which sizes, and its source.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { Code, useWords } from "../code";
 import { useShown, useTree } from "../context";
@@ -64,8 +64,8 @@ function About({ frame, main }: { frame: Frame; main: Metric }) {
 
 /** All metrics, of the function itself and with all that it calls; and who calls it. */
 function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: number[] }) {
-    const { recording, profile } = useShown();
-    const [isAll, setAll] = useState(false);
+    const { recording, profile, state, go } = useShown();
+    const { all: isAll } = state;
     const metrics = useMemo(() => {
         const known = recording.metrics.filter((one) => one.known && totalOf(profile.totals, one));
         const usual = shownIn(recording.metrics, "tree");
@@ -99,7 +99,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                 </tbody>
             </table>
             <AtLeast metric={main} />
-            {!isAll && <p><button class="link" onClick={() => setAll(true)}>all metrics</button></p>}
+            <p><button class="link" onClick={() => go({ all: !isAll })}>{isAll ? "fewer metrics" : "all metrics"}</button></p>
             <h3>Called from, by {main.title}</h3>
             {!root ? (
                 <Pending of={tree}>Adding up who calls it …</Pending>

@@ -50,7 +50,10 @@ export function Functions() {
         const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);
         return new Map(columns.map((one) => [one, largest(one)]));
     }, [rows, columns]);
-    const hand = useInHand(rows[chosen]?.frame);
+    const row = rows[chosen];
+    // Of a function that allocates itself, the line that has most of the metric leads.
+    const inHand = row?.frame && { ...row.frame, line: valueIn(row, metric, "self") ? 0 : row.frame.line };
+    const hand = useInHand(inHand);
     return (
         <div class="fill">
             <div class="tools">
@@ -59,7 +62,7 @@ export function Functions() {
                 {rows[chosen] && <LinesChoice />}
                 <ColumnChoice metrics={metrics} chosen={metric} />
                 <Search />
-                <FrameButtons frame={rows[chosen]?.frame} />
+                <FrameButtons frame={inHand} />
                 <SharesOf metric={metric} />
                 {found && <span class="soft">{counted(found.rows.length, "row")}. A row shows who calls the function, and what it calls.</span>}
             </div>

@@ -9,6 +9,7 @@ import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { toSite } from "../model/ways";
 import { Table } from "../table";
+import { naming } from "../model/columns";
 import { groupOf } from "../model/site_groups";
 
 const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
@@ -63,7 +64,7 @@ export function GenerationsView() {
             ) : (
                 <Table
                     label="live blocks by generation"
-                    columns={`minmax(260px, 5fr) minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
+                    columns={`${naming(260)} minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

@@ -7,6 +7,7 @@ import { selectionOf } from "../model/state";
 import { EditorLink, Empty, Pending, PlaceLink, PlainHead } from "../widgets";
 import { Door } from "../door";
 import { Table } from "../table";
+import { naming } from "../model/columns";
 
 /** How the members of a type lie in memory, times its live objects. */
 export function LayoutView() {
@@ -63,7 +64,7 @@ export function LayoutView() {
                     ) : (
                         <Table
                             label={`members of ${layout.name}`}
-                            columns="minmax(300px, 5fr) minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)"
+                            columns={`${naming(300)} minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)`}
                             heads={
                                 <>
                                     <div role="columnheader">member</div>
@@ -103,7 +104,7 @@ export function LayoutView() {
                 ) : (
                     <Table
                         label="types of the selected blocks"
-                        columns="minmax(300px, 5fr) minmax(130px, 1fr) minmax(130px, 1fr)"
+                        columns={`${naming(300)} minmax(130px, 1fr) minmax(130px, 1fr)`}
                         heads={
                             <>
                                 <div role="columnheader">type</div>

@@ -136,7 +136,7 @@ export function Lines() {
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
-                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{group === "line" && all.length < countOfSites(profile.sites) && `, of ${counted(countOfSites(profile.sites), "line")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
+                <span class="soft">{rows.length === all.length ? counted(all.length, "row") : `${count(rows.length)} of ${counted(all.length, "row")}`}{group === "line" && all.length < countOfSites(profile.sites) && ` for ${counted(countOfSites(profile.sites), "line")}`}{zeros > 0 && <>, <Door to={{ zeros: !state.zeros }} class="link">{state.zeros ? "hide" : "show"} {count(zeros)} without any {metric.title}</Door></>}{nothing.length > 0 && `; no row has any ${nothing.map((one) => one.title).join(" or ")}`}</span>
             </div>
             {!pack && ASKED.includes(group) ? (
                 <Pending of={asked}>Reading all events …</Pending>

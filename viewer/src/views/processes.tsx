@@ -3,7 +3,9 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
 import { numbersOf, valueOf } from "../model/answer";
+import { naming } from "../model/columns";
 import { count, counted, exact, number, time, type Unit } from "../model/format";
+import { withoutFolders } from "../model/names";
 import { processTree } from "../model/process_tree";
 import { selectionOf } from "../model/state";
 import { timeAt } from "../model/time_axis";
@@ -60,7 +62,7 @@ export function Processes() {
             ) : (
                 <Table
                     label="processes"
-                    columns={`minmax(300px, 5fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
+                    columns={`${naming(300)} minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
                     heads={
                         <>
                             <div role="columnheader">process</div>
@@ -79,7 +81,7 @@ export function Processes() {
                     cells={({ of, at, depth }) => (
                         <>
                             <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 40) * 14}px` }}>
-                                <Door to={toMember(of.pid, null)} title={of.command}><span class="soft">{of.pid}</span> <bdi class="code">{of.command}</bdi></Door>
+                                <Door to={toMember(of.pid, null)} title={of.command}><span class="soft">{of.pid}</span> <bdi class="code">{withoutFolders(of.command)}</bdi></Door>
                             </div>
                             {[of.began_ns, of.ended_ns].map((ns, index) => (
                                 <div key={index} role="gridcell" class={ns === null ? "number unknown" : "number"} title={ns === null ? "not known" : exact(ns, "ns")}><span class="text">{ns === null ? "–" : timeAt(ns, end / 1000)}</span></div>

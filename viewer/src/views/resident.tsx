@@ -13,6 +13,7 @@ import { toMetric, type Way } from "../model/ways";
 import { Door } from "../door";
 import { LookChoice } from "../look_choice";
 import type { Frame } from "../model/answer";
+import { naming } from "../model/columns";
 import { Define, Empty, Name, Pending } from "../widgets";
 import { Table } from "../table";
 
@@ -120,7 +121,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
             </h2>
             <Table
                 label="lines that pin free memory"
-                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(90px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)"
+                columns={`${naming(260)} minmax(84px, 1fr) minmax(84px, 1fr) minmax(80px, 1fr) minmax(84px, 1fr) minmax(96px, 1fr)`}
                 heads={
                     <>
                         <div role="columnheader" class="left">line</div>
@@ -166,7 +167,7 @@ function Globals({ held: { set } }: { held: Held }) {
             <h2>Global variables</h2>
             <Table
                 label="global variables"
-                columns="minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr)"
+                columns={`${naming(260)} minmax(100px, 1fr) minmax(100px, 1fr)`}
                 heads={
                     <>
                         <div role="columnheader" class="left">variable</div>

@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
+import { naming } from "../model/columns";
 import { bytes, exact, number, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
 import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
@@ -156,7 +157,7 @@ function Instants() {
             ) : (
                 <Table
                     label="live blocks at two instants"
-                    columns={`minmax(260px, 5fr) minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
+                    columns={`${naming(260)} minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

@@ -159,7 +159,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 <span class="soft">
                     {pointed
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
-                        : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
+                        : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in the allocator`}
                 </span>
                 {isPart && <span class="soft">Lanes are of all that the time line shows, numbers of the selection.</span>}
                 {state.sizes !== "" && <span class="soft">Lanes are of blocks of all sizes.</span>}

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { columnOf, shownIn, varianceOf, type Frame, type Metric } from "../model/answer";
+import { naming } from "../model/columns";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { fileName, labelOf } from "../model/names";
@@ -226,7 +227,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    columns={`minmax(400px, 5fr) minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
+                    columns={`${naming(400)} minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { FOLDER, MEMTOLL, recordings, run, verify } from "./recordings.mjs";
-import { breaches, open, show, start } from "./viewer.mjs";
+import { becomes, breaches, open, show, start, words } from "./viewer.mjs";
 
 test("what to change is what memtoll advise says, and leads to what is there", async () => {
     for (const name of ["wrapped", "python"]) {
@@ -47,6 +47,14 @@ test("a card shows what the change saved when it was verified, and so does a pag
         const { page, problems, close } = await open(url);
         const card = page.locator(".findings li", { hasText: "verified" });
         await card.waitFor();
+        // The address says which card is open.
+        await card.getByText("why, and how").click();
+        await becomes(() => words(page).explained, id);
+        await page.reload();
+        await card.locator("details[open]").waitFor();
+        await page.goBack();
+        await becomes(() => card.locator("details[open]").count(), 0);
+        assert.equal(words(page).explained, undefined);
         const text = await card.innerText();
         assert.ok(/^saves [\d.,]+ ?k?.* page faults$/m.test(text), text);
         assert.ok(text.includes(verified.as_predicted === null ? "verified" : verified.as_predicted ? "verified, as predicted" : "verified, not as predicted"), text);

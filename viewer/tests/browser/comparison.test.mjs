@@ -103,6 +103,11 @@ test("two spans of one recording are compared", async () => {
     await page.getByRole("table").waitFor();
     const site = (of, name) => of.sites.find((site) => site.function === name)?.bytes ?? 0;
     const [first, second] = [report(recordings.phases, "--to", `${middle}ns`), report(recordings.phases, "--from", `${middle}ns`)];
+    // Peaks of several processes in spans of time are those of each, added up.
+    await page.getByRole("columnheader", { name: "Δ own peaks" }).waitFor();
+    await page.getByRole("link", { name: "Δ own peaks" }).click();
+    await page.locator("main .tools .soft", { hasText: " after: own peaks " }).waitFor();
+    await page.goBack();
     for (const name of ["early", "late"]) assert.deepEqual([await bytes(name, 1), await bytes(name, 2)], [site(first, name), site(second, name)], name);
     assert.deepEqual(await breaches(page), []);
     await page.getByRole("button", { name: "flame graph", exact: true }).click();

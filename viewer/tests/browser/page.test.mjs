@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
-import { PAGE_VIEWS, becomes, breaches, open, show } from "./viewer.mjs";
+import { PAGE_VIEWS, becomes, breaches, open, show, words } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -39,6 +39,11 @@ for (const name of ["phases", "git"]) {
             const isNew = async () => Number((await bytes()).replace(/\D/g, "")) !== numbers.at(-1);
             await becomes(isNew, true);
             numbers.push(Number((await bytes()).replace(/\D/g, "")));
+            // Call sites of the other part are not counted.
+            const all = Number((await page.getByRole("link", { name: /^all / }).innerText()).replace(/\D/g, ""));
+            const { from, to } = words(page);
+            const there = report(recordings[name], "--limit", "100000", ...(from ? ["--from", `${from}ns`] : ["--to", `${to}ns`])).sites.length;
+            assert.ok(Math.abs(all - there) <= 1, `${part}: ${all} of ${there}`);
         }
         assert.equal(numbers[1] + numbers[2], numbers[0]);
         assert.ok(numbers.every((number) => number > 0), numbers.join());

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordings } from "./recordings.mjs";
+import { recordings, report } from "./recordings.mjs";
 import { becomes, breaches, open, show, start, viewed, words } from "./viewer.mjs";
 
 const panelOf = (page) => page.getByRole("complementary", { name: "the chosen function" });
@@ -27,6 +27,15 @@ test("the panel has what the chosen function costs, who calls it, its sizes and 
     await becomes(async () => String(await numbersOf(page, "allocations")), "5,19");
     assert.deepEqual(await numbersOf(page, "bytes"), ["240", "608"]);
     await becomes(async () => (await panel.locator(".callers li").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim()).join(), "19 100 % main");
+    // All metrics come and go, and the address says which there are.
+    const metrics = () => panel.locator(".costs-of tbody tr").count();
+    const usual = await metrics();
+    await panel.getByRole("button", { name: "all metrics" }).click();
+    await page.reload();
+    await panel.getByRole("button", { name: "fewer metrics" }).waitFor();
+    await becomes(async () => (await metrics()) > usual, true);
+    await page.goBack();
+    await becomes(metrics, usual);
     await panel.locator(".sparkline canvas").waitFor();
     assert.match(await panel.locator("figcaption", { hasText: "over time" }).innerText(), /^allocations over time, with what it calls: .+ at most$/);
     await panel.locator("figcaption", { hasText: /size of its own blocks.*: 5, median/ }).waitFor();
@@ -41,6 +50,14 @@ test("the panel has what the chosen function costs, who calls it, its sizes and 
     await page.locator(".file .code-comment", { hasText: "Functions that call themselves" }).waitFor();
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
+});
+
+test("of a function, the panel shows the line that has most of the metric", async (t) => {
+    const { page } = await viewed(t, "phases", "view=functions&metric=bytes&panel=true");
+    const sites = report(recordings.phases).sites.filter((site) => site.function === "main").toSorted((a, b) => b.bytes - a.bytes);
+    assert.ok(sites.length > 1 && sites[0].bytes > sites[1].bytes, JSON.stringify(sites));
+    await page.locator("main").getByRole("link", { name: /^main/ }).first().click();
+    await panelOf(page).getByRole("link", { name: `phases.c:${sites[0].line}`, exact: true }).waitFor();
 });
 
 test("the panel follows what is chosen, in each view that has functions", async (t) => {

@@ -126,6 +126,36 @@ int main(void) {
     return record(name, compile(name, source, "home/ann/phases.c", "-g"));
 }
 
+/** A thread that waits for the lock of malloc, which the first thread holds for 300 ms. */
+function locked() {
+    const heap = `#include <stddef.h>
+#include <pthread.h>
+#include <unistd.h>
+void *__libc_malloc(size_t size);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+void *malloc(size_t size) {
+    pthread_mutex_lock(&lock);
+    void *block = __libc_malloc(size);
+    if (size == 7777) usleep(300000);
+    pthread_mutex_unlock(&lock);
+    return block;
+}
+`;
+    const source = `#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *holds(void *unused) { free(malloc(7777)); return 0; }
+__attribute__((noinline)) static void waits(void) { free(malloc(100)); __asm__ volatile(""); }
+int main(void) {
+    pthread_t id; pthread_create(&id, 0, holds, 0);
+    usleep(50000); waits(); pthread_join(id, 0);
+    return 0;
+}
+`;
+    const library = compile("liblocked.so", heap, "heap.c", "-shared", "-fPIC");
+    return record("locked", compile("locked", source, "locked.c", "-g", "-Wl,--no-as-needed", library));
+}
+
 /** 32,768 call paths that are all the same size, and one of a function that is called once. */
 function wide() {
     const step = (number) => `__attribute__((noinline)) void step${number}(int depth, unsigned path) { if (depth == 0) free(malloc(16 + path % 7)); else steps[path & 7](depth - 1, path >> 3); __asm__ volatile(""); }`;
@@ -187,6 +217,7 @@ const MAKERS = {
     recursion: () => record("recursion", compile("recursion", readFileSync(join(import.meta.dirname, "../../../tests/e2e/programs/recursion.c"), "utf8"), "recursion.c", "-g", "-x", "c++")),
     storm,
     wide,
+    locked,
     phases,
     staircase,
     "phases-after": () => phases("phases-after", 9000),

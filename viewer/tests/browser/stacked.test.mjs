@@ -31,6 +31,23 @@ test("layers are what functions have, and add up to the time line", async (t) =>
     assert.deepEqual([half.small[0], half.small.at(-1), half.large.at(-1)], [1_000_000, 1_000_000, 2_000_000]);
 });
 
+test("a wait counts while it lasts, in the whole run and in a part of it", async (t) => {
+    const { page } = await viewed(t, "locked");
+    const all = await stacked(page, "waiting");
+    // Where the kernel shows no switches.
+    if (all.head.why !== "") return;
+    const { waits } = layersOf(all);
+    assert.ok(waits.every((ns) => ns <= all.head.interval_ns * 1.01), `${Math.max(...waits)} in ${all.head.interval_ns}`);
+    const lasted = sum(waits);
+    assert.ok(lasted > 200e6 && lasted < 300e6, `${lasted}`);
+    assert.ok(Math.abs(lasted - sum(report(recordings.locked).sites.map((site) => site.waiting_ns))) < 1e6);
+    // It goes on when the part ends.
+    const began = (waits.findIndex((ns) => ns > 0) + 1) * all.head.interval_ns;
+    const span = { from_ns: Math.round(began + 100e6), to_ns: Math.round(began + 150e6) };
+    const part = layersOf(await stacked(page, "waiting", { when: { span } }));
+    assert.ok(Math.abs(sum(Object.values(part).flat()) - 50e6) < 2e6, JSON.stringify(part).slice(0, 300));
+});
+
 test("layers of several processes and threads add up to the totals of each function", async (t) => {
     const { page } = await viewed(t, "phases");
     const { sites } = report(recordings.phases, "--limit", "1000");

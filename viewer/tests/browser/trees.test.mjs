@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { html, htmlOfBoth, recordings, report } from "./recordings.mjs";
-import { breaches, open, show, start, viewed } from "./viewer.mjs";
+import { breaches, open, settled, show, start, viewed } from "./viewer.mjs";
 
 test("branches are loaded when they are opened, however many there are", async () => {
     const server = await start(recordings.wide);
@@ -91,12 +91,23 @@ for (const where of ["server", "page"]) test(`call trees by module and by type a
 test("a search looks through branches that are too small to be loaded", async (t) => {
     const { page, problems } = await viewed(t, "wide", "view=flame&metric=allocations");
     const hits = page.locator(".hits");
-    for (const [view, found] of [["flame", "too narrow to be drawn"], ["tree", "1"]]) {
+    for (const [view, found] of [["flame", "too narrow to be drawn"], ["compare&graph=true&base=-", "too narrow to be drawn"], ["tree", "1"]]) {
         await show(page, `view=${view}&metric=allocations`);
         await page.keyboard.press("/");
         await page.keyboard.type("seldom");
         await hits.filter({ hasText: new RegExp(`^${found}`) }).waitFor();
-        if (view === "flame") await page.locator(".tools", { hasText: "found: 1, < 0.1 % of 32,769" }).waitFor();
+        if (view !== "tree") {
+            const sum = page.locator(".tools", { hasText: "found: 1, < 0.1 % of 32,769" });
+            await sum.waitFor();
+            // A zoom hides nothing of it.
+            await page.locator("main canvas").focus();
+            for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+            await page.getByRole("link", { name: "all", exact: true }).waitFor();
+            await settled(page);
+            await page.waitForTimeout(300);
+            await sum.waitFor();
+            await page.keyboard.press("/");
+        }
         await page.keyboard.press("Control+a");
         await page.keyboard.type("nowhere");
         await hits.filter({ hasText: /^none$/ }).waitFor();

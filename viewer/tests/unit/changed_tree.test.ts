@@ -67,4 +67,8 @@ test("two trees of a page are one", async () => {
     expect([a!.hasMore, a!.children(), a!.value]).toEqual([true, [], 80]);
     await a!.load(0.01);
     expect([a!.hasMore, a!.children().map((item) => item.value), a!.value]).toEqual([false, [60, 30], 90]);
+    // A zoom hides nothing of what was loaded for a search.
+    const [searched] = merged(before, after, 0).children();
+    await searched!.load(0.9);
+    expect(searched!.children().map((item) => item.value)).toEqual([60, 30]);
 });

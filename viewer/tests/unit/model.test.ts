@@ -7,7 +7,7 @@ import type { PatternsPack, SlicePack } from "../../src/model/packs";
 import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
 import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
-import { fitted } from "../../src/model/names";
+import { fitted, withoutFolders } from "../../src/model/names";
 import { histogram, quantile } from "../../src/model/patterns";
 
 test("columns are read wherever they begin", () => {
@@ -50,11 +50,13 @@ test("slices add up, the last one says what is live, the highest one what was at
         slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2], ...sampled }),
         slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0], ...exactly }),
     ];
-    const whole = { sites: [{}, {}, {}], balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
+    const whole = { sites: [0, 1, 2, 3].map((index) => ({ index })), balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
     const both = joined(whole, slices, metrics);
     expect(both.totals.values).toEqual({ bytes: 12, live: 1, peak: 5 });
-    expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2]);
-    expect([...both.siteNumbers.get("live")!]).toEqual([0, 1, 0]);
+    expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2, 0]);
+    expect([...both.siteNumbers.get("live")!]).toEqual([0, 1, 0, 0]);
+    // A call site without events in the slices is not there.
+    expect([both, joined(whole, slices.slice(1), metrics)].map(({ sites }) => sites.map(({ index }) => index))).toEqual([[0, 1, 2], [0, 1]]);
     // Variances add up as numbers do; where all is exact, there are none.
     expect([0, 1, 2].map((row) => chanceOf(both.siteNumbers, metrics[0]!, row))).toEqual([30, 0, 20]);
     expect(chanceOf(both.siteNumbers, metrics[1]!, 0)).toBe(0);
@@ -118,4 +120,8 @@ test("what is missing is told once, as sentences, and forgotten when the file is
 
 test("call sites that share the last row count one by one", () => {
     expect(countOfSites([{ others: 0 }, { others: 0 }, { others: 2214 }] as Site[])).toBe(2216);
+});
+
+test("a command line begins with the program, and its arguments stay as they are", () => {
+    expect(["/usr/lib/gcc/collect2 -o /tmp/x", "./app /etc", "cc -m64 /a/b", "/", "/bin/sh"].map(withoutFolders)).toEqual(["collect2 -o /tmp/x", "./app /etc", "cc -m64 /a/b", "/", "sh"]);
 });

@@ -38,6 +38,8 @@ test("each question is one that the server understands", async () => {
         server.compare(all, null, signal),
         server.compare(some, base, signal),
         server.difference(some, base, part, signal),
+        server.tree(all, { ...part, search: "sort" }, signal),
+        server.difference(some, base, { ...part, search: "sort" }, signal),
         server.memory(some, signal),
         server.blocks(some, { from: 0x1000, to: 0x2000 }, signal),
         server.generations(some, "marks", signal),

@@ -39,7 +39,7 @@ pub(super) fn by_line(found: Vec<Finding>, facts: &Facts) -> Vec<Finding> {
 
 /// Whether its call site is what it is about, and not only an example.
 fn is_about_line(what: &What) -> bool {
-    !matches!(what, What::CheapMemory(_)) && !what.is_note()
+    !matches!(what, What::NoCostlyLine(_)) && !what.is_note()
 }
 
 /// How much a finding matters, as about a share of the CPU time.
@@ -48,7 +48,7 @@ fn weight(what: &What, share: Option<&Share>, facts: &Facts) -> f64 {
     let of_processor = |ns: f64| facts.processor().map_or(value, |all| (ns / all.max(1.0)).min(1.0));
     let of_peak = |bytes: u64| bytes as f64 / facts.sums.total.peak_bytes.0.max(1) as f64;
     match what {
-        What::CheapMemory(_) => f64::INFINITY,
+        What::NoCostlyLine(_) => f64::INFINITY,
         What::CostlyLine(_) => value,
         What::Waiting(waiting) => of_processor(waiting.waiting_ns),
         What::WaitingForDisk(waiting) => of_processor(waiting.waiting_ns),

@@ -82,7 +82,8 @@ fn heading(shown: &Shown, answer: &Answer, pane: &mut Pane, searches: bool, rows
     let found = if searches { format!(" ({rows} found)") } else { String::new() };
     let columns = pane.width();
     let further = further(shown, columns);
-    pane.put(NUMBER + SHARE + BAR_COLUMNS + 2, 0, columns, &format!("{group}{found}"), BOLD);
+    let shares = shares_of(answer, shown.state.metric);
+    pane.put(NUMBER + SHARE + BAR_COLUMNS + 2, 0, columns, &format!("{group}{found}{shares}"), BOLD);
     for (index, other) in further.iter().enumerate() {
         let x = columns - (further.len() - index) * (NUMBER + 1);
         pane.put_right(x, 0, NUMBER + 1, answer.titles().in_rows(*other), BOLD);
@@ -108,6 +109,12 @@ pub fn value(figures: &Figures, metric: Metric) -> String {
 pub fn share(figures: &Figures, total: &Figures, metric: Metric) -> Option<f64> {
     let (part, whole) = (figures.of(metric)?, total.of(metric)?);
     (metric.adds_up() && whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// What shares are of, behind a heading: `, shares of 31.0 ms`; empty where there are none.
+pub fn shares_of(answer: &Answer, metric: Metric) -> String {
+    let totals = answer.totals.as_ref().filter(|totals| share(&totals.figures, &totals.figures, metric).is_some());
+    totals.map_or(String::new(), |totals| format!(", shares of {}", value(&totals.figures, metric)))
 }
 
 /// A row as a line: the number, its share, a bar, the name, and `further` numbers.

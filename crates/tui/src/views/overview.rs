@@ -103,8 +103,9 @@ fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
 
 fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Found::Table(table) = &answer.shown else { return Vec::new() };
-    let title = shown.state.metric.about().title;
-    let mut text = vec![Line::styled(format!("Worst lines by {title}"), BOLD)];
+    let metric = shown.state.metric;
+    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric));
+    let mut text = vec![Line::styled(heading, BOLD)];
     let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, &[]));
     text.extend(rows);
     if table.sites.is_empty() {
