@@ -1,7 +1,8 @@
 //! A metric in equal intervals, divided among groups of call stacks: among functions or types.
 //!
-//! Amounts are those of each interval; a thread pays for a wait while it waits. Of what is live, it is what each group had when most was live in the interval, so the groups add
-//! up to the highest number of live bytes, which [`crate::timeline`] has. Each process counts by itself, as there.
+//! Amounts are those of each interval; a thread pays for a wait while it waits. Of what is live, it is what each group had when most
+//! was live in the interval, so the groups add up to the highest number of live bytes, which [`crate::timeline`] has. Each process
+//! counts by itself, as there.
 
 use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};

@@ -279,6 +279,11 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::event::Block;
+    use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
+    use memtoll_trace::op::{Effect, Op};
+    use memtoll_trace::timeline;
+    use proptest::prelude::*;
 
     #[test]
     fn a_span_is_divided_among_the_cells_that_it_meets() {
@@ -287,11 +292,6 @@ mod tests {
         assert_eq!((parts(0, 12), parts(35, 90), parts(13, 17)), (vec![(0, 2)], vec![(2, 5)], vec![(0, 4)]));
         assert_eq!([parts(0, 10), parts(40, 50)], [vec![], vec![]]);
     }
-    use memtoll_trace::event::Block;
-    use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
-    use memtoll_trace::op::{Effect, Op};
-    use memtoll_trace::timeline;
-    use proptest::prelude::*;
 
     #[test]
     fn a_grid_has_the_narrowest_cells_that_fit() {

@@ -86,8 +86,8 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             (format::count(frees.calls), format!("calls of free with a null pointer{share}"))
         }
         // Memory costs little; this line has most of it, and perhaps enough for a look.
-        What::NoCostlyLine(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
-            (cheap.line_interval.around(cheap.line_ns).known_time(), "the line that costs most".to_owned())
+        What::NoCostlyLine(found) if found.line_ns >= found.processor_ns * LEAST => {
+            (found.line_interval.around(found.line_ns).known_time(), "the line that costs most".to_owned())
         }
         What::NoCostlyLine(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
             return None;
@@ -117,9 +117,9 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::ResidentAtEnd => "of the resident set at the end",
     };
     let text = match &finding.what {
-        What::NoCostlyLine(cheap) => {
-            let line = cheap.line_interval.around(cheap.line_ns);
-            return Some(format!("{} of CPU time", line.share_of(cheap.processor_ns)));
+        What::NoCostlyLine(found) => {
+            let line = found.line_interval.around(found.line_ns);
+            return Some(format!("{} of CPU time", line.share_of(found.processor_ns)));
         }
         // What was touched is a part of what was asked for; the text says both.
         What::HardlyTouched(_) | What::NullFrees(_) => return None,

@@ -57,7 +57,7 @@ pub(crate) fn maker(recording: &Recording, finding: &findings::Finding) -> Optio
 fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &What, share: Option<&Share>) -> String {
     match what {
         What::CostlyLine(line) => costly_line(recording, place, line, finding, share),
-        What::NoCostlyLine(cheap) => cheap_memory(place, cheap, share),
+        What::NoCostlyLine(found) => no_costly_line(place, found, share),
         What::Waiting(Waiting { waiting_ns, waiting_interval }) => {
             let time = with_error(*waiting_ns, *waiting_interval);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
@@ -170,14 +170,14 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
 }
 
 /// `Lines pay 493 ms for memory, 9.1 % of the program's CPU time; the dearest, grow (vector.h:12), takes 1.0 %`.
-fn cheap_memory(place: &str, cheap: &NoCostlyLine, share: Option<&Share>) -> String {
-    let time = with_error(cheap.cost_ns, cheap.cost_interval);
+fn no_costly_line(place: &str, found: &NoCostlyLine, share: Option<&Share>) -> String {
+    let time = with_error(found.cost_ns, found.cost_interval);
     let of = share.map_or(Whole::ProcessorTime, |share| share.of);
     let all = format!("Lines pay {time} for memory, {} of {}", percent(share), of_costs(of));
-    match cheap.is_little {
+    match found.is_little {
         true => format!("{all}: little to gain"),
         false => {
-            let line = cheap.line_interval.around(cheap.line_ns).share_of(cheap.processor_ns);
+            let line = found.line_interval.around(found.line_ns).share_of(found.processor_ns);
             format!("{all}; the dearest, {place}, takes {line}")
         }
     }
@@ -440,9 +440,9 @@ mod tests {
     }
 
     #[test]
-    fn cheap_memory_contradicts_no_table() {
+    fn no_costly_line_contradicts_no_table() {
         let share = |part| Share::new(part, 505e6, Whole::ProcessorTime);
-        let cheap = NoCostlyLine {
+        let found = NoCostlyLine {
             cost_ns: 20.5e6,
             cost_interval: interval(18.5e6, 22.5e6),
             line_ns: 8.7e6,
@@ -451,18 +451,18 @@ mod tests {
             is_little: false,
         };
         assert_eq!(
-            cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
+            no_costly_line("f (a.c:1)", &found, share(20.5e6).as_ref()),
             "Lines pay 21 ± 2 ms for memory, 4.1 % of the program's CPU time; the dearest, f (a.c:1), takes 1.7 %"
         );
         let little =
-            NoCostlyLine { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
+            NoCostlyLine { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..found };
         assert_eq!(
-            cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
+            no_costly_line("f (a.c:1)", &little, share(5e6).as_ref()),
             "Lines pay under 11 ms for memory, 1.0 % of the program's CPU time: little to gain"
         );
         let of_thread = Share { of: Whole::ProcessorTimeOfPart, ..share(5e6).unwrap() };
         assert_eq!(
-            cheap_memory("f (a.c:1)", &little, Some(&of_thread)),
+            no_costly_line("f (a.c:1)", &little, Some(&of_thread)),
             "Lines pay under 11 ms for memory, 1.0 % of the CPU time: little to gain"
         );
     }

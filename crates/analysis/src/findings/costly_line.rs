@@ -106,7 +106,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     if found.is_empty() && is_whole && processor.is_some() && costs.total() > 0.0 {
         let (cost, line) =
             (estimate(&facts.sums.total), dearest.as_ref().map(|row| estimate(&row.metrics)).unwrap_or_default());
-        let cheap = NoCostlyLine {
+        let nothing = NoCostlyLine {
             cost_ns: costs.processor(),
             cost_interval: cost.into(),
             line_ns: dearest.as_ref().map_or(0.0, part),
@@ -115,7 +115,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
             is_little: costs.processor() < whole * LEAST,
         };
         let share = Share::new(cost, whole, of);
-        found.push(Finding::new(What::NoCostlyLine(cheap), dearest, share));
+        found.push(Finding::new(What::NoCostlyLine(nothing), dearest, share));
     }
     found
 }
