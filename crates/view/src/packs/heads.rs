@@ -113,6 +113,8 @@ sent! {
         name: String,
         /// Of a function, its name with parameters and all template arguments.
         full: String,
+        /// Its loaded file.
+        module: String,
         /// Of the others together, how many they are.
         others: Option<usize>,
     }
