@@ -141,6 +141,7 @@ export interface Intervals {
 
 export interface LaneOfThread {
     image: number;
+    process: number;
     pid: number;
     tid: number | null;
     name: string | null;
@@ -231,6 +232,7 @@ export interface PinOfResident {
 
 export interface ProcessOfRun {
     pid: number;
+    process: number;
     parent: number;
     program: string;
     command: string;
@@ -333,6 +335,7 @@ export interface StackedPack {
 
 export interface ThreadOfRun {
     pid: number;
+    process: number;
     tid: number;
     name: string | null;
 }
